@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Measure each estimator of ranges and bits: exports without it, compared with the float network on other pictures.
+"""Measure the effect of each estimator of ranges and bits: export without it and compare with the float network.
 
     python scripts/ablations.py --data data --only face-detection x22-129 --images 3 10 --write
     python scripts/ablations.py --data data --onnx yolox=yolox.onnx:0,255 --seeds 3 --without none --write
     PYTHONPATH=BEFORE python scripts/ablations.py ... --label 35100d92 --without none --write
 
-A row is an export: the smallest cosine of an output of a test picture, and the ratio of the outputs' variance to the
-error's in dB, over all outputs. `--write` keeps the rows in ablations.json and writes ablations.md from all of them.
-``PYTHONPATH`` takes the package from another checkout, whose rows get the name ``--label``. DATA has photographs as
-DATA/SET/SPLIT/CLASS/*.jpg: ``val`` calibrates, ``test`` measures. Published networks have pictures of their own.
+Each row describes one export: the smallest cosine of any output of any test image, and the ratio of the variance of the
+outputs to the variance of the error, in dB, over all outputs. `--write` stores the rows in ablations.json and writes
+ablations.md from all stored rows. Set ``PYTHONPATH`` to measure the package of another checkout, and ``--label`` to
+name its rows. DATA contains photographs as DATA/SET/SPLIT/CLASS/*.jpg: ``val`` calibrates, ``test`` measures. Published
+networks bring their own images.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ NONE, NOW = "none", "now"
 KERAS = {"x22-129": "models/trashnet-x22-129.keras"}
 TEST = 12
 FEW_NUMBERS = 16
-"""Outputs of fewer numbers are compared over all pictures."""
+"""Length below which outputs are compared over all images together, not image by image."""
 
 
 def photographs(data: Path, split: str, count: int, size: tuple[int, int], seed: int) -> list[Any]:
@@ -66,7 +67,7 @@ def imported(path: Path, ends: tuple[float, float] | None) -> Graph:
 
 
 def case_of(name: str, args: argparse.Namespace, graph: Graph | None, count: int, seed: int) -> Case:
-    """Return a network with its pictures to calibrate and to measure."""
+    """Return a network with its calibration images and its test images."""
     if graph is None:
         case = read(args.carried / f"{name}.net") if args.carried else published(name, args.data)
         places = [index * len(case.calibration) // count for index in range(min(count, len(case.calibration)))]
@@ -78,7 +79,7 @@ def case_of(name: str, args: argparse.Namespace, graph: Graph | None, count: int
 
 
 def published(name: str, data: Path) -> Case:
-    """Return a network of scripts/precision.py, fetched where it is not in the cache."""
+    """Return a network of scripts/precision.py; fetch it if the cache does not have it."""
     from precision_parts.networks import NETWORKS
 
     return NETWORKS[name](data)
@@ -89,7 +90,7 @@ def _all(graph: Graph) -> dict[str, reach.Ends]:
 
 
 def changes() -> Mapping[str, Sequence[tuple[Any, str, Any]]]:
-    """Return attributes of modules to replace, by the estimator that is gone then."""
+    """Return the module attributes to replace, by the name of the estimator they switch off."""
     from glsl_infer.compiler.ranges import unseen_runs, varied
 
     spend = sensitivity.spend
@@ -109,12 +110,12 @@ def changes() -> Mapping[str, Sequence[tuple[Any, str, Any]]]:
 
 
 def outputs_of(graph: Any, case: Case, mode: str) -> list[Outputs]:
-    """Return the outputs of a graph or a bundle for the pictures that measure."""
+    """Return the outputs of a graph or a bundle for the test images."""
     return [reference.run(graph, {case.graph.input.name: picture}, mode=mode) for picture in case.test]
 
 
 def scored(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> dict[str, Any]:
-    """Return how far outputs are from the float network's."""
+    """Return the smallest cosine with the float outputs, and the mean signal-to-error ratio in dB."""
     ratios, cosines = [], []
     for name in floats[0]:
         exact, other = (np.stack([np.ravel(one[name]) for one in many]).astype(float) for many in (floats, stored))
@@ -126,7 +127,7 @@ def scored(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> dict[str, An
 
 
 def measured(case: Case, floats: Sequence[Outputs], bits: str, places: Sequence[Any]) -> dict[str, Any]:
-    """Return what an export of a network scores."""
+    """Return the scores of an export, its number of draws, its number of 16-bit maps and its CPU time in seconds."""
     name, begin = case.graph.input.name, time.process_time()
     labels = [f"class {index}" for index in range(classes_of(case.graph))]
     samples = [{name: picture} for picture in case.calibration]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure how exact the GPU is, and write docs/engineering/accuracy.md.
+"""Measure the accuracy of the GPU, and write docs/engineering/accuracy.md.
 
     scripts/get-data trashnet data/trashnet
     python scripts/accuracy.py                        # everything: about 10 minutes on two CPU cores
     python scripts/accuracy.py --only layers,superres # some sections; the others are those of the last time
 
-Each section's numbers are kept in docs/engineering/accuracy/SECTION.json, and the page is composed from those files.
-Needs TensorFlow: the float results are Keras' own, computed in processes beside this one. Exit code 1 when
-a bound of docs/engineering/accuracy.md is missed; the page is written all the same.
+The results of each section are stored in docs/engineering/accuracy/SECTION.json, and the page is composed from those
+files. Needs TensorFlow, because Keras computes the float results, in child processes. The exit code is 1 if a bound of
+docs/engineering/accuracy.md is exceeded; the page is written in either case.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from glsl_infer.gl.context import Context
 
 
 def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
-    """Return what measures each section."""
+    """Return the function that measures each section."""
     return {
         "layers": x22.measure_layers,
         "end_to_end": lambda: x22.measure_end_to_end(args.bundle, args.keras, args.data),
@@ -45,13 +45,13 @@ def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
 
 
 def _known(path: Path) -> Section:
-    """Return the numbers of a section that was measured before; none where it was not."""
+    """Return the stored results of a section; an empty dict if the section was never measured."""
     known: Section = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return known
 
 
 def measure(args: argparse.Namespace) -> None:
-    """Measure the sections asked for, and write the numbers of each."""
+    """Measure the requested sections, and write the results of each."""
     for path in (args.data, args.keras, args.bundle, args.superres):
         if not path.exists():
             raise InputError(f"{path}: no such file; see the top of {Path(__file__).name}")
@@ -67,7 +67,7 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    """Return the numbers of all sections.
+    """Return the results of all sections.
 
     Raises:
         InputError: a section was never measured.

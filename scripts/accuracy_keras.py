@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Keras' side of scripts/accuracy.py: graphs and float results, written to a folder.
+"""Keras' part of scripts/accuracy.py: write graphs and float results to a folder.
 
-A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py).
+Runs in its own process, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py).
 
     accuracy_keras.py trashnet OUT --data DIR --keras FILE --size N   results.npz: logits, pictures, labels
     accuracy_keras.py x22 OUT [--size N] [--activation NAME]          x22.graph: random weights, else 385x385
@@ -11,7 +11,7 @@ A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_
     accuracy_keras.py mobilenetv2 OUT --pictures FILE.npz             mobilenetv2.graph: 0.35, of FILE's calibration
     accuracy_keras.py efficientnet OUT --pictures FILE.npz            efficientnet-lite0.graph: FILE has the weights
 
-A ``.graph`` is read by ``graph_file.read``; FILE.npz holds uint8 (n, size, size, 3) ``calibration`` and ``test``.
+``graph_file.read`` reads a ``.graph``. FILE.npz has uint8 (n, size, size, 3) arrays ``calibration`` and ``test``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # where glsl_infer and training are, as beside a wheel
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this checkout's packages, even with a wheel installed
 
 import graph_file
 import keras
@@ -44,9 +44,10 @@ EPOCHS = 25
 
 
 def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int, *, varied: bool = True) -> None:
-    """Give every batch norm the statistics of ``pictures``, (n, height, width, 3) as the model reads them.
+    """Set the statistics of every batch norm to those of ``pictures``, (n, height, width, 3), scaled for the model.
 
-    With ``varied`` its factors and offsets are drawn first, so that channels differ as those of a trained network do.
+    If ``varied`` is true, its factors and offsets are drawn first, to make channels as different as in a trained
+    network.
     """
     rng = np.random.default_rng(seed)
     for layer in model.layers:
@@ -58,7 +59,7 @@ def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int
 
 
 def random_x22(size: int = 385, activation: str = "piecewise_linear_sigmoid") -> keras.Model:
-    """Return X22 with seeded random weights, activations' included, and the batch norm statistics that go with them."""
+    """Return X22 with seeded random weights, also in its activations, and the matching batch norm statistics."""
     keras.utils.set_random_seed(22)
     model = x22(size, activation=activation)
     rng = np.random.default_rng(22)
@@ -71,7 +72,7 @@ def random_x22(size: int = 385, activation: str = "piecewise_linear_sigmoid") ->
 
 
 def random_mobilenet(pictures: NDArray[np.uint8], *, varied: bool) -> keras.Model:
-    """Return MobileNet v1 0.25 for logits with seeded random weights and the statistics of ``pictures``."""
+    """Return MobileNet v1 0.25 for logits, with seeded random weights and the statistics of ``pictures``."""
     keras.utils.set_random_seed(25)
     shape = pictures.shape[1:]
     model = keras.applications.MobileNet(
@@ -82,7 +83,7 @@ def random_mobilenet(pictures: NDArray[np.uint8], *, varied: bool) -> keras.Mode
 
 
 def symmetric(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return bytes as MobileNet reads them, in [-1, 1]."""
+    """Return bytes scaled to [-1, 1], the input range of MobileNet."""
     return pictures.astype(np.float32) / np.float32(127.5) - np.float32(1.0)
 
 
@@ -102,7 +103,7 @@ def write_x22(args: argparse.Namespace) -> None:
 
 
 def write_mobilenet(args: argparse.Namespace) -> None:
-    """Write two random MobileNets, and what each says of the test pictures, as they are and slightly noisy."""
+    """Write two random MobileNets, and the logits of each for the test images and for slightly noisy copies."""
     with np.load(args.pictures) as saved:
         calibration, test = saved["calibration"], saved["test"]
     noise = np.random.default_rng(0).integers(-1, 2, test.shape)
@@ -117,7 +118,7 @@ def write_mobilenet(args: argparse.Namespace) -> None:
 
 
 def textbook(size: int) -> keras.Model:
-    """Return a small network as any introduction to Keras has it: its input is bytes, its output logits."""
+    """Return a small network as in any introduction to Keras; its input is bytes, its output logits."""
     layers = keras.layers
     blocks = []
     for filters in (32, 64, 64):
@@ -144,7 +145,7 @@ def textbook(size: int) -> keras.Model:
 
 
 def write_textbook(args: argparse.Namespace) -> None:
-    """Train the textbook's network on the train split and write it, with what it says of the test split."""
+    """Train the textbook network on the train split, and write it with its logits for the test split."""
     splits = data.find(args.data).splits
     pictures = {key: data.read(splits[key], args.size, strict=True).pixels for key in ("train", "test")}
     keras.utils.set_random_seed(7)
@@ -163,7 +164,7 @@ def write_file(args: argparse.Namespace) -> None:
 
 
 def write_mobilenet_v2(args: argparse.Namespace) -> None:
-    """Write a random MobileNetV2 with the statistics of the pictures."""
+    """Write a random MobileNetV2 with the batch norm statistics of the calibration images."""
     with np.load(args.pictures) as saved:
         calibration = saved["calibration"]
     keras.utils.set_random_seed(35)
@@ -175,7 +176,7 @@ def write_mobilenet_v2(args: argparse.Namespace) -> None:
 
 
 def write_efficientnet(args: argparse.Namespace) -> None:
-    """Write EfficientNet-Lite0 with weights that have PyTorch's names."""
+    """Write EfficientNet-Lite0 with the weights of the given file, which have PyTorch's names."""
     with np.load(args.pictures) as saved:
         model = imagenet.with_weights(0, dict(saved))
     graph_file.write(to_graph(model), args.out / "efficientnet-lite0.graph")
@@ -193,7 +194,7 @@ TASKS = {
 
 
 def main() -> int:
-    """Write what is asked for; return the exit code."""
+    """Run the requested task; return the exit code."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("out", type=Path)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One driver's side of scripts/accuracy.py: random networks of every operator, on the driver of this process.
+"""One driver's part of scripts/accuracy.py: random networks of every operator, on the driver of this process.
 
-The environment chooses the driver, and a process has one. Prints what it found as JSON.
+A process can use one driver only, which the environment selects. Prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 
 
 def form(node: Node) -> str:
-    """Return the operator of a node, and of a convolution which form it has."""
+    """Return the operator of a node; for a convolution, with its form."""
     if node.op not in ("conv2d", "convolution_products", "convolution_sum"):
         return node.op
     parts = [node.op]
@@ -39,7 +39,7 @@ def form(node: Node) -> str:
 
 
 def measure(cases: int, seed: int) -> dict[str, Any]:
-    """Return the driver, and for each operator the layers and values compared and the largest error."""
+    """Return the driver, and the number of layers and values compared and the largest error of each operator."""
     rows: dict[str, dict[str, Any]] = {}
     with Context() as context:
         gl = context.gl

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure everything of aibench.md, and write its tables: the AI Benchmark on this machine, test by test.
+"""Measure the AI Benchmark on this machine, test by test, and write the tables of aibench.md.
 
     python scripts/aibench.py --models DIR                     # what aibench.json has not yet; an hour or so
     python scripts/aibench.py --models DIR --only 4,8 --again  # some tests, whatever it has
     python scripts/aibench.py --models DIR --parts run,vc4     # some parts
     python scripts/aibench.py --page                           # only the page, from docs/engineering/aibench.json
 
-DIR gets the bundles and the Keras files, once. Each part of each test is a process of its own, whose largest memory is
-measured; what is done is in docs/engineering/aibench.json at once. What fails is there with its reason.
+The bundles and the Keras files are created in DIR once. Each part of each test runs in its own process, whose peak
+memory is measured. Its result, or the reason of a failure, is written to docs/engineering/aibench.json at once.
 
 Needs TensorFlow (``pip install -e .[train]``), for ``vc4`` Mesa's vc4 driver (scripts/vc4/build.sh), for ``litert``
 ai-edge-litert.
@@ -34,7 +34,7 @@ NUMBERS, PAGE, README = ROOT / "docs/engineering/aibench.json", ROOT / "docs/eng
 
 
 def main() -> int:
-    """Measure what is missing, and write the page; return the exit code."""
+    """Measure the missing parts, and write the page; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", type=Path, metavar="DIR", help="where bundles and Keras files are, or are made")
     parser.add_argument("--only", metavar="N,N", help="numbers of tests (default: all)")
@@ -60,7 +60,7 @@ def main() -> int:
                 except GlslInferError as error:
                     found = {"failed": str(error)}
                 print(f"   {json.dumps(found)[:300]}", flush=True)
-                numbers = _measured()  # another run may have measured other parts meanwhile
+                numbers = _measured()  # another process can have added parts meanwhile
                 numbers.setdefault(str(test.number), {})[part] = found
                 NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(page.with_tables(PAGE.read_text("utf-8"), numbers), "utf-8")

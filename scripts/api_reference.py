@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write the API reference from the docstrings, and check that no link in it is broken.
+"""Write the API reference from the docstrings, and check its internal links.
 
     make docs                                    # the same, with everything it needs, into build/api
     python scripts/api_reference.py build/api    # build/api/index.html is where to begin
 
-Needs pdoc (pip install pdoc), and neither a GPU nor TensorFlow: what imports Keras is left out, and the
-command line, which documents itself. Exit code 1 when a link leads nowhere, 2 when the folder cannot be written.
+Needs pdoc (pip install pdoc), but neither a GPU nor TensorFlow: it leaves out modules that import Keras, and the
+command line, which has its own reference. The exit code is 1 if a link is broken, 2 if the folder cannot be written.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LEFT_OUT = ("__main__", "cli", "importers")
 
 
 def modules() -> list[str]:
-    """Return what pdoc is asked to document: the package, and the modules that it does not find by itself.
+    """Return the arguments of pdoc: the package, and the modules that pdoc does not find.
 
-    Where a package says ``__all__``, pdoc takes the modules named there and no others.
+    If a package has ``__all__``, pdoc documents only the modules named there.
     """
     names = ["glsl_infer"]
     for module in pkgutil.walk_packages(glsl_infer.__path__, "glsl_infer."):
@@ -45,7 +45,7 @@ def modules() -> list[str]:
 
 
 def write(folder: Path) -> int:
-    """Write the pages into an empty folder; return how many there are.
+    """Write the pages into an empty folder; return the number of pages.
 
     Raises:
         MissingExtraError: pdoc is not installed.
@@ -60,7 +60,7 @@ def write(folder: Path) -> int:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Return the links within a folder of pages that lead to no file or to no place in it, as "page: link"."""
+    """Return the links within a folder of pages that lead to a missing file or anchor, as "page: link"."""
     pages = {
         page.resolve(): re.sub(r"<script.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
         for page in folder.rglob("*.html")
@@ -75,7 +75,7 @@ def broken_links(folder: Path) -> list[str]:
                 continue
             path, _, place = link.partition("#")
             if place.endswith(".__init__"):
-                place = place[: -len(".__init__")]  # pdoc shows no constructor of an abstract class, and links to it
+                place = place[: -len(".__init__")]  # pdoc links to constructors of abstract classes without text
             target = (page.parent / unquote(path)).resolve() if path else page
             if not target.exists() or (place and unquote(place) not in places.get(target, set())):
                 broken.append(f"{page.relative_to(folder.resolve())}: {link}")
@@ -83,12 +83,12 @@ def broken_links(folder: Path) -> list[str]:
 
 
 def build(folder: Path) -> int:
-    """Write the reference to ``folder``, in place of an older one; return the number of pages.
+    """Write the reference to ``folder``, replacing an older one; return the number of pages.
 
     Raises:
-        InputError: the folder holds something else, or cannot be written.
+        InputError: the folder contains something else, or cannot be written.
         MissingExtraError: pdoc is not installed.
-        RunError: a link is broken; an older reference is as it was.
+        RunError: a link is broken; an older reference stays as it is.
     """
     if folder.exists() and not (folder / "glsl_infer.html").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}: holds something else than an API reference; name an empty or a new folder")

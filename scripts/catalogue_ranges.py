@@ -1,10 +1,10 @@
-"""Learn the ranges of the catalogue's networks, and what else pictures tell, for ``glsl-infer get`` to export with.
+"""Measure the ranges of the catalogue's networks, and other calibration data, for exports by ``glsl-infer get``.
 
     glsl-infer get face-mesh                           # fetches files
     python scripts/catalogue_ranges.py [NAME ...]      # writes glsl_infer/tools/get/ranges/NAME.json
     python scripts/catalogue_ranges.py --times         # writes the estimates for a Pi Zero W into catalogue.json
 
-Run it after changes to importers, to the choice of ranges and 16-bit maps, or to how weights lie in textures.
+Run it after changes to importers, to the choice of ranges and 16-bit maps, or to the layout of weights in textures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.tools.videocore import estimate
 
 
 def main() -> int:
-    """Write the files of some networks, or of all that were fetched, and say how large they are."""
+    """Write the files of some networks, or of all fetched networks, and report their sizes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="networks (default: all that were fetched)")
     parser.add_argument("--times", action="store_true", help="count milliseconds; learn nothing")
@@ -48,7 +48,7 @@ def main() -> int:
                 pictures = making.pictures_of(model, Path(folder))
                 found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
             fine = {name: ends for name, ends in found.known.fine.items() if name in (found.known.sixteen or ())}
-            ranges_file.write(replace(found, known=replace(found.known, fine=fine)), out)  # what get needs, no more
+            ranges_file.write(replace(found, known=replace(found.known, fine=fine)), out)  # the entries of get
             print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def milliseconds(model: catalogue.Model) -> int:
-    """Return what a frame of a network of the catalogue takes a Pi Zero W, by the estimate, as ``get`` exports it."""
+    """Return the estimated milliseconds of a frame on a Pi Zero W, for a catalogue network as ``get`` exports it."""
     labels = None if model.labels is None else making.labels_of(model)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         path = Path(folder) / f"{model.name}.glslnn"
@@ -67,7 +67,7 @@ def milliseconds(model: catalogue.Model) -> int:
 
 
 def write_time(name: str, found: int) -> None:
-    """Write it into the catalogue."""
+    """Write the estimated milliseconds of a network into the catalogue."""
     text = catalogue.FILE.read_text("utf-8")
     head, mark, rest = text.partition(f'"name": "{name}",')
     rest = re.sub(r'"zero_ms": \d+', f'"zero_ms": {found}', rest, count=1)

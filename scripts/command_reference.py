@@ -82,7 +82,7 @@ def _rows(parser: argparse.ArgumentParser, group: argparse._ArgumentGroup) -> It
 
 
 def _invocation(action: argparse.Action) -> str:
-    """Return how an argument is written; argparse's own text differs between versions of Python."""
+    """Return the syntax of an argument; argparse's own text differs between versions of Python."""
     value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest)
     if not action.option_strings:
         word = " ".join(value) if isinstance(value, tuple) else value

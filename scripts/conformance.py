@@ -1,11 +1,12 @@
-"""Write tests/conformance/: small bundles that every runner must run alike, and damaged ones that each must refuse.
+"""Write tests/conformance/: small bundles with the same outputs in every runner, and damaged ones to refuse.
 
     python scripts/conformance.py            # writes the files again; a test fails where they would differ
     python scripts/conformance.py --check    # only compares
 
-``index.json`` lists them. A sound bundle has a raw file for each input, and one for each output with what the exact
-reference computes; bundle-format.md says how they are read, and how far an output may be off. A damaged one has
-the rule of docs/reference/bundle-format.md that it breaks. One of parts is sound for runners with a CPU. Needs no GPU.
+``index.json`` lists them. A sound bundle has a raw file for each input, and one for each output with the values of the
+exact reference. bundle-format.md describes these files and the tolerances. Every runner must refuse a damaged bundle,
+listed with the rule of docs/reference/bundle-format.md that it breaks. The bundle of parts is sound for runners with
+CPU operators. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ FOLDER = ROOT / "tests/conformance"
 INDEX = "index.json"
 SEED = 20
 STEPS = 2.0
-"""How many stored steps of the output a driver may be off: each layer before it may round a tie the other way."""
+"""Tolerance of a driver, in stored steps of the output: each earlier layer can round a tie the other way."""
 
 SOURCES = {"alpha": {"picture": (9, 21, 4)}}
-"""Pictures of another shape than their input's, which its fit makes fit: of a bundle, (height, width, channels)."""
+"""Images of another shape than their input, (height, width, channels) by bundle; the input's fit resizes them."""
 
 TOMORROW = "operator-of-tomorrow"
-"""The sound bundle that every runner runs, though only the compiler that made it knows its operator."""
+"""The sound bundle with an operator that only its compiler has; every runner must run it."""
 
 
 def sound() -> dict[str, Bundle]:
@@ -68,7 +69,7 @@ def sound() -> dict[str, Bundle]:
 
 
 def _of_tomorrow(bundle: Bundle) -> dict[str, bytes]:
-    """Return the members of a bundle whose graph has an operator and an attribute that no reader knows."""
+    """Return the members of a bundle whose graph has an operator and an attribute unknown to every reader."""
     members = members_of(bundle)
     data = bundle_data.whole(members)
     layer = data["graph"]["layers"][1]
@@ -77,7 +78,7 @@ def _of_tomorrow(bundle: Bundle) -> dict[str, bytes]:
 
 
 def smallest() -> Bundle:
-    """Return the bundle that is damaged: a convolution, a mean and a dense layer."""
+    """Return the bundle to damage: a convolution, a mean and a dense layer."""
     rng = np.random.default_rng(SEED)
     body = (
         input_node(6),
@@ -90,7 +91,7 @@ def smallest() -> Bundle:
 
 
 def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """Return what the inputs of a sound bundle get: bytes of pictures, of their own shape or another; numbers."""
+    """Return the inputs of a sound bundle: bytes of images, of the input's shape or another, and float values."""
     if name not in several.SEVERAL:
         entry = bundle.manifest.inputs[0]
         return {entry.name: np.random.default_rng(SEED).integers(0, 256, entry.shape, np.uint8)}
@@ -101,7 +102,7 @@ def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
 
 
 class Result(NamedTuple):
-    """An output of a sound bundle: what the reference computes, how far it may be off, and in how many numbers not."""
+    """An output of a sound bundle: reference values, tolerance, and the number of values that can differ by more."""
 
     name: str
     numbers: NDArray[np.float32]
@@ -110,7 +111,7 @@ class Result(NamedTuple):
 
 
 def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
-    """Return what the reference computes of every output."""
+    """Return the reference values of every output."""
     fitted = {
         entry.name: load_for(given[entry.name], entry)
         if entry.kind == PICTURE and given[entry.name].shape != entry.shape
@@ -124,7 +125,7 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
         step = max(_step(value) for value in output.values)
         numbers = host_steps.apply(output.steps, arrays)
         tolerance, differing, kinds = STEPS * step, 0, [entry.step for entry in output.steps]
-        if host_steps.NORMALIZE in kinds:  # a vector of length 1 moves as much more as the vector was shorter
+        if host_steps.NORMALIZE in kinds:  # an error of a short vector grows when the vector is scaled to length 1
             tolerance *= 2.0 * np.sqrt(numbers.shape[-1]) / min(float(np.linalg.norm(a, axis=-1).min()) for a in arrays)
         if host_steps.ARGMAX in kinds:
             first, second = np.moveaxis(np.sort(arrays[0], axis=-1)[..., :-3:-1], -1, 0)
@@ -134,7 +135,7 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
 
 
 def _step(value: Value) -> float:
-    """Return what a stored step is worth, at most; in a fine map, eight of them: floats show there."""
+    """Return the value of a stored step, at most; of a 16-bit map, of eight steps, because float errors show there."""
     if isinstance(value, (FeatureMap, FineMap)):
         return max(map(abs, value.scales)) / 255 / (1 if isinstance(value, FeatureMap) else 32)
     return value.scale / 256

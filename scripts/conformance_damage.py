@@ -1,6 +1,6 @@
-"""What is wrong with the damaged bundles of tests/conformance: a change for each, and the rule that it breaks.
+"""Damage to the bundles of tests/conformance: a change for each, with the rule that it breaks.
 
-``conformance.py`` writes them.
+``conformance.py`` writes these bundles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Change = Callable[[Data], None]
 
 
 def _put(*path: Any) -> Callable[[Any], Change]:
-    """Return what makes a change that puts a value at a path of the data."""
+    """Return a function from a value to a change that puts it at a path of the data."""
 
     def to(value: Any) -> Change:
         def change(data: Data) -> None:
@@ -74,7 +74,7 @@ def _undeclared(data: Data) -> None:
 
 
 def _vectors(program: Data) -> int:
-    """Return how many vec4 the uniforms of a program take."""
+    """Return the number of vec4 that the uniforms of a program occupy."""
     return sum(-(-count // 4) for _, count in program["uniforms"])
 
 
@@ -167,7 +167,7 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "units": _put("limits", "texture_units")(1),
     },
 }
-"""By the rule that is broken: how the data of the smallest bundle is changed. Hashes are right again afterwards."""
+"""Changes to the data of the smallest bundle, by the rule they break. Hashes are corrected afterwards."""
 
 DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
     "unique names": {
@@ -199,7 +199,7 @@ DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
         "numbers of a map": _put("probe", "outputs", 1, "numbers")([0.0]),
     },
 }
-"""The same with the bundle of numbers, which has several inputs and outputs."""
+"""The same for the bundle of numbers, which has several inputs and outputs."""
 
 
 def members_of(bundle: Bundle) -> dict[str, bytes]:
@@ -214,7 +214,7 @@ FOREIGN_GLSL = {
     "array": b"    float large[100000];\n",
     "terms": b"    float terms = 0.5" + b" + 0.5" * 400 + b";\n",
 }
-"""What stands in a shader that a driver may crash on."""
+"""Code for a shader on which a driver can crash."""
 
 
 def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
@@ -231,7 +231,7 @@ def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (rule, file name, bytes) of what is wrong with the file and its members, not with the manifest."""
+    """Yield (rule, file name, bytes) of damage to the file and its members, outside the manifest."""
     whole = zipped(members)
     yield "container", "cut-off", whole[: len(whole) // 2]
     yield "container", "no-zip", b"not a zip file at all"
@@ -279,8 +279,8 @@ def damaged(smallest: dict[str, bytes], numbers: dict[str, bytes]) -> Iterator[t
     """Yield (rule, name, bytes) of every damaged file.
 
     Args:
-        smallest: the members of the bundle with one picture and one output.
-        numbers: of the one with several inputs and outputs.
+        smallest: members of the bundle with one image and one output.
+        numbers: members of the bundle with several inputs and outputs.
     """
     yield from _beyond_the_manifest(smallest)
     for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numbers)):

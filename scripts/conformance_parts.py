@@ -1,4 +1,4 @@
-"""Bundles of parts in tests/conformance: one that runners with a CPU run, and damaged ones.
+"""Bundles of parts in tests/conformance: one for runners with CPU operators, and damaged ones.
 
 ``conformance.py`` writes them. A runner without CPU operators refuses every one by the rule ``parts``.
 """
@@ -17,7 +17,7 @@ from glsl_infer.bundle.file import manifest_bytes
 
 NAME = "cpu-parts.glslnn"
 TOLERANCE = 0.02
-"""How far its numbers may be off: a few steps of the maps before the last layers."""
+"""Absolute tolerance of its output: a few steps of the maps before the last layers."""
 
 Data = dict[str, Any]
 
@@ -41,7 +41,7 @@ DAMAGED: dict[str, Callable[[Data], object]] = {
     "reads": lambda data: _operators(data)[1].update(inputs=["nowhere"]),
     "gpu-input": lambda data: data["parts"][2].update(inputs=["shares"]),
 }
-"""What is wrong with the manifest of each; all break the rule ``parts``."""
+"""Change to the manifest of each damaged bundle; all break the rule ``parts``."""
 
 
 def damaged() -> Iterator[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Bundles as zip files: sound ones, and some that two readers may read differently."""
+"""Bundles as zip files: sound ones, and ambiguous ones that two readers could read differently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
-    """Return a zip whose bytes depend on the members alone."""
+    """Return a zip file whose bytes depend only on the members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(members):
@@ -20,7 +20,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 
 def _moved(whole: bytes, before: bytes, between: bytes) -> bytes:
-    """Return a zip with bytes before its members, or between them and the directory, and offsets that are right."""
+    """Return a zip file with extra bytes before its members, or between them and the directory, and correct offsets."""
     directory = struct.unpack("<L", whole[-6:-2])[0]
     entries, at = bytearray(whole[directory:-22]), 0
     while at < len(entries):
@@ -31,7 +31,7 @@ def _moved(whole: bytes, before: bytes, between: bytes) -> bytes:
 
 
 def _local(whole: bytes) -> bytes:
-    """Return a zip in which the header of a member has another name than the directory."""
+    """Return a zip file with a member whose local header has another name than the directory."""
     return whole.replace(b"labels.txt", b"labels.txu", 1)
 
 
@@ -42,4 +42,4 @@ TWO_MEANINGS: dict[str, Callable[[bytes], bytes]] = {
     "comment": lambda whole: whole[:-2] + b"\1\0x",
     "header": _local,
 }
-"""Files of which one reader may see another model than the next does."""
+"""Changes that make a file ambiguous: one reader could see another model than the next."""

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write constraints.txt: the versions that the suite has passed with, for every Python that is supported.
+"""Write constraints.txt: the versions with which the test suite passed, for every supported Python.
 
     .venv/bin/python scripts/constraints.py          # after a green run; needs uv: pip install uv
     pip install -c constraints.txt -e '.[dev]'       # installs these versions
 
-Packages of this environment keep the versions that are installed here. Other Pythons get the newest that they can have.
+Packages keep the versions installed in this environment. Other Pythons get the newest versions available for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
     installed = {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "constraints.txt"
-        # uv prefers the versions that its output file already has.
+        # uv prefers the versions in an existing output file.
         target.write_text("".join(f"{name}=={version}\n" for name, version in installed.items()), "utf-8")
         options = ["--all-extras", "--universal", "--python-version", "3.9", "--no-header", "--no-annotate", "--quiet"]
         command = ["uv", "pip", "compile", "pyproject.toml", *options, "--output-file", str(target)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Unpack Debian packages into a folder: no root, nothing installed, /etc/apt and dpkg stay as they are.
+"""Unpack Debian packages into a folder, without root; nothing is installed, /etc/apt and dpkg stay unchanged.
 
     scripts/debian_packages.py DIR aapt zipalign
     scripts/debian_packages.py DIR --source mesa
     scripts/debian_packages.py DIR --missing mosquitto      # and the libraries that this machine lacks
 
-The mirror and its keys are those of this machine's own apt sources, unless DEBIAN_MIRROR names another mirror. apt
-checks each package against the keys.
+Mirror and keys come from this machine's own apt sources, unless DEBIAN_MIRROR names another mirror. apt checks each
+package against the keys.
 
 Needs a Debian system, and no Python package.
 """
@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RELEASES = {"bullseye", "bookworm", "trixie", "forky", "oldoldstable", "oldstable", "stable", "testing"}
-"""Suites of Debian: a mirror that has none of them is one of something else."""
+"""Suites of Debian; a mirror without any of them is not a mirror of Debian."""
 
 ALL_KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 """The keys of every release, from the package debian-archive-keyring."""
 
 REACHING = ("Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until", "Acquire::Check-Date", "Acquire::Retries")
-"""Settings of the machine's apt that are needed to reach a mirror: a proxy, certificates and the like."""
+"""Settings of the machine's apt needed to reach a mirror, such as a proxy and certificates."""
 
 
 STATUS = Path("/var/lib/dpkg/status")
@@ -38,16 +38,16 @@ STATUS = Path("/var/lib/dpkg/status")
 
 
 class PackageError(Exception):
-    """The packages cannot be fetched; the message says why."""
+    """The packages cannot be fetched; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """Where packages come from.
+    """A source of packages.
 
     Attributes:
-        url: of the mirror.
-        keys: what apt's ``Signed-By`` says of it: keyrings, fingerprints or a whole key; empty where it says nothing.
+        url: URL of the mirror.
+        keys: value of apt's ``Signed-By``: keyrings, fingerprints or an entire key; empty if apt has none.
     """
 
     url: str
@@ -56,16 +56,16 @@ class Mirror:
     def entry(self, kind: str, suite: str) -> str:
         """Return the entry of a ``.sources`` file for one suite; ``kind`` is ``deb`` or ``deb-src``."""
         keys = self.keys
-        # Keys of one release do not sign another: all of Debian's are taken too, where they are files.
+        # Keys of one release do not sign another, so all of Debian's keys are added if they are files.
         if ALL_KEYS.is_file() and str(ALL_KEYS) not in keys and "\n" not in keys:
             keys = f"{keys} {ALL_KEYS}".strip()
         signed = f"Signed-By: {keys}\n" if keys else ""
-        # An old release is no longer signed anew.
+        # The index of an old release is not signed again after it expires.
         return f"Types: {kind}\nURIs: {self.url}\nSuites: {suite}\nComponents: main\nCheck-Valid-Until: no\n{signed}\n"
 
 
 def own_release() -> str:
-    """Return the Debian release of this machine, or an empty string if it is none of Debian's."""
+    """Return the Debian release of this machine, or an empty string for other systems."""
     try:
         release = Path("/etc/os-release").read_text("utf-8")
     except OSError:
@@ -75,12 +75,12 @@ def own_release() -> str:
 
 
 def own_mirror(suite: str) -> Mirror:
-    """Return a mirror of Debian from this machine's apt sources, at best one that they take ``suite`` from.
+    """Return a Debian mirror from this machine's apt sources, preferably one used for ``suite``.
 
     Raises:
-        PackageError: there is none.
+        PackageError: the sources have no Debian mirror.
     """
-    # Also what was never updated: a fresh container has sources and no lists.
+    # Includes sources without lists: a fresh container was never updated.
     command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(RELEASE) $(REPO_URI) $(SOURCESENTRY)"]
     targets = [line.split(" ", 2) for line in apt([*command, "Created-By: Packages"]).splitlines()]
     of_debian = [target for target in targets if target[0] in RELEASES]
@@ -90,21 +90,21 @@ def own_mirror(suite: str) -> Mirror:
 
 
 def mirror_of(suite: str) -> Mirror:
-    """Return the mirror that ``DEBIAN_MIRROR`` names, else one of this machine's own apt sources.
+    """Return the mirror of ``DEBIAN_MIRROR``, else one from this machine's own apt sources.
 
     Raises:
-        PackageError: there is none.
+        PackageError: neither exists.
     """
     url = os.environ.get("DEBIAN_MIRROR")
     return Mirror(url) if url else own_mirror(suite)
 
 
 def keys_of(file: str, number: str) -> str:
-    """Return what an entry of apt's sources says after ``Signed-By``; empty where it says nothing.
+    """Return the ``Signed-By`` value of an entry of apt's sources; empty if it has none.
 
     Args:
-        file: ``.sources``, else one entry a line.
-        number: of the entry, from 1: a paragraph of a ``.sources`` file, else a line.
+        file: path of a ``.sources`` file, or of a file with one entry a line.
+        number: 1-based index of the entry: a paragraph of a ``.sources`` file, else a line.
     """
     text = Path(file).read_text("utf-8", errors="replace")
     if not file.endswith(".sources"):
@@ -127,20 +127,20 @@ def fetch(
     source: bool = False,
     archives_only: bool = False,
 ) -> None:
-    """Fetch packages and unpack them into ``folder``, which is made where it is missing.
+    """Fetch packages and unpack them into ``folder``.
 
     Args:
-        folder: where.
+        folder: destination, created if missing.
         packages: their names.
-        suite: the release that has them.
-        architecture: of the packages; empty for this machine's.
-        needs: with all packages that these need.
-        missing: with those of them that are not installed on this machine, whose release ``suite`` must be.
-        source: source packages: ``folder`` gets a folder of each.
-        archives_only: of source packages, the archives alone, which needs no ``dpkg-source``.
+        suite: the release of the packages.
+        architecture: architecture of the packages; empty for this machine's.
+        needs: add all packages that these depend on.
+        missing: add the dependencies that this machine lacks; ``suite`` must be its release.
+        source: fetch source packages: ``folder`` gets a folder of each.
+        archives_only: only the archives of source packages, which does not need ``dpkg-source``.
 
     Raises:
-        PackageError: a mirror or a package is not there, or is not signed.
+        PackageError: a mirror or a package does not exist, or is not signed.
     """
     mirror = mirror_of(suite)
     folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def fetch(
         archives = home / "var/cache/apt/archives"
         for lists in (archives, home / "var/lib/apt/lists"):
             (lists / "partial").mkdir(parents=True)
-        installed = STATUS.read_bytes() if missing else b""  # of an empty system, which lacks whatever is needed
+        installed = STATUS.read_bytes() if missing else b""  # an empty system lacks all
         (home / "var/lib/dpkg/status").write_bytes(installed)
         kind = "deb-src" if source else "deb"
         (home / "etc/apt/sources.list.d/debian.sources").write_text(mirror.entry(kind, suite))
@@ -171,8 +171,8 @@ def fetch(
 
 
 def own_settings(home: Path, suite: str, architecture: str) -> str:
-    """Return the settings of an apt that has a system of its own in ``home``."""
-    trusted = "".join(  # for a mirror whose entry names no keys
+    """Return the settings of an apt with a separate system in ``home``."""
+    trusted = "".join(  # for a mirror without keys in its entry
         f'Dir::Etc::{key} "{value}";\n' for key, value in settings_of("Trusted", "TrustedParts").items() if value
     )
     only = f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\n' if architecture else ""
@@ -184,7 +184,7 @@ def own_settings(home: Path, suite: str, architecture: str) -> str:
 
 
 def settings_of(*names: str) -> dict[str, str]:
-    """Return the whole paths of files of the machine's apt, by their names below ``Dir::Etc``."""
+    """Return the full paths of files of the machine's apt, by their names below ``Dir::Etc``."""
     shell = apt(["apt-config", "shell", *(word for name in names for word in (name, f"Dir::Etc::{name}/f"))])
     return dict(re.findall(r"^(\w+)='(.*)'$", shell, re.MULTILINE))
 
@@ -199,7 +199,7 @@ def update(settings: Path, mirror: Mirror, suite: str) -> None:
 
 
 def unpack(package: Path, folder: Path) -> None:
-    """Unpack the files of a package into a folder, through links that stand there for folders."""
+    """Unpack the files of a package into a folder, following existing symbolic links to folders."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE) as files:
         tar = ["tar", "-x", "-C", str(folder), "--keep-directory-symlink"]
         done = subprocess.run(tar, stdin=files.stdout, check=False)
@@ -208,10 +208,10 @@ def unpack(package: Path, folder: Path) -> None:
 
 
 def apt(command: list[str], settings: Path | None = None, folder: Path | None = None) -> str:
-    """Run a program of apt and return what it writes.
+    """Run a program of apt and return its standard output.
 
     Raises:
-        PackageError: it fails; the message has what it said.
+        PackageError: it fails; the message has its output.
     """
     environment = {**os.environ, "LC_ALL": "C.UTF-8", **({"APT_CONFIG": str(settings)} if settings else {})}
     done = subprocess.run(
@@ -223,7 +223,7 @@ def apt(command: list[str], settings: Path | None = None, folder: Path | None = 
 
 
 def main() -> int:
-    """Return the exit code: 0, or 1 where the packages cannot be had."""
+    """Return the exit code: 0, or 1 if the packages cannot be fetched."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the files go")
     parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="name of a package")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Does this driver read dma-bufs, and to the byte? A texture is exported as one, and a model runs on both.
+"""Test whether this driver imports dma-bufs exactly: export a texture as one, and run a model on both.
 
     python scripts/dma_buf_round_trip.py [BUNDLE] [--context surfaceless device] [--size 640x480 ...] [--json]
 
 For each kind of context and each size, the output for a texture of noise is compared with those for
 
     external    the same texture through an EGLImage, as an external texture (EGL_KHR_gl_texture_2D_image)
-    dma-buf     the dma-buf that EGL_MESA_image_dma_buf_export makes of it, imported again
-    changed     the same dma-buf after other noise was written to the texture: nothing of an older frame may be left
+    dma-buf     the texture's dma-buf by EGL_MESA_image_dma_buf_export, imported again
+    changed     the same dma-buf after writing other noise to the texture: nothing of the older frame must remain
 
-All must be equal. Exit code 1 where one is not, 2 where no context can make the whole way. Needs NumPy, Pillow and
+All must be equal. The exit code is 1 if one differs, 2 if no context supports the round trip. Needs NumPy, Pillow and
 PyOpenGL, and no installed glsl-infer.
 """
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # it also runs where nothing is installed
+sys.path.insert(0, str(ROOT))  # runs without an installed package, too
 
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
@@ -52,19 +52,19 @@ _GL_TEXTURE_2D, _IMAGE_PRESERVED = 0x30B1, 0x30D2
 
 _MOST_PLANES = 4
 _INVALID_MODIFIER = (1 << 56) - 1
-"""DRM_FORMAT_MOD_INVALID: nobody says."""
+"""DRM_FORMAT_MOD_INVALID: an unspecified layout."""
 
 _QUERY = ctypes.CFUNCTYPE(c_uint, c_void_p, c_void_p, POINTER(c_int), POINTER(c_int), POINTER(c_uint64))
 _EXPORT = ctypes.CFUNCTYPE(c_uint, c_void_p, c_void_p, POINTER(c_int), POINTER(c_int), POINTER(c_int))
 
 
 def image_refusal(context: Context) -> str | None:
-    """Return why a context cannot make EGLImages of its textures, or None."""
+    """Return the reason why a context cannot create EGLImages of its textures, or None."""
     return egl_image.refusal(context, TEXTURE_EXTENSION)
 
 
 def export_refusal(context: Context) -> str | None:
-    """Return why a context cannot export its textures as dma-bufs and import them again, or None."""
+    """Return the reason why a context cannot export its textures as dma-bufs and import them again, or None."""
     return egl_image.refusal(context, TEXTURE_EXTENSION, EXPORT_EXTENSION, dma_import.EXTENSION)
 
 
@@ -80,7 +80,7 @@ def image_of(texture: int) -> EglImage:
 
 @contextmanager
 def external(context: Context, picture: TexturePicture) -> Iterator[TexturePicture]:
-    """Yield a picture in a GL_TEXTURE_2D as one in an external texture, for the block."""
+    """Yield an external texture of a picture in a GL_TEXTURE_2D, valid within the block."""
     with ExternalTexture(context.gl, image_of(picture.texture)) as texture:
         yield TexturePicture(texture.name, picture.width, picture.height, external=True)
 
@@ -107,7 +107,7 @@ def exported(picture: TexturePicture) -> Iterator[DmaBuf]:
             raise RunError(f"the driver exports no dma-buf of a texture ({egl.last_error()})")
         if fds[0] < 0:
             raise RunError("the driver says that it exports a dma-buf of a texture, and gives no file descriptor")
-    shared = [fd if fd >= 0 else fds[0] for fd in fds[: count.value]]  # -1: the buffer of the plane before
+    shared = [fd if fd >= 0 else fds[0] for fd in fds[: count.value]]  # -1: the same buffer as the previous plane
     try:
         yield DmaBuf(
             picture.width,
@@ -122,9 +122,9 @@ def exported(picture: TexturePicture) -> Iterator[DmaBuf]:
 
 
 def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
-    """Return the size, the ``dma_buf`` in words, and the largest difference of outputs of each step that can be made.
+    """Return the size, a description of the ``dma_buf``, and the largest difference of outputs of each possible step.
 
-    The first step can where ``image_refusal`` is None, the others where ``export_refusal`` is.
+    The first step is possible if ``image_refusal`` is None, the others if ``export_refusal`` is None.
 
     Raises:
         RunError, ImageError: the driver does not export or import the texture.
@@ -140,7 +140,7 @@ def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
         with external(session.context, picture) as shared:
             row["external"] = difference([session.run(shared)], [output])
         if exports:
-            gl.Finish()  # what another device would wait for
+            gl.Finish()  # another device would wait for the commands
             with exported(picture) as dma_buf:
                 row["dma_buf"] = str(dma_buf)
                 row["dma-buf"] = difference([session.run(dma_buf), *session.stream([dma_buf] * 3)], [output] * 4)
@@ -162,9 +162,10 @@ def difference(given: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np
 
 
 def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return what came of one kind of context.
+    """Return the results of one kind of context.
 
-    The driver, ``refusal`` (None where it can), its formats, ``rows``, and ``failure`` where it cannot after all.
+    The keys are the driver, ``refusal`` (None if the round trip is possible), its formats, ``rows``, and ``failure`` if
+    a step fails nevertheless.
     """
     try:
         context = Context(way)
@@ -190,7 +191,7 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
 
 
 def run(args: argparse.Namespace) -> None:
-    """Look, print, and judge."""
+    """Test all kinds of contexts, print the results, and raise an error if one differs."""
     answers = [look(way, args.bundle, args.size) for way in args.context]
     if args.json:
         print(json.dumps(answers, indent=1))
@@ -217,7 +218,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Parse the arguments, look, and return the exit code."""
+    """Parse the arguments, run the test, and return the exit code."""
     parser = Parser(description="Compare a model's output for a texture and for its dma-buf.")
     parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
     parser.add_argument("--context", nargs="+", choices=tuple(WAYS), default=["surfaceless", "device"])

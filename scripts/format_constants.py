@@ -3,9 +3,9 @@
 
     python scripts/format_constants.py [--check]
 
-Caps, ranges of integers, words, and the keys of every object of manifest.json stand in that one file. Rules between
-fields are written by hand in each reader. With ``--check`` nothing is written, and the status is 1 if a file is out
-of date.
+This one file defines caps, ranges of integers, words, and the keys of every object of manifest.json. Rules between
+fields are written by hand in each reader. With ``--check`` nothing is written, and the exit status is 1 if a file is
+out of date.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ GLSL = ("prelude", "device", "types", "functions", "curves", "wild", "slow", "sl
 
 
 def read() -> Data:
-    """Return what format.json says."""
+    """Return the contents of format.json."""
     data: Data = json.loads((ROOT / DATA).read_text("utf-8"))
     return data
 
 
 def _listed(opening: str, items: Sequence[str], closing: str, indent: str = "", step: str = "    ") -> str:
-    """Return a list on one line where it fits, else with one item a line, as ruff and prettier do."""
+    """Return a list on one line if it fits, else with one item a line, as ruff and prettier do."""
     line = f"{indent}{opening}{', '.join(items)}{closing}"
     if len(line) <= WIDTH:
         return line
@@ -57,7 +57,7 @@ def _tuple(words: Sequence[str]) -> str:
 
 
 def _literal(value: Any, before: int = 0, indent: str = "") -> str:
-    """Return data as Python, formatted as ruff does; ``before`` characters are in its line before it."""
+    """Return data as Python, formatted as by ruff, if ``before`` characters precede it on its line."""
     line = _one_line(value)
     if not isinstance(value, (dict, list)) or before + len(line) < WIDTH:
         return line
@@ -77,7 +77,7 @@ def _one_line(value: Any) -> str:
 
 
 def _resolved(data: Data, kind: Any) -> Any:
-    """Return a type with numbers in place of the names of caps."""
+    """Return a type with the values of caps in place of their names."""
     if isinstance(kind, dict):
         return {
             key: data["caps"][value][0] if key in ("most", "cap") and isinstance(value, str) else _resolved(data, value)
@@ -87,7 +87,7 @@ def _resolved(data: Data, kind: Any) -> Any:
 
 
 def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
-    """Return the keys that are there only where another key has one of some words: object, key, other key, words."""
+    """Return the conditional keys, present only for some words in another key: (object, key, other key, words)."""
     return [
         (name, key, other, words)
         for name, entry in data["objects"].items()
@@ -97,14 +97,14 @@ def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
 
 
 SCALARS = ("name", "number", "nonzero", "positive", "tolerance")
-"""Types that Java and TypeScript have constants for; 1 is the first."""
+"""Types for which Java and TypeScript have constants, numbered from 1."""
 
 CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile", "attribute")
-"""Types that readers look at before or after they interpret a description, which takes any value for them."""
+"""Types that readers check separately; the interpreter of descriptions accepts any value for them."""
 
 
 def _reachable(data: Data, kind: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the objects and types that a type consists of, by name: an object's keys, or a type's description."""
+    """Return the objects and types that a type consists of, by name: an object's entry, or a type's description."""
     if isinstance(kind, dict):
         for inner in kind["tuple"] if "tuple" in kind else [kind.get("list", kind.get("map"))]:
             _reachable(data, inner, found)
@@ -179,7 +179,7 @@ def python(data: Data) -> str:
 
 
 def java(data: Data) -> str:
-    """Return FormatConstants.java of the Java runner. Its readers name the keys of objects; limits are a list there."""
+    """Return FormatConstants.java of the Java runner. Its readers name the keys of objects; limits are a list."""
 
     def strings(name: str, words: Sequence[str]) -> str:
         return _listed(f"static final String[] {name} = {{", _strings(words), "};", "    ")
@@ -222,7 +222,7 @@ def java(data: Data) -> str:
 
 
 def _java_tables(data: Data) -> list[str]:
-    """Return the descriptions of what a runner reads."""
+    """Return the descriptions of all objects and types that a runner reads."""
     runner = _reachable(data, "object manifest", {})
     sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
     lines = [
@@ -245,7 +245,7 @@ def _java_tables(data: Data) -> list[str]:
         for key, kind in entry["keys"].items():
             made = _java(data, kind)
             for other, words in entry.get("only", {}).get(key, {}).items():
-                joint = ",\n                " if len(made) > 60 else ", "  # a line holds 120 characters
+                joint = ",\n                " if len(made) > 60 else ", "  # limit of 120 characters
                 made = _java_array(['"only"', made, *_strings([other, *words])], joint)
             lines.append(f"            {json.dumps(key)}, {made},")
         lines.append("        });")
@@ -253,7 +253,7 @@ def _java_tables(data: Data) -> list[str]:
 
 
 def _java(data: Data, kind: Any) -> str:
-    """Return a type as the Java interpreter takes it."""
+    """Return a type in the notation of the Java interpreter."""
     if isinstance(kind, dict):
         if "choice" in kind:
             made = [f"new String[] {{{', '.join(_strings([name, *keys]))}}}" for name, keys in kind["choice"].items()]
@@ -281,7 +281,7 @@ def _java_array(items: Sequence[str], between: str = ", ") -> str:
 
 
 def typescript(data: Data) -> str:
-    """Return web/src/formatConstants.ts, with the objects that a runner reads, and those of graph.json apart."""
+    """Return web/src/formatConstants.ts, with the objects that a runner reads, and separately those of graph.json."""
     lines = [f"/** {HEADER} */", "", 'import type { Type } from "./described.ts";', ""]
     plain = ("format", "version", "profile", "cpu_profile")
     lines += [f"export const {key.upper()} = {json.dumps(data[key])};" for key in plain]
@@ -331,7 +331,7 @@ def typescript(data: Data) -> str:
 
 
 def _typescript_object(data: Data, entry: Data) -> str:
-    """Return an object's keys and their types; ``onlyIf`` is a key, and words with which the object has another."""
+    """Return an object's keys and types; ``onlyIf`` is another key, with its values for which the key exists."""
     keys = {}
     for key, kind in entry["keys"].items():
         keys[key] = _typescript(data, kind)
@@ -343,7 +343,7 @@ def _typescript_object(data: Data, entry: Data) -> str:
 
 
 def _typescript(data: Data, kind: Any) -> str:
-    """Return a type as the browser's interpreter takes it."""
+    """Return a type in the notation of the browser's interpreter."""
     if isinstance(kind, dict):
         if "choice" in kind:
             choices = (f"{name}: [{', '.join(_strings(keys))}]" for name, keys in kind["choice"].items())
@@ -351,7 +351,7 @@ def _typescript(data: Data, kind: Any) -> str:
         if "tuple" in kind:
             return f"{{ tupleOf: [{', '.join(_typescript(data, item) for item in kind['tuple'])}] }}"
         names = {"list": "listOf", "map": "mapOf", "least": "atLeast", "most": "atMost", "cap": "capped"}
-        keys = {names[key]: value for key, value in kind.items() if key != "unique"}  # checked where all names are
+        keys = {names[key]: value for key, value in kind.items() if key != "unique"}  # checked with all names
         return "{ " + ", ".join(f"{key}: {_typescript(data, value)}" for key, value in keys.items()) + " }"
     what, _, name = str(kind).partition(" ")
     constants = {"integer": f"{name.upper()}_RANGE", "word": name.upper(), "pattern": f"{name.upper()}_PATTERN"}
@@ -364,7 +364,7 @@ def _typescript(data: Data, kind: Any) -> str:
     if what == "formula":
         return "[PROBE_FORMULA]"
     named = what == "object" or what in data["types"]
-    return json.dumps(name or what) if named else what  # a number, or the name of a cap
+    return json.dumps(name or what) if named else what  # a scalar, or the name of a cap
 
 
 def schema_text(data: Data) -> str:
@@ -376,7 +376,7 @@ _ONE_LINE = -(10**9)
 
 
 def _json(value: Any, indent: str = "", room: int = 0) -> str:
-    """Return JSON with what fits on one line there; ``room`` is how much of it stands before."""
+    """Return JSON, on one line if it fits; ``room`` is the number of characters before it on its line."""
     line = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
         return _number(value)
@@ -405,7 +405,7 @@ FILES: Mapping[str, Callable[[Data], str]] = {
 
 
 def outdated() -> list[str]:
-    """Return the files that are not what would be written, relative to the project."""
+    """Return the out-of-date files, as paths relative to the project."""
     data = read()
     paths = {name: ROOT / name for name in FILES}
     return [

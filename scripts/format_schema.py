@@ -9,7 +9,7 @@ Schema = dict[str, Any]
 Data = Mapping[str, Any]
 
 SHORT = {"side", "coordinate", "gutter", "count", "offset", "byte"}
-"""Integers with a definition of their own: several keys are such."""
+"""Integers used by several keys, each with a definition in the schema."""
 
 
 def schema(data: Data) -> Schema:
@@ -39,7 +39,7 @@ def schema(data: Data) -> Schema:
 
 
 def _value(without_views: str) -> Schema:
-    """Return what tells the kinds of value apart."""
+    """Return the schema that distinguishes the kinds of value."""
     maps = {
         "if": {"required": ["scale"]},
         "then": {"$ref": "#/$defs/fixed_map"},
@@ -80,7 +80,7 @@ def _object(name: str, data: Data) -> Schema:
 
 
 def _type(data: Data, kind: Any) -> Schema:
-    """Return the schema of a type as format.json writes it."""
+    """Return the schema of a type of format.json."""
     if isinstance(kind, dict):
         if "tuple" in kind:
             return _tuple(data, kind["tuple"])

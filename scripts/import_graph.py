@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draw the rooms of glsl_infer and the imports between them into docs/engineering/design.md.
+"""Draw the packages of glsl_infer and the imports between them into docs/engineering/design.md.
 
     python scripts/import_graph.py [--out docs/engineering/design.md]
 
-The order of the rooms is that of the contract "direction" in pyproject.toml, which ``make lint`` checks. Needs
-import-linter, which the extra ``dev`` brings.
+The packages are ordered as in the contract "direction" in pyproject.toml, which ``make lint`` checks. Needs
+import-linter, a dependency of the extra ``dev``.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ BEGIN = "<!-- rooms: written by scripts/import_graph.py -->"
 END = "<!-- end of rooms -->"
 
 Edges = Mapping[str, frozenset[str]]
-"""The rooms that a room imports, directly."""
+"""The packages that each package imports directly."""
 
 
 def layers() -> list[list[str]]:
-    """Return the rooms from top to bottom; rooms of one layer stand beside each other and do not import each other."""
+    """Return the packages from top to bottom, as layers of packages that do not import each other."""
     contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
     direction = next(contract for contract in contracts if contract["id"] == "direction")
     return [line.split(" | ") for line in direction["layers"]]
 
 
 def forbidden() -> set[tuple[str, str]]:
-    """Return the pairs of rooms whose import the contract "reader" forbids: (importer, imported)."""
+    """Return the pairs of packages whose import the contract "reader" forbids: (importer, imported)."""
     contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
     reader = next(contract for contract in contracts if contract["id"] == "reader")
     return {(_room(a), _room(b)) for a in reader["source_modules"] for b in reader["forbidden_modules"]}
 
 
 def imports(rooms: Sequence[str]) -> Edges:
-    """Return what each of these rooms imports, for types only as well."""
+    """Return the imports of each of these packages, including those for types only."""
     sys.path.insert(0, str(ROOT))
     try:
         graph = grimp.build_graph(PACKAGE, cache_dir=None)
@@ -62,7 +62,7 @@ def imports(rooms: Sequence[str]) -> Edges:
 
 
 def shortest(edges: Edges) -> Edges:
-    """Leave out every import of a room that another import leads to anyway; the imports must have no circle."""
+    """Remove every import implied by other imports; the imports must have no cycle."""
 
     def reached(room: str) -> set[str]:
         return set(edges[room]).union(*(reached(below) for below in edges[room]))
@@ -71,12 +71,13 @@ def shortest(edges: Edges) -> Edges:
 
 
 def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, str]]) -> str:
-    """Return the drawing and the table.
+    """Return the drawing and the list of packages.
 
     Args:
-        rows: the rooms from top to bottom.
-        edges: what each imports.
-        wrong: imports that the contracts forbid, of which some are still there; those upwards count by themselves.
+        rows: the packages from top to bottom.
+        edges: the imports of each.
+        wrong: imports forbidden by the contracts, some of which still exist; upward imports count as wrong without
+            them.
     """
     order = [room for row in rows for room in row]
     depth = {room: number for number, row in enumerate(rows) for room in row}
@@ -92,10 +93,10 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
 
 
 def written(page: str, text: str) -> str:
-    """Return the page with the section between its two marks.
+    """Return the page with the text between its two marks.
 
     Raises:
-        ValueError: the page has no such marks.
+        ValueError: the page does not have the marks.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -105,7 +106,7 @@ def written(page: str, text: str) -> str:
 
 
 def made() -> str:
-    """Return the section as the code and pyproject.toml are now."""
+    """Return the section for the current code and pyproject.toml."""
     rows = layers()
     return section(rows, imports([room for row in rows for room in row]), forbidden())
 
@@ -128,7 +129,7 @@ def main() -> int:
 
 
 def _room(module: str) -> str:
-    """Return the room of a module by its dotted name; of the package itself, its own name."""
+    """Return the package of a module by its dotted name; for glsl_infer itself, its name."""
     return module.split(".")[1] if "." in module else module
 
 
@@ -137,7 +138,7 @@ def _path(room: str) -> str:
 
 
 def _purpose(room: str) -> str:
-    """Return the first sentence of the room's docstring, with its folders."""
+    """Return the first paragraph of the package's docstring, with the names of its folders."""
     folder = ROOT / PACKAGE / room
     source = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""

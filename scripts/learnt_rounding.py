@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Show on MobileNetV2 0.35 what training/learn_rounding.py gives: labels in 8 bits before and after.
+"""Measure the benefit of training/learn_rounding.py for MobileNetV2 0.35: 8-bit labels before and after.
 
     python scripts/learnt_rounding.py --data data/grocery --write
 
-Trains the network on photographs of 96 x 96, from nothing, exports it, teaches it the rounding, and exports it again.
---write keeps the rows in learnt_rounding.json, which scripts/precision.py puts into its page. Labels are
-those of the exact reference of the exported file, beside the float network's: the test pictures took part in nothing.
+Trains the network from scratch on photographs of 96 x 96, exports it, trains it to tolerate rounding, and exports it
+again. --write stores the rows in learnt_rounding.json, which scripts/precision.py inserts into its page. Labels of the
+exact reference of the exported file are compared with the float network's. The test images are used for nothing else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Pictures = NDArray[np.uint8]
 
 
 def photographs(folder: Path, *, each: int = 1) -> tuple[Pictures, NDArray[np.int64], list[str]]:
-    """Return every so manieth picture below a folder of classes, their classes, and these by name."""
+    """Return every ``each``-th image below a folder of classes, the class indices, and the class names."""
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
     found = sorted(folder.glob("*/*.jpg"))[::each]
     pictures = [
@@ -53,7 +53,7 @@ def photographs(folder: Path, *, each: int = 1) -> tuple[Pictures, NDArray[np.in
 
 
 def trained(pictures: Pictures, labels: NDArray[np.int64], classes: int, epochs: int) -> keras.Model:
-    """Return the network, trained from nothing."""
+    """Return the network, trained from scratch."""
     keras.utils.set_random_seed(0)
     shape = (SIDE, SIDE, 3)
     network = keras.applications.MobileNetV2(
@@ -61,7 +61,7 @@ def trained(pictures: Pictures, labels: NDArray[np.int64], classes: int, epochs:
     )
     for layer in network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
-            layer.momentum = 0.9  # 0.999 would take more steps than there are
+            layer.momentum = 0.9  # 0.999 would need more steps than this training has
     image = keras.Input(shape)
     moved = keras.layers.RandomTranslation(0.1, 0.1)(keras.layers.RandomFlip("horizontal")(image))
     whole = keras.Model(image, network(moved))
@@ -75,12 +75,12 @@ def trained(pictures: Pictures, labels: NDArray[np.int64], classes: int, epochs:
 
 
 def values(pictures: Pictures) -> NDArray[np.float32]:
-    """Return what the network reads of pictures."""
+    """Return images scaled to [-1, 1], the input range of the network."""
     return (pictures / np.float32(127.5) - np.float32(1.0)).astype(np.float32)
 
 
 def exported(model: keras.Model, bits: str, typical: Sequence[Pictures], test: Sequence[Pictures]) -> NDArray[Any]:
-    """Return the logits of the exported file, as it stores them, for pictures."""
+    """Return the logits of the exported file for the test images, computed with its stored values."""
     graph = reader.to_graph(model, RANGE)
     name = graph.input.name
     labels = [f"class {number}" for number in range(model.output_shape[-1])]
@@ -93,7 +93,7 @@ def exported(model: keras.Model, bits: str, typical: Sequence[Pictures], test: S
 
 
 def row(state: str, given: NDArray[Any], floats: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what is measured of logits, beside those of the float network that was trained first."""
+    """Return the scores of logits, compared with those of the float network that was trained first."""
     first = given.argmax(axis=1)
     off = float(np.sqrt(((given - floats) ** 2).mean() / floats.var()))
     same, right = float((first == floats.argmax(axis=1)).mean()), float((first == labels).mean())
@@ -103,7 +103,7 @@ def row(state: str, given: NDArray[Any], floats: NDArray[Any], labels: NDArray[n
 
 
 def main() -> int:
-    """Train, measure, teach, measure, and return the exit code."""
+    """Train, measure, learn the rounding, measure again, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT / "data/grocery")
     parser.add_argument("--epochs", type=int, default=20, help="of the training from nothing")

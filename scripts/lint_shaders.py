@@ -3,7 +3,7 @@
 
     python scripts/lint_shaders.py    # exit code 1 and a line for each fault
 
-That they are valid GLSL ES 1.00 is checked by tests/unit/test_shaders.py.
+tests/unit/test_shaders.py checks their validity as GLSL ES 1.00.
 """
 
 from __future__ import annotations

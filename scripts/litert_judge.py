@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Random Keras networks through TensorFlow's converter, drawn, beside LiteRT: docs/engineering/litert-judge.md.
+"""Compare random Keras networks, converted by TensorFlow and drawn, with LiteRT: docs/engineering/litert-judge.md.
 
     python scripts/litert_judge.py                      # all 200 networks, 360 files: half an hour on two cores
     python scripts/litert_judge.py --seeds 40 60        # some of them, shown and not written
 
-Networks of `tests/keras_networks.py` become files of floats, with weights of 16 bits, and of int8. Each is imported,
-exported with eight pictures (of int8 with its own ranges), and drawn. It passes if
+Networks of `tests/keras_networks.py` are converted to files with float weights, with 16-bit float weights, and with
+int8. Each file is imported, exported with eight images (int8 with its own ranges), and drawn. It passes if
 
-- the imported graph, computed in floats, is within `MOST_FLOAT` of LiteRT (files of floats), in parts of the output's
-  largest number, and
-- what is drawn is as near LiteRT as the exact reference of 8 bits, times `MOST_DRAWN` (root mean square, centred).
+- the imported graph, computed in floats, differs from LiteRT by at most `MOST_FLOAT` of the largest value of the output
+  (files of floats), and
+- the error of the drawn output is at most `MOST_DRAWN` times that of the exact 8-bit reference, both relative to LiteRT
+  (root mean square, centred).
 
-Needs TensorFlow, ai-edge-litert and a driver. Exit code 1 when a file fails.
+Needs TensorFlow, ai-edge-litert and a driver. The exit code is 1 if a file fails.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def kinds_of(seed: int) -> tuple[str, ...]:
-    """Return the kinds of files that a network becomes."""
+    """Return the kinds of files to convert a network to."""
     return KINDS if seed < IN_ALL_KINDS else (KINDS[seed % len(KINDS)],)
 
 
 def make(folder: Path, seeds: range) -> None:
-    """Write the files of some networks, and what they are calibrated and shown with; TensorFlow is needed."""
+    """Write the files of some networks, with their calibration and test images; needs TensorFlow."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
     from keras_networks import random_network
@@ -62,10 +63,10 @@ def make(folder: Path, seeds: range) -> None:
         np.savez(folder / f"{seed}.npz", **samples)
         for kind in missing:
             refused = folder / f"{seed}.{kind}.refused"
-            refused.write_text("it crashes", "utf-8")  # as it does with some networks
+            refused.write_text("it crashes", "utf-8")  # replaced unless the converter crashes, as for some networks
             try:
                 made = converted(tf, model, kind, samples)
-            except Exception as error:  # the converter raises whatever it likes
+            except Exception as error:  # the converter raises all kinds of exceptions
                 refused.write_text(f"{type(error).__name__}: {error}", "utf-8")
             else:
                 refused.unlink()
@@ -73,13 +74,13 @@ def make(folder: Path, seeds: range) -> None:
 
 
 def _missing(folder: Path, seed: int) -> list[str]:
-    """Return the kinds of files of a network that are neither made nor refused."""
+    """Return the kinds of files of a network that are neither converted nor refused yet."""
     endings = ("tflite", "refused")
     return [kind for kind in kinds_of(seed) if not any((folder / f"{seed}.{kind}.{end}").is_file() for end in endings)]
 
 
 def _pictures(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return smooth pictures of bytes, or vectors from 0 to 1."""
+    """Return smooth images of bytes, or vectors of values from 0 to 1."""
     count = CALIBRATION + SHOWN
     if len(shape) == 1:
         return rng.uniform(0.0, 1.0, (count, *shape)).astype(np.float32)
@@ -90,7 +91,7 @@ def _pictures(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def converted(tf: Any, model: Any, kind: str, samples: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return a Keras model as a file of some kind."""
+    """Return a Keras model as a file of the given kind."""
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     if kind != "float":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -112,7 +113,7 @@ def _real(sample: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def judge(folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
-    """Yield what is found of every file of some networks."""
+    """Yield the result of every file of some networks."""
     from glsl_infer.gl.context import Context
 
     with Context("surfaceless") as context:
@@ -135,12 +136,12 @@ def _verdict(folder: Path, seed: int, kind: str, context: Any) -> dict[str, Any]
         samples = {name: file[name] for name in file.files}
     try:
         return {**row, **judged(path, kind, samples, context)}
-    except Exception as error:  # whatever it is, it is a mistake, and the other files are judged as well
+    except Exception as error:  # any exception is a defect, and must not stop the other files
         return {**row, "refused": f"it stopped with {type(error).__name__}: {_said(str(error))}"}
 
 
 def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: Any) -> dict[str, Any]:
-    """Return what is found of a file."""
+    """Return the result of a file."""
     from glsl_infer.compiler.delegate import build
     from glsl_infer.errors import GlslInferError
     from glsl_infer.graph import reference
@@ -158,7 +159,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     except GlslInferError as error:
         return {**found, "excluded": f"LiteRT cannot run it: {_said(str(error))}"}
     ranges = {name: (0.0, 1.0) for name, index in model.inputs} if kind != "int8" else {}
-    purposes = {name: "values" for name, _ in model.outputs}  # so that a softmax stays
+    purposes = {name: "values" for name, _ in model.outputs}  # keeps a final softmax
     try:
         graph = to_graph(model, ends=Ends(ranges, purposes=purposes))
         given = [_inputs(graph, samples, index) for index in range(CALIBRATION + SHOWN)]
@@ -179,14 +180,14 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
 
 
 def _compared(kind: str, floats: float, exact: NDArray[np.float64], drawn: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the numbers of the output that came out worst, and whether the file failed; errors as of ``_centred``."""
+    """Return the errors of the worst output as from ``_centred``, and whether the file failed."""
     end = int(np.argmax(drawn / (exact + SLACK / MOST_DRAWN)))
     failed = floats > MOST_FLOAT.get(kind, 0.0) or not drawn[end] <= MOST_DRAWN * exact[end] + SLACK
     return {"float": floats, "exact": float(exact[end]), "drawn": float(drawn[end]), "failed": bool(failed)}
 
 
 def _inputs(graph: Any, samples: Mapping[str, NDArray[Any]], index: int) -> Arrays:
-    """Return a sample for each input of a graph: by its shape, for converters rename inputs."""
+    """Return a sample for each input of a graph, matched by shape because converters rename inputs."""
     return {
         node.name: next(many[index] for many in samples.values() if many.shape[1:] == tuple(node.attrs["shape"]))
         for node in graph.inputs
@@ -194,7 +195,7 @@ def _inputs(graph: Any, samples: Mapping[str, NDArray[Any]], index: int) -> Arra
 
 
 def _largest(found: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> float:
-    """Return the largest difference, in parts of an output's largest number."""
+    """Return the largest difference, relative to the largest value of the output."""
     worst = 0.0
     for name, wanted in expected.items():
         assert wanted is not None
@@ -203,7 +204,7 @@ def _largest(found: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[A
 
 
 def _centred(found: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> list[float]:
-    """Return the root mean square of the difference of each output, both centred, in 1/255 of its largest number."""
+    """Return the root mean square of the difference of each output, both centred, in 1/255 of its largest value."""
     errors = []
     for name, wanted in expected.items():
         assert wanted is not None
@@ -218,7 +219,7 @@ def _said(text: str) -> str:
 
 
 def main() -> int:
-    """Make, judge and write."""
+    """Convert, judge and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "END"), help="these alone; nothing is written")
     parser.add_argument(
@@ -251,13 +252,13 @@ def main() -> int:
 
 
 def _both(folder: Path, first: int, end: int) -> list[dict[str, Any]]:
-    """Make files and judge them, in processes of their own: TensorFlow and Mesa's LLVM crash in one."""
+    """Convert files and judge them in separate processes, because TensorFlow and Mesa's LLVM crash in a shared one."""
     began = time.monotonic()
     for step in ("make", "judge"):
         if step == "make" and not any(_missing(folder, seed) for seed in range(first, end)):
             continue
         command = [sys.executable, __file__, "--child", step, "--folder", folder, "--seeds", first, end]
-        for _ in range(end - first):  # TensorFlow's converter may take its process down
+        for _ in range(end - first):  # TensorFlow's converter can crash its process
             done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
             if not done.returncode or step == "judge":
                 break

@@ -1,4 +1,4 @@
-"""The page of scripts/litert_judge.py, docs/engineering/litert-judge.md, and the bounds that it tells."""
+"""The page of scripts/litert_judge.py, docs/engineering/litert-judge.md, and the bounds stated there."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NETWORKS = 200
 
 
 IN_ALL_KINDS = 80
-"""So many networks become a file of each kind; the others one file each, of the kinds by turns."""
+"""Number of networks converted to every kind of file; each other network becomes one file, of the kinds in turn."""
 
 
 MOST_FLOAT = {"float": 1e-4, "float16": 1e-3}
-"""Of float16 files functions are taken for what they were meant to be before their constants were rounded."""
+"""Largest float error; larger for float16, because functions are recognised despite their rounded constants."""
 
 
 MOST_DRAWN = 1.2
 
 
 SLACK = 0.05
-"""In 1/255 of an output's largest number: what every result may be off besides, for a driver rounds ties its way."""
+"""Additional tolerance of every result, in 1/255 of an output's largest value: drivers round ties differently."""
 
 
 def page(rows: list[dict[str, Any]]) -> str:

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Run mutants of the operators and the lowering, and write which tests kill them.
+"""Run mutants of the operators and the lowering, and record the tests that kill them.
 
     python scripts/mutate.py --reach build/reach.json.gz --out build/mutants.json --count 260 --jobs 2
     python scripts/mutate.py --table build/mutants.json
 
-A mutant is one small change of one module: an operator, a constant, a condition, a returned value, an argument, a
-deleted statement. No file changes: an import hook gives the changed text to the tests and to the processes that they
-start.
+A mutant is one small change of one module: an operator, a constant, a condition, a returned value, an argument, or a
+deleted statement. Files stay unchanged: an import hook supplies the changed text to the tests and to their child
+processes.
 
-1. If the file of --reach is missing, every test runs once. The file then has the lines of the rooms that each test
-   executes, its CPU seconds (child processes included), and whether it passed. Tests that do not pass are left out.
-2. A mutant gets the tests that execute its line: first the cheapest of every test function, then the second of each.
-   It is killed when --enough functions fail; with fewer, every test has run, also the others of a function that
-   failed. A mutant that cannot be imported does not count.
-3. --out has one entry for each mutant: its text, its state (killed, survived, unfinished), the tests that failed, and
-   the CPU seconds. --mutants OTHER takes the mutants of an earlier run, and tries first the tests that killed them.
+1. If the file of --reach is missing, every test runs once. The file then has, for each test, the executed lines of the
+   mutated packages, its CPU seconds (child processes included), and whether it passed. Failed tests are left out.
+2. A mutant gets the tests that execute its line: first the cheapest of every test function, then the second of each. It
+   is killed when --enough functions fail; if fewer fail, every test runs, also the others of a failed function. A
+   mutant that cannot be imported does not count.
+3. --out has one entry for each mutant: its text, its state (killed, survived, unfinished), the failed tests, and the
+   CPU seconds. --mutants OTHER takes the mutants of an earlier run, and starts with the tests that killed them.
 
 Tests of imported Keras networks need --imported FOLDER, which scripts/mutation_parts/imported.py fills once.
 """
@@ -49,12 +49,12 @@ TESTS = ("tests/unit", "tests/importers", "tests/gl")
 BEGIN, END = "<!-- mutants: scripts/mutate.py --table -->", "<!-- end of mutants -->"
 DID_NOT_RUN = "did not run"
 FIRST, LATER = 6.0, 40.0
-"""CPU seconds of tests that a process runs: the first process of a mutant, and those after it."""
+"""CPU seconds of tests in a process: the first process of a mutant, and each later one."""
 
 
 @dataclass
 class Reach:
-    """What every test costs and executes."""
+    """Cost and executed lines of every test."""
 
     seconds: dict[str, float]
     wall: dict[str, float]
@@ -79,7 +79,7 @@ class Reach:
         return cls(stored["seconds"], stored["wall"], stored["left_out"], lines, imported, ordered)
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that reach a mutant: those of its lines, or of its module where an import executes them."""
+        """Return the tests that reach a mutant: those of its lines, or of its module if an import executes them."""
         tests = {test for line in mutant.lines for test in self.lines.get((mutant.module, line), ())}
         if tests or (mutant.lines and not any((mutant.module, line) in self.at_import for line in mutant.lines)):
             return sorted(tests)
@@ -88,7 +88,7 @@ class Reach:
 
 @dataclass
 class State:
-    """A mutant and what became of it so far."""
+    """A mutant and its results so far."""
 
     mutant: Mutant
     waiting: list[str]
@@ -102,11 +102,11 @@ class State:
 
     @property
     def functions(self) -> set[str]:
-        """The functions of which a test failed."""
+        """The test functions with a failed test."""
         return {function(test) for test in self.killers}
 
     def result(self, enough: int, places: dict[str, int]) -> dict[str, Any]:
-        """Return the entry for --out; ``ran`` has places of tests in the file of --reach."""
+        """Return the entry for --out; ``ran`` has indices of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
         rest = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
@@ -119,8 +119,8 @@ class Runner:
     """Processes with pytest.
 
     Args:
-        arguments: of the command line.
-        folder: for their files.
+        arguments: arguments of the command line.
+        folder: folder for their files.
     """
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
@@ -137,9 +137,10 @@ class Runner:
         Args:
             tests: the tests.
             hook: settings of the import hook.
-            walls: seconds that the tests take.
-            most: seconds after which the process is ended.
-            enough: functions that fail before it ends, and of which it then runs no other test; 0 runs every test.
+            walls: durations of the tests in seconds.
+            most: timeout of the process in seconds.
+            enough: number of failed functions after which it ends; other tests of a failed function are skipped. 0 runs
+                every test.
         """
         with self._lock:
             self._count += 1
@@ -189,7 +190,7 @@ class Runner:
 
 
 def collect(arguments: argparse.Namespace) -> list[str]:
-    """Return the identifiers of all tests; a file whose import ends the process takes only itself away."""
+    """Return the identifiers of all tests; a file whose import ends the process loses only its own tests."""
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
     files = [str(path.relative_to(ROOT)) for name in arguments.tests for path in _test_files(ROOT / name)]
@@ -212,7 +213,7 @@ def _test_files(path: Path) -> list[Path]:
 
 
 def measure(arguments: argparse.Namespace, runner: Runner) -> None:
-    """Run the tests that the file of --reach lacks, each once; write the file."""
+    """Run once every test missing in the file of --reach; write the file."""
     stored = _stored(arguments.reach)
     known = {*stored["tests"], *(test for test, why in stored["left_out"].items() if why != DID_NOT_RUN)}
     tests = [test for test in collect(arguments) if test not in known]
@@ -265,7 +266,7 @@ def _stored(path: Path) -> dict[str, Any]:
 
 
 def _groups(tests: Iterable[str], most: int) -> list[list[str]]:
-    """Return runs of tests, those of tests/gl first, because they take the longest."""
+    """Return groups of tests, those of tests/gl first, because they take the longest."""
     ordered = sorted(tests, key=lambda test: not test.startswith("tests/gl"))
     return [ordered[first : first + most] for first in range(0, len(ordered), most)]
 
@@ -357,7 +358,7 @@ def _over(state: State, enough: int) -> bool:
 
 
 def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: int) -> None:
-    """Give a mutant its next tests, in one process."""
+    """Run the next tests of a mutant, in one process."""
     functions = state.functions
     now: list[str] = []
     budget = FIRST if not state.runs else LATER
@@ -368,7 +369,7 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         budget -= reach.seconds[test] + 0.02
         if budget < 0:
             break
-    if not now:  # what is left belongs to functions that failed
+    if not now:  # the remaining tests belong to failed functions
         if len(functions) > 1 or state.last:
             state.waiting = []
         state.last = True

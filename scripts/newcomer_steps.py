@@ -1,4 +1,4 @@
-"""The commands of five typical beginnings, each with the page that has it."""
+"""The commands of five typical first tasks, each with the page it comes from."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SERVED = "served"
 
 @dataclass(frozen=True)
 class Step:
-    """What a newcomer types.
+    """A command of a new user.
 
     Attributes:
-        page: where it stands.
-        written: how.
-        typed: with the newcomer's own file names; empty: as it is written.
-        until: ``served``: it goes on until the page that it serves answers.
+        page: page with the command.
+        written: the command as written there.
+        typed: the command with the user's own file names; empty if unchanged.
+        until: ``served``: the command runs until the page that it serves answers.
     """
 
     page: str
@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Newcomer:
-    """One of the five, what is wanted, files that are there before (from, to), and what is typed."""
+    """A new user: the task, files to provide first (from, to), and the commands."""
 
     name: str
     wants: str

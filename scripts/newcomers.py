@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Play five newcomers, each with a fresh clone and an empty HOME, and write newcomers.md: what took how long.
+"""Time five new users, each with a fresh clone and an empty HOME, and write newcomers.md.
 
     python scripts/newcomers.py                      # all five; an hour of a small machine, and some GB below --folder
     python scripts/newcomers.py --only keras,page    # some of them; the rows of the others stay
     python scripts/newcomers.py --only owner --data ../shared/data/grocery/test
 
-Each types what the pages say, word by word: a command that its page no longer has ends the play before it begins. Only
-names of files are the newcomer's own. The clone is of what is committed. pip, npm and apt are configured as they are
-here. Exit status 1: a command failed; its output is shown.
+Each runs the commands of the pages word by word; if a page no longer has a command, the script ends before the first
+run. Only file names are the user's own. The clone has the committed files. pip, npm and apt have this machine's
+configuration. The exit status is 1 if a command failed; its output is shown.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from newcomer_steps import NEWCOMERS, PORT, SERVED, Newcomer
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/engineering/newcomers.md"
 PATIENCE = 1800.0
-"""Seconds for one command."""
+"""Timeout of one command in seconds."""
 
 KEPT = re.compile(
     r"(?i)(pip|npm_config|uv)_.*|.*_proxy|lang|lc_.*|path|ssl_cert.*|requests_ca_bundle|node_extra_ca_certs"
 )
-"""Variables of this machine that a newcomer has as well."""
+"""Environment variables of this machine that the new user has as well."""
 
 
 DEPLOYMENT = "models:\n  - {name: door, source: door.glslnn}\n"
 
 
 class NewcomerError(Exception):
-    """What stood in a newcomer's way."""
+    """A failure during a new user's task."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Play, print and write; return the exit status."""
+    """Run all tasks, print and write the times; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="NAME,NAME", help=", ".join(one.name for one in NEWCOMERS))
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where clones go (default: a temporary folder)")
@@ -77,10 +77,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check(one: Newcomer, root: Path) -> None:
-    """Refuse a newcomer who would type what no page says.
+    """Check that the pages have every command of a new user.
 
     Raises:
-        NewcomerError: naming page and command.
+        NewcomerError: a command is missing; the message has page and command.
     """
     for step in one.steps:
         if step.written not in " ".join((root / step.page).read_text("utf-8").split()):
@@ -88,7 +88,7 @@ def check(one: Newcomer, root: Path) -> None:
 
 
 def play(one: Newcomer, folder: Path, data: Path) -> list[float]:
-    """Let a newcomer type everything; return the minutes of each command, of the clone first.
+    """Run all commands of a new user; return the minutes of each command, with the clone first.
 
     Raises:
         NewcomerError: a command failed.
@@ -112,7 +112,7 @@ def play(one: Newcomer, folder: Path, data: Path) -> list[float]:
 
 
 def prepare(one: Newcomer, clone: Path, data: Path) -> None:
-    """Put the newcomer's own files there.
+    """Copy the user's own files into place.
 
     Raises:
         NewcomerError: there are too few.
@@ -160,7 +160,7 @@ def served(command: str, folder: Path, environment: dict[str, str]) -> float:
     """Run a line that serves a page; return the minutes until the page answers.
 
     Raises:
-        NewcomerError: it ended before, or took too long.
+        NewcomerError: the command ended before, or took too long.
     """
     began = time.monotonic()
     log = folder / "served.log"
@@ -184,7 +184,7 @@ def served(command: str, folder: Path, environment: dict[str, str]) -> float:
 
 
 def answers() -> bool:
-    """Return whether the page is there."""
+    """Return whether the page answers."""
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
             f"http://127.0.0.1:{PORT}/", timeout=5
@@ -195,7 +195,7 @@ def answers() -> bool:
 
 
 def write(minutes: dict[str, list[float]]) -> None:
-    """Write the page; rows of those who were not played stay."""
+    """Write the page, and keep the rows of users that were not run."""
     before: dict[str, list[float]] = {}
     if PAGE.is_file():
         stored = re.search(r"<!-- minutes: (.*) -->", PAGE.read_text("utf-8"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Choose the logit with which each model answers "none of these": glsl_infer/runtime/none_of_these.json.
+"""Choose the logit of the answer "none of these" for each model: glsl_infer/runtime/none_of_these.json.
 
     python scripts/none_of_these.py data/grocery data/trashnet [--unknown DIR ...]
 
-Of the val split of a model's data set, 95 % are answered with a class. The script prints the shares of pictures that
-are answered "none of these": of the test split, of the other data set's, and of folders with pictures of other things.
-Run it again after a model was exported anew.
+95 % of the val split of a model's data set get a class. The script prints the share of images answered "none of these"
+in the test split, in the other data set, and in folders with images of other things. Run it again after a new export of
+a model.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python scripts/onnx_agreement.py [--networks 200]
 
-No seed is left out. It takes about half a minute, and needs the packages onnx and onnxruntime.
+All seeds are included. It takes about half a minute, and needs the packages onnx and onnxruntime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 PAGE = ROOT / "docs/engineering/accuracy/onnx.md"
 MOST = 1e-4
-"""Difference, relative to the largest number of an output."""
+"""Largest difference, relative to the largest value of an output."""
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
         opsets[model.opset_import[0].version] += 1
         try:
             error = agreement(model, seed=seed)
-        except Exception as refusal:  # a refusal counts as a failure, and so does a crash
+        except Exception as refusal:  # refusals and crashes both count as failures
             failed.append(f"| {seed} | {', '.join(blocks)} | {str(refusal).splitlines()[0][:160]} |")
             continue
         (passed if error <= MOST else failed).append(f"| {seed} | {', '.join(blocks)} | {error:.2g} |")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run the tests of onnx.backend.test, as the package onnx brings them, and write tests/onnx_suites.json.
+"""Run the tests of onnx.backend.test from the package onnx, and write tests/onnx_suites.json.
 
 PYTHONPATH=tests LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe .venv/bin/python scripts/onnx_suites.py [NAME ...]
 
-With names, or parts of names, it prints what becomes of those cases and writes nothing. Else the exit code is 1 where a
-case that passed does so no more: the file may lose one only knowingly. tests/onnx_backend.py says what passing is,
-tests/onnx_cases.py what the sets are.
+With names, or parts of names, it prints the results of those cases and writes nothing. Otherwise the exit code is 1 if
+a case no longer passes; such a loss must be deliberate. tests/onnx_backend.py defines when a case passes, and
+tests/onnx_cases.py defines the sets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def line(verdict: Verdict) -> str:
 
 
 def summary(found: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return how many cases passed, failed and are excluded, by folder and by set."""
+    """Return the numbers of passed, failed and excluded cases, by folder and by set."""
 
     def counted(names: list[str]) -> dict[str, int]:
         return dict(sorted(Counter(found[name].partition(":")[0] for name in names).items()))
@@ -53,7 +53,7 @@ def summary(found: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str
 
 
 def main() -> int:
-    """Run, compare with what is there, write; return the exit code."""
+    """Run the cases, compare with the stored results, write the file; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only cases whose names have one of these in them")
     names = parser.parse_args().names

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write docs/reference/operators.md: every supported Keras layer, what it becomes and costs.
+"""Write docs/reference/operators.md: every supported Keras layer, its operators and their cost.
 
     python scripts/operators.py
 
-Needs TensorFlow: the models are exported in a process beside this one. The rows are in operator_table/.
+Needs TensorFlow: a child process exports the models. The rows are in operator_table/.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def largest_error(sample: Exported, context: Context) -> float:
 
 
 def _driver() -> Driver | None:
-    """Return VideoCore IV's driver; without one the page keeps its numbers."""
+    """Return VideoCore IV's driver, or None: then the page keeps its results."""
     try:
         return find()
     except InputError as error:
@@ -53,7 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write docs/reference/operators.md.", allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=ROOT / "docs/reference/operators.md", help="the page to write")
     args = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "tests/gl"))  # layer_check: the page says what the tests measure
+    sys.path.insert(0, str(ROOT / "tests/gl"))  # layer_check: the page has the measurements of the tests
     try:
         with tempfile.TemporaryDirectory() as name, Context() as context:
             exported.export(Path(name))

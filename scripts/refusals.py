@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Measure what ``glsl-infer train`` refuses, for pairs of classes of a data set: a table of refusals.md.
+"""Measure the refusals of ``glsl-infer train`` for pairs of classes of a data set: a table of refusals.md.
 
     python scripts/refusals.py trashnet-x22-257 data/trashnet paper,glass,cardboard,metal data/trashnet data/grocery
     python scripts/refusals.py grocery-x22-257 data/grocery Banana,Carrots,Kiwi data/grocery data/trashnet
 
-The network to start from, the data set, its classes (each two are a pair), and the data sets whose test pictures are
-unknown. Each pair learns from 30 photographs of a class, in 3 variations; the last line is the mean. Minutes.
+Arguments are the network to start from, the data set, its classes (every two are a pair), and the data sets whose test
+images are unknown. Each pair learns from 30 photographs of a class, in 3 variations. The last line is the mean. Runs
+for minutes.
 """
 
 from __future__ import annotations
@@ -25,28 +26,28 @@ from glsl_infer.tools.train.photographs import spread
 from glsl_infer.tools.train.starts import background
 
 LEARNT, VARIED, TESTED, UNKNOWN = 30, 3, 35, 138
-"""Photographs of a class to learn from, their variations, those to test; unknown pictures of each data set, about."""
+"""Photographs of a class to train with, their variations, and to test with; unknown images of a data set, about."""
 
 
 def pictures(folder: Path, most: int) -> list[Path]:
-    """Return at most so many pictures of a class, from all of its folder."""
+    """Return at most ``most`` images of a class, spread over its folder."""
     return spread(sorted(folder.glob("*.jpg")), most)
 
 
 def refused(head: Head, features: Numbers) -> float:
-    """Return the share of pictures that are none of the classes."""
+    """Return the share of images classified as none of the classes."""
     return float((head.logits(features).argmax(axis=-1) == head.bias.size - 1).mean())
 
 
 def shares(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> dict[str, float]:
-    """Return what is right and refused of known pictures, and refused of each data set's others."""
+    """Return the shares of known images that are right or refused, and of each data set's unknown images refused."""
     right = np.mean([(head.logits(each).argmax(axis=-1) == index).mean() for index, each in enumerate(known)])
     others = {f"other {name}": refused(head, each) for name, each in unknown.items()}
     return {"right": float(right), "refused: known": refused(head, np.concatenate(known)), **others}
 
 
 def line(name: str, found: Mapping[str, float]) -> str:
-    """Return shares in words."""
+    """Return a line of text with shares."""
     return f"{name}: " + ", ".join(f"{key} {100 * share:.0f} %" for key, share in found.items())
 
 

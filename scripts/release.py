@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Make everything that a release has, and check it; publish nothing.
+"""Build and check everything that a release has; publish nothing.
 
     python scripts/release.py version 0.2.0     # the new version and its date, wherever they stand
     python scripts/release.py build             # build/release: sdist, wheel, npm's package, AAR, SHA256SUMS
     python scripts/release.py build --tag v0.2.0 --repository https://HOST/OWNER/NAME
 
-With a tag, version and CHANGELOG.md have to be those of it. The repository makes the links of package pages.
-.github/workflows/release.yml runs this for a tag, and publishes. Exit status 2: something has to be changed first; 1: a
-tool failed.
+With a tag, the version and CHANGELOG.md must match it. The repository is the base of the links in package pages.
+.github/workflows/release.yml runs this for a tag, and publishes. The exit status is 2 if a file has to be changed
+first, and 1 if a tool failed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "release"
 PYTHON, WEB, CHANGES = "glsl_infer/__init__.py", "web", "CHANGELOG.md"
 VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2}")
-"""Three numbers below 100: Android's version code is made of them."""
+"""Three numbers below 100, because Android's version code consists of them."""
 
 UNRELEASED = "unreleased"
 
 
 class ReleaseError(Exception):
-    """What has to be changed first; a line each."""
+    """A list of necessary changes, one a line."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what is asked; return the exit status."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("version", help="write a new version and its date")
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def version_of(root: Path) -> str:
-    """Return the version: the one place that all others follow."""
+    """Return the version of glsl_infer, which all other files must match."""
     found = re.search(r'^__version__ = "(.+)"$', (root / PYTHON).read_text("utf-8"), re.MULTILINE)
     if not found:
         raise ReleaseError(f"{PYTHON} has no line __version__ =")
@@ -72,7 +72,7 @@ def version_of(root: Path) -> str:
 
 
 def faults(root: Path, tag: str | None = None) -> list[str]:
-    """Return what does not agree with the version, or with a tag."""
+    """Return the disagreements of other files with the version, or of the version with a tag."""
     version, found = version_of(root), []
     if not VERSION.fullmatch(version):
         found.append(f"{PYTHON}: version {version!r}; give three numbers below 100, as in 0.2.0")
@@ -96,7 +96,7 @@ def write_version(root: Path, version: str) -> None:
     """Write a version and today's date.
 
     Raises:
-        ReleaseError: it is no version, or CHANGELOG.md has nothing for it.
+        ReleaseError: the version is invalid, or CHANGELOG.md has nothing for it.
     """
     if not VERSION.fullmatch(version):
         raise ReleaseError(f"version {version!r}; give three numbers below 100, as in 0.2.0")
@@ -117,7 +117,7 @@ def write_version(root: Path, version: str) -> None:
 
 
 def build(out: Path, repository: str, tag: str | None, without: Sequence[str]) -> None:
-    """Make all packages in ``out``, which is emptied first, and check them.
+    """Build all packages in ``out``, which is emptied first, and check them.
 
     Raises:
         ReleaseError: versions disagree.
@@ -141,14 +141,14 @@ def build(out: Path, repository: str, tag: str | None, without: Sequence[str]) -
 
 
 def python_packages(out: Path, repository: str = "") -> None:
-    """Make sdist and wheel, the wheel of the sdist's files, and have twine check them."""
+    """Build sdist and wheel, the wheel from the sdist's files, and check them with twine."""
     environment = {"GLSL_INFER_REPOSITORY": repository}
     _run([sys.executable, "-I", "-m", "build", "--no-isolation", "--outdir", out, ROOT], environment)
     _run([sys.executable, "-I", "-m", "twine", "check", "--strict", *out.glob("*.whl"), *out.glob("*.tar.gz")])
 
 
 def npm_package(out: Path, repository: str = "") -> None:
-    """Make npm's package and have ``npm publish --dry-run`` check it, without a network."""
+    """Build npm's package and check it by ``npm publish --dry-run``, without a network."""
     folder = out / "npm"
     library = folder / "dist"
     library.mkdir(parents=True)
@@ -159,7 +159,7 @@ def npm_package(out: Path, repository: str = "") -> None:
     for name in ("README.md", "LICENSE"):
         shutil.copyfile(ROOT / WEB / name, folder / name)
     data = json.loads((ROOT / WEB / "package.json").read_text("utf-8"))
-    del data["scripts"], data["devDependencies"]  # of those who build it
+    del data["scripts"], data["devDependencies"]  # only for developers
     if repository:
         data |= {
             "homepage": f"{repository}#readme",
@@ -192,7 +192,7 @@ def _replace(path: Path, pattern: str, line: str) -> None:
 
 
 def _run(command: Sequence[object], environment: dict[str, str] | None = None) -> str:
-    """Run a tool; show what it says only where it fails. Return what it says."""
+    """Run a tool and return its output; print the output only if the tool fails."""
     done = subprocess.run(
         [str(word) for word in command],
         stdin=subprocess.DEVNULL,

@@ -1,11 +1,11 @@
-"""A detector of your own in ten minutes: circles, squares and triangles, from pictures that this script draws.
+"""Train a detector for circles, squares and triangles in ten minutes, on images drawn by this script.
 
     python scripts/shapes_detector.py train build/shapes          # Keras: shapes.keras, pictures, and the task
     glsl-infer export build/shapes/shapes.keras -o build/shapes/shapes.glslnn --images build/shapes/pictures
     python scripts/shapes_detector.py evaluate build/shapes       # draws 300 new pictures, and counts
     glsl-infer detect build/shapes/pictures/00.png --task build/shapes/shapes.json -o shapes.png
 
-What is special to a network of your own is ``ANCHORS``, ``network`` and ``task``; task-files.md has all keys of a task.
+For another network, change ``ANCHORS``, ``network`` and ``task``; task-files.md has all keys of a task.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SIZE = 128
 ANCHORS = (Level(((0.16, 0.16), (0.24, 0.24)), stride=8), Level(((0.34, 0.34), (0.48, 0.48)), stride=16))
 STEPS, BATCH = 900, 24
 FOUND = 0.5
-"""Of the area that a box and a shape cover, what they share where the shape counts as found."""
+"""Smallest intersection over union of a box and a shape for the shape to count as found."""
 
 
 def scene(random: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.float32], list[int]]:
-    """Return a picture, uint8 (SIZE, SIZE, 3), the boxes in it, (number, 4) in parts of it, and their classes."""
+    """Return an image, uint8 (SIZE, SIZE, 3), its boxes, (number, 4) relative to its size, and their classes."""
     coarse = random.integers(0, 255, (int(random.integers(1, 9)), int(random.integers(1, 9)), 3), np.uint8)
     image = Image.fromarray(coarse).resize((2 * SIZE, 2 * SIZE), Image.Resampling.BILINEAR)
     canvas, boxes, classes = ImageDraw.Draw(image), [], []
@@ -57,7 +57,7 @@ def scene(random: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.fl
 
 
 def overlaps(box: NDArray[np.floating], others: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return how much of the area that a box and each of others (number, 4) cover they share."""
+    """Return the intersection over union of a box with each of ``others``, (number, 4)."""
     shared = np.prod(np.maximum(np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2]), 0.0), axis=1)
     areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
     return shared / (areas - shared)
@@ -66,7 +66,7 @@ def overlaps(box: NDArray[np.floating], others: NDArray[np.floating]) -> NDArray
 def targets(
     every: NDArray[np.float32], boxes: NDArray[np.float32], classes: list[int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what a network should say of each anchor: numbers (n, 4), classes (n, 3), and whether it counts (n, 2)."""
+    """Return the targets of each anchor: box values (n, 4), classes (n, 3), and weights in the two losses (n, 2)."""
     numbers, wanted = np.zeros((len(every), 4), np.float32), np.zeros((len(every), len(LABELS)), np.float32)
     counts = np.ones((len(every), 2), np.float32)
     counts[:, 0] = 0.0
@@ -74,7 +74,7 @@ def targets(
     for box, kind in zip(boxes, classes):
         near = overlaps(box, corners)
         mine = near >= min(0.5, near.max())
-        counts[(near > 0.35) & ~mine, 1] = 0.0  # neither a shape nor none
+        counts[(near > 0.35) & ~mine, 1] = 0.0  # neither a shape nor background
         counts[mine, :] = 1.0
         wanted[mine] = np.eye(len(LABELS), dtype=np.float32)[kind]
         middle, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
@@ -84,7 +84,7 @@ def targets(
 
 
 def task() -> dict[str, object]:
-    """Return the task: which outputs are what, and the anchors."""
+    """Return the task: the meaning of the outputs, and the anchors."""
     levels = [{"stride": level.stride, "sizes": [list(size) for size in level.sizes]} for level in ANCHORS]
     return {
         "task": "detection",
@@ -101,7 +101,7 @@ def task() -> dict[str, object]:
 
 
 def network():  # type: ignore[no-untyped-def]
-    """Return the Keras network: at every cell of two feature maps, two boxes with four numbers and three scores."""
+    """Return the Keras network: two boxes at every cell of two feature maps, with four values and three scores each."""
     import keras
 
     layers = keras.layers
@@ -117,14 +117,14 @@ def network():  # type: ignore[no-untyped-def]
     outputs = []
     for stride, x in ((8, eight), (16, sixteen)):
         outputs.append(layers.Conv2D(2 * 4, 3, padding="same", name=f"boxes_{stride}")(x))
-        prior = keras.initializers.Constant(-4.0)  # most anchors have nothing
+        prior = keras.initializers.Constant(-4.0)  # most anchors are empty
         scores = layers.Conv2D(2 * len(LABELS), 3, padding="same", bias_initializer=prior, name=f"scores_{stride}")(x)
         outputs.append(scores)
     return keras.Model(picture, outputs)
 
 
 def train(folder: Path) -> int:
-    """Train, and write the network, pictures to calibrate with, and the task."""
+    """Train, and write the network, calibration images, and the task."""
     import keras
     import tensorflow as tf
 
@@ -141,7 +141,7 @@ def train(folder: Path) -> int:
             boxes = tf.concat([tf.reshape(part, (BATCH, -1, 4)) for part in found[0::2]], 1)
             scores = tf.concat([tf.reshape(part, (BATCH, -1, len(LABELS))) for part in found[1::2]], 1)
             positive = tf.maximum(tf.reduce_sum(counts[..., 0]), 1.0)
-            right = tf.sigmoid(scores) * (2 * wanted - 1) + (1 - wanted)  # the share that is given to the truth
+            right = tf.sigmoid(scores) * (2 * wanted - 1) + (1 - wanted)  # the probability of the truth
             focal = (1 - right) ** 2 * tf.nn.sigmoid_cross_entropy_with_logits(wanted, scores)
             off = tf.abs(boxes - numbers)
             smooth = tf.where(off < 0.1, off * off * 5, off - 0.05)
@@ -167,7 +167,7 @@ def train(folder: Path) -> int:
 
 
 def evaluate(folder: Path, number: int = 300) -> int:
-    """Count what the exported network finds on new pictures, on this machine's driver."""
+    """Count the exported network's detections in new images, on this machine's driver."""
     from glsl_infer.tasks import Detector
 
     random, shapes, right, wrong = np.random.default_rng(2), 0, 0, 0
@@ -189,7 +189,7 @@ def evaluate(folder: Path, number: int = 300) -> int:
 
 
 def main() -> int:
-    """Do what is asked."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("train", "evaluate"))
     parser.add_argument("folder", type=Path)

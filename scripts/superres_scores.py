@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure an exported super-resolution model on photographs: PSNR beside float Keras and Pillow's bicubic filter.
+"""Measure an exported super-resolution model on photographs: PSNR compared with float Keras and bicubic resizing.
 
     scripts/get-data trashnet data/trashnet
     scripts/get-data grocery data/grocery
     python scripts/superres_scores.py --data data
 
-Every fourth val photograph is measured as training/super_resolution.py does, halved before, and at its own size. The
-GPU and the exact reference take it tile by tile as ``glsl-infer run --whole`` does; Keras takes it whole, in a process
-of its own, which reads the photographs as well (``training`` imports Keras).
+Every fourth val photograph is measured twice: halved before, as in training/super_resolution.py, and at its own size.
+The GPU and the exact reference process tiles, as ``glsl-infer run --whole`` does. Keras processes the entire image, in
+a separate process, which also reads the photographs (``training`` imports Keras).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def write_float(args: argparse.Namespace) -> None:
-    """Write every sharp picture, its half, and what float Keras makes of that, to the folder ``args.float``."""
+    """Write every sharp image, its half, and float Keras' result for that half to the folder ``args.float``."""
     sys.path.insert(0, str(ROOT))
     import keras
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Try random cases until one of them shows a fault: `make sweep`.
+"""Test random cases until one fails: `make sweep`.
 
     python scripts/sweep.py --seed 17                          # without end; Ctrl-C stops it
     python scripts/sweep.py --seed 17 --rounds 3 --only networks damage
 
-A round has a seed, which the log gives first: networks of every operator, drawn layer by layer; convolutions
-of many shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files for the readers in Java and
-TypeScript; random shaders, judged by the checker and executed. The first fault ends the sweep with exit code 1, and the
-command that repeats it is printed.
+Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
+shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
+TypeScript; and random shaders, checked and executed. The first failure ends the sweep with exit code 1, after printing
+the command that repeats the test.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests/gl")]
 
 NETWORKS = 10
-"""Random networks of each operator in a round."""
+"""Number of random networks of each operator in a round."""
 
 
 def networks(seed: int) -> bool:
-    """Return whether each layer of random networks of every operator is as exact as it must be, on this driver."""
+    """Return whether each layer of random networks of every operator is within its error bound on this driver."""
     import numpy as np
     from layer_check import allowed
     from random_networks import KINDS, layer_errors, random_bundle
@@ -55,7 +55,7 @@ def convolutions(seed: int) -> bool:
 
 
 def damage(seed: int) -> bool:
-    """Return whether damaged bundles are refused, or run."""
+    """Return whether damaged bundles are either refused or run."""
     return _script("reliability/fuzz.py", "--seconds", 60, "--seed", seed)
 
 
@@ -65,7 +65,7 @@ def readers(seed: int) -> bool:
 
 
 def shaders(seed: int) -> bool:
-    """Return whether no random shader that the checker accepts does what it must not."""
+    """Return whether random shaders that the checker accepts keep its guarantees."""
     return _script("reliability/shader_values.py", "--programs", 20_000, "--seconds", 600, "--seed", seed)
 
 

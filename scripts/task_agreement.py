@@ -1,9 +1,9 @@
-"""Compare tasks with LiteRT end to end: the same file, cuts and decoding, once drawn in 8 bits and once in floats.
+"""Compare tasks with LiteRT end to end: the same file, crops and decoding, drawn in 8 bits and computed in floats.
 
     python scripts/task_agreement.py PICTURE ...
 
-The models must be here (``glsl-infer get``). The numbers of docs/engineering/tasks.md are of scikit-image's
-``astronaut.png`` and Matplotlib's ``grace_hopper.jpg``, in the packages of these, and of a drawn hand (``--hand``).
+The models must be fetched before (``glsl-infer get``). The values of docs/engineering/tasks.md are for scikit-image's
+``astronaut.png`` and Matplotlib's ``grace_hopper.jpg``, from these packages, and for a drawn hand (``--hand``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.tools.validate.litert_outputs import LiteRt
 
 
 class Judge:
-    """A published network as LiteRT computes it, on pixels as a task gives them."""
+    """A published network computed by LiteRT, on pixels prepared as for a task."""
 
     def __init__(self, name: str) -> None:
         entry = catalogue.read()[name]
@@ -36,7 +36,7 @@ class Judge:
         self._runner = LiteRt(path, every_tensor=False)
 
     def __call__(self, pixels: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
-        """Return all outputs for pixels of the network's own size."""
+        """Return all outputs for pixels of the network's input size."""
         numbers = pixels.astype(np.float32) / 255 * (self._high - self._low) + self._low
         self._runner.run({index: numbers for _, index in self._model.inputs})
         found = {name: self._runner.tensor(index) for name, index in self._model.outputs}
@@ -44,7 +44,7 @@ class Judge:
 
 
 def detection(task: Detector, pixels: NDArray[np.uint8]) -> list[str]:
-    """Compare boxes, points and scores; differences in parts of the box's longer side."""
+    """Compare boxes, points and scores; differences are relative to the box's longer side."""
     judge = Judge(task.description.model)
     entry = task.session.bundle.manifest.input
     size = (pixels.shape[1], pixels.shape[0])
@@ -63,7 +63,7 @@ def detection(task: Detector, pixels: NDArray[np.uint8]) -> list[str]:
 
 
 def landmarks(task: Landmarker, pixels: NDArray[np.uint8]) -> list[str]:
-    """Compare points on the cuts that our detector finds; differences in parts of the cut's side."""
+    """Compare points in the crops of our detector; differences are relative to the crop's side."""
     judge, lines = Judge(task.description.model), []
     entry = task.session.bundle.manifest.input
     size = (pixels.shape[1], pixels.shape[0])
@@ -82,7 +82,7 @@ def landmarks(task: Landmarker, pixels: NDArray[np.uint8]) -> list[str]:
 
 
 def segmentation(task: Segmenter, pixels: NDArray[np.uint8]) -> list[str]:
-    """Compare masks: area that both cover by the area that either does, and the mean difference of a pixel."""
+    """Compare masks: intersection over union of their areas, and the mean difference of a pixel."""
     judge = Judge(task.description.model)
     entry = task.session.bundle.manifest.input
     size = (pixels.shape[1], pixels.shape[0])
@@ -92,7 +92,7 @@ def segmentation(task: Segmenter, pixels: NDArray[np.uint8]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line for each task, picture and thing."""
+    """Print a line for each task, image and object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pictures", nargs="*", type=Path)
     parser.add_argument("--hand", action="store_true", help="a drawn hand as well")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Run the tests whose numbers depend on the CPU as two other CPUs would: ``python scripts/test_cpus.py``.
+"""Run the tests with CPU-dependent results as on two other CPUs: ``python scripts/test_cpus.py``.
 
-NumPy, OpenBLAS and oneDNN choose their loops by what the CPU can do, and sum in another order in each. Exports must not
-depend on that: the same choices, and errors within the same bounds. An older CPU is imitated by the three's own
-environment variables, with only those features that this CPU has and this NumPy chooses between.
+NumPy, OpenBLAS and oneDNN select their loops by the features of the CPU, and each loop sums in another order. Exports
+must not depend on the order: choices must be equal, and errors within the same bounds. Environment variables of the
+three libraries imitate an older CPU, with only those features that this CPU has and this NumPy selects between.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENGINE = (
     "tests/importers/test_tflite_quantized.py",
 )
 KERAS = ("tests/keras/test_small_models.py", "tests/keras/test_import_ranges.py")
-"""In a process of their own: TensorFlow and Mesa's LLVM crash in one."""
+"""Tests that run in a separate process, because TensorFlow and Mesa's LLVM crash in a shared one."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Cpu:
     """An older CPU.
 
     Attributes:
-        name: for a reader.
-        lacks: beginnings of the names of NumPy's features that it does not have.
-        core: OpenBLAS' name of it.
-        onednn: the newest instructions that oneDNN may use.
+        name: name for the output.
+        lacks: prefixes of NumPy's names of the features it does not have.
+        core: OpenBLAS' name of the CPU.
+        onednn: the newest instructions that oneDNN is allowed to use.
     """
 
     name: str
@@ -70,11 +70,11 @@ CPUS: Mapping[str, tuple[Cpu, ...]] = {
         Cpu("Neoverse N1", ("SVE",), "NEOVERSEN1"),
     ),
 }
-"""For each kind of machine, by ``platform.machine()``; the first two that are not like this CPU are used."""
+"""CPUs by ``platform.machine()``; the first two that differ from this CPU are used."""
 
 
 def numpy_features() -> tuple[list[str], dict[str, bool]]:
-    """Return the features that this NumPy chooses between, and which features this CPU has."""
+    """Return the features that this NumPy selects between, and the presence of each feature on this CPU."""
     try:
         from numpy._core import _multiarray_umath as compiled
     except ImportError:  # NumPy 1
@@ -83,7 +83,7 @@ def numpy_features() -> tuple[list[str], dict[str, bool]]:
 
 
 def environment(cpu: Cpu, dispatched: Sequence[str], has: Mapping[str, bool]) -> dict[str, str]:
-    """Return the variables that imitate a CPU; NumPy accepts only features that it dispatches on and that are there."""
+    """Return the variables that imitate a CPU; NumPy accepts only features that exist and that it selects between."""
     disabled = [name for name in dispatched if name.startswith(cpu.lacks) and has.get(name)]
     variables = {"OPENBLAS_CORETYPE": cpu.core}
     if disabled:
@@ -94,7 +94,7 @@ def environment(cpu: Cpu, dispatched: Sequence[str], has: Mapping[str, bool]) ->
 
 
 def others(cpus: Sequence[Cpu], dispatched: Sequence[str], has: Mapping[str, bool], count: int = 2) -> list[Cpu]:
-    """Return CPUs that differ from this one in what NumPy does, and more if these are too few."""
+    """Return CPUs with other loops of NumPy than this one, and others if these are fewer than ``count``."""
     different = [cpu for cpu in cpus if "NPY_DISABLE_CPU_FEATURES" in environment(cpu, dispatched, has)]
     return [*different, *(cpu for cpu in cpus if cpu not in different)][:count]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Run parts of the test suite side by side, and print the whole output of each when it ends.
+"""Run parts of the test suite in parallel, and print the complete output of each when it ends.
 
     python scripts/test_parts.py TIER=test test-engine test-keras    # targets of the Makefile and a variable
 
-The longest should be first. The end is a table of the parts, the ten slowest files, and a total that reads like
-pytest's own last line. Exit code 1 if a part failed, 2 if nothing is named.
+List the longest part first. At the end come a table of the parts, the ten slowest files, and a total in the form of
+pytest's last line. The exit code is 1 if a part failed, 2 if no part is given.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+, )*\d+ [a-z]+) in [\d.]+s", re.MULTILINE)
-"""The last line of a pytest run, as "3 passed, 1 skipped in 0.52s"."""
+"""The last line of a pytest run, such as "3 passed, 1 skipped in 0.52s"."""
 
 SLOW_FILE = re.compile(r"^ *(\d+\.\d) s  (\S+\.py)$", re.MULTILINE)
 """A line of tests/conftest.py's ten slowest files."""
 
 KINDS = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warning", "error")
 PLURALS = ("warning", "error")
-"""Of these pytest counts more than one with an s."""
+"""Words that pytest writes with an s for more than one."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A part that ended.
+    """A finished part.
 
     Attributes:
-        name: of the part.
+        name: name of the part.
         code: its exit code, negative if a signal ended it.
-        output: all that it wrote.
-        wall: seconds that it took.
+        output: its complete output.
+        wall: elapsed seconds.
         cpu: seconds of CPU time, its child processes included.
     """
 
@@ -54,7 +54,7 @@ class Done:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many tests passed, failed and so on, in all pytest runs of the part."""
+        """Number of passed, failed and other tests, in all pytest runs of the part."""
         counts: Counter[str] = Counter()
         for line in CLOSING.findall(self.output):
             for number, kind in re.findall(r"(\d+) ([a-z]+)", line):
@@ -66,8 +66,8 @@ class Lanes:
     """Parts that run at the same time.
 
     Args:
-        command: what runs a part, before its name.
-        report: called with each part that ends, one call at a time.
+        command: the command of a part, without its name.
+        report: called with each finished part, one call at a time.
     """
 
     def __init__(self, command: Sequence[str], report: Callable[[Done], None]) -> None:
@@ -87,7 +87,7 @@ class Lanes:
             thread.join()
 
     def stop(self) -> None:
-        """Begin no other part, and end those that run: what they wrote so far is reported."""
+        """Start no other part, and end the running ones; their output so far is reported."""
         self._waiting = []
         self._stopped = True
         for process in list(self._running.values()):
@@ -99,7 +99,7 @@ class Lanes:
                 if not self._waiting:
                     return
                 name = self._waiting.pop(0)
-                print(f"{name}: begins", flush=True)  # a log that says nothing for minutes looks like one that hangs
+                print(f"{name}: begins", flush=True)  # a log without output for minutes looks stuck
             done = self._part(name)
             with self._lock:
                 self._report(done)
@@ -112,10 +112,10 @@ class Lanes:
                 start_new_session=True,
             )  # fmt: skip
             self._running[name] = process
-            if self._stopped:  # while it began
+            if self._stopped:  # stopped during the start
                 os.killpg(process.pid, signal.SIGTERM)
             _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)  # or Popen would wait for it again
+            process.returncode = os.waitstatus_to_exitcode(status)  # otherwise Popen would wait for it again
             del self._running[name]
             wall = time.monotonic() - began
             file.seek(0)
@@ -124,13 +124,13 @@ class Lanes:
 
 
 def show(done: Done) -> None:
-    """Print what a part wrote."""
+    """Print the output of a part."""
     rule = "#" * 30
     print(f"{rule} {done.name} {rule}\n{done.output.rstrip()}\n{done.name}: {result(done)}\n", flush=True)
 
 
 def result(done: Done) -> str:
-    """Return how a part ended and how long it took, for a person."""
+    """Return the result and the duration of a part as text."""
     end = "passed" if done.code == 0 else f"FAILED with exit code {done.code}"
     return f"{end}, {done.wall:.0f} s, {done.cpu:.0f} s of CPU time"
 

@@ -1,1 +1,1 @@
-"""The sections of accuracy.md: what measures each, and how the page is written from the stored numbers."""
+"""The sections of accuracy.md: their measurements, and the text written from the stored results."""

@@ -1,4 +1,4 @@
-"""What layers amplify, and what 8 bits make of it: a section of scripts/accuracy.py."""
+"""Gain of layers and its effect on 8-bit rounding: a section of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CALIBRATION, TEST = 64, 4
 
 
 def measure(trained: Sequence[Path], data: Path) -> Section:
-    """Measure trained bundles, and MobileNets with random weights, which are not trained to bear rounding.
+    """Measure trained bundles, and MobileNets with random weights, which were not trained to tolerate rounding.
 
     Args:
-        trained: bundles; the exporter must not warn of them.
-        data: trashnet's folder.
+        trained: bundles; the exporter must not warn about them.
+        data: folder of the trashnet data set.
     """
     rows = []
     for path in trained:

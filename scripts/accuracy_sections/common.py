@@ -1,4 +1,4 @@
-"""What several sections of scripts/accuracy.py share."""
+"""Helpers shared by several sections of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl")]  # what compares layers serves the tests as well
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl")]  # the tests have the code that compares layers
 
 import numpy as np  # noqa: E402
 from layer_check import exact_steps, gpu_steps, stored_inputs  # noqa: E402
@@ -50,7 +50,7 @@ def photographs(data: Path, split: str, count: int, size: int) -> Pictures:
 
 
 def paths(data: Path, split: str) -> list[Path]:
-    """Return the photographs of a split of ``SPLIT/CLASS/*.jpg``, in order."""
+    """Return the paths of the photographs of a split, ``SPLIT/CLASS/*.jpg``, sorted."""
     files = sorted((data / split).glob("*/*.jpg"))
     if not files:
         raise InputError(f"{data / split}: no photographs; see the top of accuracy.py")
@@ -63,7 +63,7 @@ def evenly(items: Sequence[Any], count: int) -> list[Any]:
 
 
 def layer_rows(session: Session, inputs: Inputs) -> list[Section]:
-    """Run every layer that draws alone, on given inputs, and compare it with the float64 value before rounding."""
+    """Run every layer that draws on its own, and compare it with the float64 value before rounding."""
     made = session.bundle
     rows = []
     for node in drawn_nodes(made):
@@ -85,14 +85,14 @@ def layer_rows(session: Session, inputs: Inputs) -> list[Section]:
 
 
 def exact_inputs(made: Bundle, picture: Pictures) -> Inputs:
-    """Return what feeds every layer with the exact reference's values of a picture."""
+    """Return a function from a node to its inputs, as the exact reference computes them for an image."""
     values: dict[str, NDArray[Any]] = {made.graph.input.name: picture_values(made.graph.input, picture)}
     values.update(reference.layers(made, picture))
     return lambda node: [values[name] for name in node.inputs]
 
 
 def random_inputs(made: Bundle, seed: int) -> Inputs:
-    """Return what feeds every layer with random stored values: any byte, any 16-bit number."""
+    """Return a function from a node to random stored inputs: any byte, or any 16-bit integer."""
     rng = np.random.default_rng(seed)
     return lambda node: stored_inputs(made, node.name, rng)
 
@@ -103,7 +103,11 @@ def centred(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def compared(logits: NDArray[Any], floats: NDArray[Any]) -> dict[str, float]:
-    """Return how far logits are from the float ones: errors, their share of the spread, cosine, same first label."""
+    """Return the differences of logits from the float ones.
+
+    These are the errors, the errors divided by the spread, the cosines, and the number of images with the same first
+    label.
+    """
     given, wanted = centred(logits), centred(floats)
     errors, spread = np.abs(given - wanted), wanted.std(axis=0).mean()
     lengths = np.linalg.norm(given, axis=1) * np.linalg.norm(wanted, axis=1)

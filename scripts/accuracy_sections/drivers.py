@@ -1,4 +1,4 @@
-"""Every operator on three drivers: one section of scripts/accuracy.py. Each driver has a process of its own."""
+"""Every operator on three drivers, each in its own process: a section of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRIVERS: dict[str, dict[str, str]] = {
     "llvmpipe as ES 2.0": {"GALLIUM_DRIVER": "llvmpipe", "MESA_GLES_VERSION_OVERRIDE": "2.0"},
     "softpipe": {"GALLIUM_DRIVER": "softpipe"},
 }
-"""The drivers of ``make test-drivers``, and the environment that chooses each."""
+"""The drivers of ``make test-drivers``, with the environment variables to select each."""
 
 CHILD = Path(__file__).resolve().parents[1] / "accuracy_operators.py"
 

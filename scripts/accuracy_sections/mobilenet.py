@@ -38,7 +38,7 @@ OTHER_HEADROOMS = (1.0, 1.25, 2.0, 4.0)
 
 
 def measure(data: Path) -> Section:
-    """Measure a random MobileNet on photographs: every layer on the GPU, both ends, and what other ranges would do."""
+    """Measure a random MobileNet on photographs: each layer on the GPU, both ends, and the effect of other ranges."""
     calibration, test = photographs(data, "train", CALIBRATION, SIZE), photographs(data, "test", TEST, SIZE)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Networks as people write them, with random weights: a section of scripts/accuracy.py."""
+"""Well-known networks with random weights: a section of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SIZES = {
     "densenet121-224": 96,
     "vgg16-224": 64,
 }
-"""Networks of scripts/vc4/networks.py, and the pixels of a side here: fewer, for the time that a CPU has."""
+"""Networks of scripts/vc4/networks.py, with the image size in pixels used here: smaller, to save time on a CPU."""
 
 CALIBRATION, TEST = 32, 4
 HALF = 0.5
-"""By how much of a byte the float network's pictures are moved, for what its weights make of such noise."""
+"""Shift of the float network's images, in steps of a byte, to measure how its weights amplify such noise."""
 
 
 def measure(data: Path, names: Sequence[str], known: Section) -> Section:
-    """Compare exact reference and GPU with float32 Keras; rows of other networks than ``names`` stay as they are."""
+    """Compare exact reference and GPU with float32 Keras; rows of networks not in ``names`` stay as they are."""
     rows = {row["network"]: row for row in known.get("rows", ())}
     for name in names:
         print(f"  {name}", file=sys.stderr, flush=True)
@@ -92,7 +92,7 @@ def _rows(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _cosines(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> dict[str, float]:
-    """Return the mean and the least cosine of the pictures' outputs as they are."""
+    """Return the mean and the smallest cosine between the two outputs of each image."""
     lengths = np.linalg.norm(given, axis=1) * np.linalg.norm(wanted, axis=1)
     cosines = (given * wanted).sum(axis=1) / lengths
     return {"cosine_mean": float(cosines.mean()), "cosine_least": float(cosines.min())}

@@ -1,4 +1,4 @@
-"""The text of docs/engineering/accuracy.md, from the numbers of scripts/accuracy.py."""
+"""The text of docs/engineering/accuracy.md, from the results of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def drivers(numbers: dict[str, Any]) -> str:
 
 
 def counts(numbers: dict[str, Any]) -> str:
-    """Return the section on what a frame takes."""
+    """Return the section on the cost of a frame."""
     frames = [
         f"{row['layout']}: {row['passes']:,} passes, {row['jobs']:,} jobs, {row['gl_calls']:,} GL calls"
         for row in numbers["rows"]
@@ -130,11 +130,11 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "superres": superres,
     "amplification": amplification,
 }
-"""The sections in their order, and what writes each."""
+"""The sections in order of appearance, with the function that writes each."""
 
 
 def page(numbers: dict[str, dict[str, Any]]) -> str:
-    """Return the page of all sections' numbers."""
+    """Return the page with all sections."""
     machines = "; ".join(dict.fromkeys(numbers[key]["machine"] for key in SECTIONS))
     parts = [HEAD.format(machines=machines, bound=BOUNDS["layer"])]
     return "".join([*parts, *(write(numbers[key]) for key, write in SECTIONS.items())])

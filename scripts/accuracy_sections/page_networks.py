@@ -1,4 +1,4 @@
-"""What docs/engineering/accuracy.md says of MobileNet and of the super-resolution network."""
+"""Sections of docs/engineering/accuracy.md on networks other than X22, and on gains and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The super-resolution network: a section of scripts/accuracy.py. Its PSNR stands in its card."""
+"""The super-resolution network: a section of scripts/accuracy.py. Its model card has its PSNR."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALIBRATION, TEST = 64, 20
 
 
 def measure(keras: Path, data: Path) -> Section:
-    """Export with calibration; every layer on the GPU, and the whole network beside the exact reference."""
+    """Export with calibration; compare every layer on the GPU and the entire network with the exact reference."""
     with tempfile.TemporaryDirectory() as name:
         keras_side("file", Path(name), keras=keras)
         graph = graph_file.read(Path(name) / "file.graph")
@@ -67,7 +67,7 @@ def measure(keras: Path, data: Path) -> Section:
 
 
 def centres(data: Path, split: str, count: int, size: int) -> Pictures:
-    """Return the centres of photographs at half their size: the exact 2x2 average, as the network was trained on."""
+    """Return the centres of photographs at half size, by the exact 2x2 average that the network was trained on."""
     squares = []
     for path in evenly(paths(data, split), count):
         picture = open_image(path)

@@ -1,4 +1,4 @@
-"""A textbook's convolutional network, really trained: a section of scripts/accuracy.py."""
+"""A textbook convolutional network, trained on photographs: a section of scripts/accuracy.py."""
 
 from __future__ import annotations
 

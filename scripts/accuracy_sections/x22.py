@@ -1,4 +1,4 @@
-"""X22: layer by layer, end to end, and what a frame takes; three sections of scripts/accuracy.py."""
+"""X22: layer by layer, end to end, and the cost of a frame; three sections of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def measure_end_to_end(bundle: Path, keras: Path, data: Path) -> Section:
 
 
 def measure_counts() -> Section:
-    """Count what a frame of x22-385 takes, in both layouts and with baked, uniform and automatic weights.
+    """Count passes, jobs and GL calls of a frame of x22-385, in both layouts and with three modes of weights.
 
-    The first two have the same weights and must give the same logits; automatic weights may have 16 bits.
+    The modes are baked, uniform and automatic. Baked and uniform weights are equal and must give the same logits;
+    automatic weights can have 16 bits.
     """
     graph = random_x22()
     rows, outputs = [], set()
@@ -91,7 +92,7 @@ def measure_counts() -> Section:
                         "uniform_vectors": manifest.limits.fragment_uniform_vectors,
                     }
                 )
-            gc.collect()  # a thousand programs
+            gc.collect()  # frees a thousand programs
     same, most = len(outputs) == 1, max(row["bound"] for row in rows)
     return {"rows": rows, "same_logits": same, "bound": most, "passed": same and most <= 8}
 

@@ -1,1 +1,1 @@
-"""What scripts/aibench.py measures, and the tables that it writes."""
+"""The measurements of scripts/aibench.py, and the tables it writes."""

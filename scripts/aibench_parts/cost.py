@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Run a command, and write what it cost as JSON: cost.py FILE COMMAND ...
+"""Run a command, and write its cost as JSON: cost.py FILE COMMAND ...
 
-A process of its own, and a small one: the most memory that a system tells of a child begins with what its parent had.
+Runs in its own small process, because the peak memory that a system reports for a child starts at its parent's memory.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Write exit code, seconds of CPU and the largest memory in bytes."""
+    """Write exit code, seconds of CPU and peak memory in bytes."""
     child = subprocess.Popen(sys.argv[2:])
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

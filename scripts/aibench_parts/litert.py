@@ -1,4 +1,4 @@
-"""A Keras file as LiteRT runs it: ``convert FILE.keras FILE.tflite``, then ``time FILE.tflite`` in another process."""
+"""Run a Keras file in LiteRT: ``convert FILE.keras FILE.tflite``, then ``time FILE.tflite`` in another process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 PICTURES, SECONDS = 20, 60.0
 LEAST_KEPT = 0.9
-"""Of the parameters: batch norms become parts of convolutions."""
+"""Smallest share of the parameters in the converted file, as batch norms are folded into convolutions."""
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -20,7 +20,8 @@ def convert(model: Path, out: Path) -> None:
     """Write a .tflite file with float weights.
 
     Raises:
-        RuntimeError: its weights are not in it: LiteRT would compute with none, and without its fast kernels.
+        RuntimeError: the file is too small for the weights: LiteRT would compute without them, and without fast
+            kernels.
     """
     import keras
     import tensorflow as tf
@@ -39,7 +40,7 @@ def convert(model: Path, out: Path) -> None:
 
 
 def timed(model: Path) -> dict[str, float]:
-    """Return the mean milliseconds of a picture with one thread, the first two left out."""
+    """Return the mean milliseconds of an image on one thread, without the first two images."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=str(model), num_threads=1)

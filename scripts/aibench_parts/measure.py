@@ -1,4 +1,4 @@
-"""The parts that are measured of a test, each in processes of its own."""
+"""The measured parts of a test, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from glsl_infer.tools.aibench.tests import LARGEST, Test
 HERE = Path(__file__).resolve().parent
 
 COMPARED = 4
-"""Pictures that ``validate`` compares."""
+"""Number of images that ``validate`` compares."""
 
 LEAST_COSINE = 0.999
-"""Below it the exact reference's own cosine is measured, too."""
+"""Cosine below which the exact reference's cosine is measured, too."""
 
 
 def made(test: Test, folder: Path) -> dict[str, Any]:
-    """Export the network; return seconds and memory of that, and what the bundle is made of."""
+    """Export the network; return the seconds and memory used, and the size of the bundle and its contents."""
     path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
     found: dict[str, Any] = {}
     if not path.is_file():
@@ -52,7 +52,7 @@ def made(test: Test, folder: Path) -> dict[str, Any]:
 
 
 def run(test: Test, folder: Path) -> dict[str, Any]:
-    """Run the test as the command does; return its row, the machine, and the memory that it took."""
+    """Run the test with the command ``aibench``; return its row, the machine, and its peak memory."""
     command = module_command("glsl_infer", "aibench", "--models", folder, "--only", test.number, "--json")
     before, started = os.getloadavg()[0], time.monotonic()
     said, cost = _measured(command)
@@ -67,7 +67,7 @@ def run(test: Test, folder: Path) -> dict[str, Any]:
 
 
 def vc4(test: Test, folder: Path) -> dict[str, Any]:
-    """Compile every program for VideoCore IV; return totals, the estimates and what failed."""
+    """Compile every program for VideoCore IV; return totals, estimates and problems."""
     said, _ = _measured(module_command("glsl_infer", "vc4", _bundle(test, folder), "--json"), (0, 1))
     (report,) = json.loads(said)["bundles"]
     return {
@@ -82,7 +82,7 @@ def vc4(test: Test, folder: Path) -> dict[str, Any]:
 
 
 def validate(test: Test, folder: Path) -> dict[str, Any]:
-    """Compare with Keras, on photographs as the network reads them; return the outputs' agreement."""
+    """Compare with Keras on photographs, scaled as the network expects; return the agreement of the outputs."""
     low, high = test.values
     with tempfile.TemporaryDirectory() as work:
         data = before.typical(test, Path(work))
@@ -97,7 +97,7 @@ def validate(test: Test, folder: Path) -> dict[str, Any]:
 
 
 def litert(test: Test, folder: Path) -> dict[str, Any]:
-    """Return LiteRT's milliseconds for the same network in floats, with one thread on this machine."""
+    """Return LiteRT's milliseconds for the same network in floats, on one thread of this machine."""
     model = folder / f"{test.network}.float.tflite"
     script = str(HERE / "litert.py")
     if not model.is_file():
@@ -109,11 +109,11 @@ def litert(test: Test, folder: Path) -> dict[str, Any]:
 PARTS: Mapping[str, Callable[[Test, Path], dict[str, Any]]] = {
     "made": made, "run": run, "vc4": vc4, "validate": validate, "litert": litert, "pictures": pictures,
 }  # fmt: skip
-"""By name, in the order in which they are measured."""
+"""The parts by name, in order of measurement."""
 
 
 def applies(part: str, test: Test) -> bool:
-    """Return whether a test has a part: test 9 has the network of test 4, and few networks are trained."""
+    """Return whether a part applies to a test: test 9 has the network of test 4, and few networks are trained."""
     if test.number == LARGEST:
         return part == "run"
     return part != "pictures" or test.network in TASKS
@@ -132,10 +132,10 @@ def _keras(test: Test, folder: Path) -> Path:
 
 
 def _measured(command: list[str], allowed: tuple[int, ...] = (0,)) -> tuple[str, dict[str, Any]]:
-    """Run a process; return what it printed, and its seconds and largest memory.
+    """Run a process; return its standard output, its seconds and its peak memory.
 
     Raises:
-        RunError: it failed; with its last words.
+        RunError: the process failed; with the last line of its standard error.
     """
     with tempfile.TemporaryDirectory() as folder:
         spent = Path(folder) / "cost.json"

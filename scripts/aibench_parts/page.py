@@ -15,22 +15,22 @@ from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
 BEGIN, END = "<!-- measured: written by scripts/aibench.py -->", "<!-- end of measured -->"
 MISSING = "?"
 BUSY, BUSY_LOAD = "\\*", 4.0
-"""Marks times that were taken while so many other processes ran."""
+"""Mark of busy times, and the load of other processes above which a time gets it."""
 
 AGAIN = " (second run)"
-"""Marks first results for which programs came from the cache."""
+"""Mark of first results whose programs came from the cache."""
 
 SLOW = 70.0
-"""Seconds of CPU from which an export is listed."""
+"""Seconds of CPU above which an export is listed."""
 
 BOARD_MB, SYSTEM_MB = 512, 160
-"""Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
+"""Memory of a Raspberry Pi Zero, and the share used by the firmware (64) and by Linux without a desktop, in MB."""
 
 Numbers = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def with_tables(text: str, numbers: Numbers) -> str:
-    """Return the page's text with its tables anew."""
+    """Return the page's text with new tables."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     blocks = [
@@ -49,7 +49,7 @@ def with_tables(text: str, numbers: Numbers) -> str:
 
 
 def _of(numbers: Numbers, test: Test, part: str) -> Mapping[str, Any]:
-    """Return what was measured; nothing where it failed."""
+    """Return the results of a part of a test; an empty dict if it failed or was not measured."""
     found = numbers.get(str(test.number), {}).get(part, {})
     return {} if "failed" in found else found
 
@@ -98,7 +98,7 @@ def _runs(numbers: Numbers) -> str:
     if again:
         compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
         notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
-    others = []  # bundles that were exported again since
+    others = []  # bundles exported again after the run
     for test in TESTS:
         ran, made = (_of(numbers, test, part).get("passes") for part in ("run", "made"))
         if None not in (ran, made) and ran != made:
@@ -109,7 +109,7 @@ def _runs(numbers: Numbers) -> str:
 
 
 def _busy(run: Mapping[str, Any]) -> str:
-    """Return a mark for a time that other processes were in the way of: by the load before it, or as somebody saw."""
+    """Return a mark if other processes disturbed a time, as seen from the load before it or as noted by hand."""
     return BUSY if run.get("busy") or run.get("load", 0.0) > BUSY_LOAD else ""
 
 
@@ -134,7 +134,7 @@ def _last(numbers: Numbers) -> str:
 
 
 def _results(numbers: Numbers) -> dict[int, float]:
-    """Return the result of every test that was run."""
+    """Return the result of every test with a run, in milliseconds or megapixels."""
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
     return {number: run["ms"] if "ms" in run else run["megapixels"] for number, run in done.items() if run}
 
@@ -164,7 +164,7 @@ def _phones(numbers: Numbers) -> str:
 
 
 def with_score(text: str, numbers: Numbers) -> str:
-    """Return README's text with the score of docs/engineering/aibench.json; as it was while a test is missing."""
+    """Return README's text with the score of docs/engineering/aibench.json, or unchanged if a test is missing."""
     found = re.search(r"Score: (\d+)", _last(numbers))
     return re.sub(r"\bscore \d+ on", f"score {found[1]} on", text) if found else text
 

@@ -1,4 +1,4 @@
-"""What the trained networks make of spoilt photographs, beside a plain filter: decibels, and a row of pictures each."""
+"""Restoration of degraded photographs by trained networks, compared with a plain filter: PSNR and sample images."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from glsl_infer.tools.aibench.bundles import bundle_of
 from glsl_infer.tools.aibench.tests import Test
 
 EDGE = 8
-"""Pixels at the edge that do not count: a network sees what lies beyond as 0."""
+"""Ignored pixels at the edge, because a network sees zeros outside the image."""
 
 SHOWN_IN = PICTURES.parent / "aibench"
-"""Not among the photographs, from which bundles have their ranges."""
+"""Folder of the rows of images, separate from the photographs, which calibrate the ranges of bundles."""
 
 SHOWN = 1
-"""Which photograph the row of pictures is of."""
+"""Index of the photograph in the row of images."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A plain filter against what is done to a photograph, by its name."""
+    """A degradation of photographs, and a plain filter against it."""
 
     filter: Change
     name: str
@@ -44,11 +44,11 @@ TASKS = {
     ),
     "dped": Task(lambda spoilt: ImageOps.autocontrast(spoilt, cutoff=0.5), "contrast of each colour"),
 }
-"""By network: what it is trained to undo."""
+"""By network: the degradation it is trained to remove."""
 
 
 def pictures(test: Test, folder: Path) -> dict[str, Any]:
-    """Run a trained network on all photographs of the pages; write the row of one, return mean PSNR in decibels."""
+    """Run a trained network on all photographs of the pages; write the row of one, and return mean PSNR in dB."""
     task = TASKS[test.network]
     scores: dict[str, list[float]] = {"before": [], "filter": [], "after": []}
     files = sorted(PICTURES.glob("*.jpg"))
@@ -76,7 +76,7 @@ def _psnr(found: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> float:
 
 
 def _row(shown: list[Image.Image], path: Path) -> None:
-    """Write pictures side by side."""
+    """Write images next to each other into one file."""
     width, height = shown[0].size
     row = Image.new("RGB", (len(shown) * (width + 4) - 4, height), "white")
     for index, picture in enumerate(shown):

@@ -1,7 +1,7 @@
-"""A frame as a straightforward engine submits it: whatever a draw needs is set before that draw, needed or not.
+"""A frame as a straightforward engine submits it: all state is set before every draw, needed or not.
 
-The article's C++ code works in this way, a draw at a time: target and viewport, program, every texture, every uniform
-that is not the same for good. It is what the engine's own frames, which set only what changes, are compared with.
+The article's C++ code works in this way: for each draw it sets target and viewport, program, every texture, and every
+uniform that can change. It is the baseline for the engine's own frames, which set only the state that changes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from glsl_infer.program import Pass
 from glsl_infer.runtime.frame import Call
 
 STATE = ("glBindFramebuffer", "glViewport", "glUseProgram")
-"""Set before each draw, in this order."""
+"""The calls of each draw that set state, in this order."""
 
 
 def everything_bound(calls: Sequence[Call], passes: Sequence[Pass]) -> list[Call]:
     """Return the calls of a frame with all state set again for each draw.
 
     Args:
-        calls: as ``Session.frame`` has them, one draw for each pass, in order.
-        passes: of the bundle.
+        calls: calls in the form of ``Session.frame``, one draw for each pass, in order.
+        passes: the passes of the bundle.
     """
     made: list[Call] = []
     state: dict[str, Call] = {}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure what a driver puts off until something is drawn: the first frame, program by program.
+"""Measure the work that a driver defers to the first draw: the first frame, program by program.
 
     python scripts/bench/first_frame.py [BUNDLE] [--json]
 
-Printed is the CPU time, in milliseconds, that the thread which draws spends in the draws of each program: in the first
-frame, in the second, and in how many draws of the first it was 5 ms more. llvmpipe makes machine code then, and makes
-it again for a draw whose state is of another kind; its own threads rasterise, and are not in these times. Nothing
-compiled is taken from Mesa's cache.
+Prints, for each program, the CPU time of its draws in the drawing thread, in milliseconds, in the first and in the
+second frame, and the number of draws that took 5 ms more in the first. llvmpipe generates machine code during a first
+draw, and again for a draw with another kind of state. Its rasteriser threads are not in these times. Mesa's cache of
+compiled programs is disabled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # before a driver is loaded
+os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # must be set before a driver is loaded
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.resources import default_model
 
 COMPILED = 5.0
-"""Milliseconds more than in the second frame by which a draw is taken to have waited for a compiler."""
+"""Milliseconds more than in the second frame, from which a draw counts as delayed by a compiler."""
 
 
 def draws(session: Session) -> list[float]:
@@ -46,10 +46,10 @@ def draws(session: Session) -> list[float]:
 
 
 def measure(bundle: Path) -> list[dict[str, Any]]:
-    """Return a row for each program, those that take the first frame longest first.
+    """Return a row for each program, sorted by time in the first frame, longest first.
 
     Raises:
-        GlslInferError: the bundle, or this machine, will not do.
+        GlslInferError: the bundle or this machine cannot be used.
     """
     with Session(bundle, cache=False) as session:
         first, second = draws(session), draws(session)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Keras' side of side_by_side.py: the model as a .keras file and as a .tflite file.
+"""Keras' part of side_by_side.py: write the model as a .keras file and as a .tflite file.
 
     keras_models.py FOLDER [--keras FILE] [--network x22] [--size 385]
 
 Writes FOLDER/model.keras (a copy of FILE, or a network with random weights and 120 classes) and FOLDER/model.tflite
-(float32, as the converter makes it by default). A process of its own: TensorFlow and Mesa's LLVM cannot share one.
+(float32, with the converter's defaults). Runs in its own process: TensorFlow and Mesa's LLVM cannot share one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> int:
     else:
         shutil.copyfile(args.model, saved)
     model = keras.saving.load_model(saved, compile=False)
-    # Of a concrete function of Keras 3 the converter leaves all weights out, and LiteRT computes NaN 20 times as long.
+    # For a concrete function of Keras 3, the converter omits all weights; LiteRT then gets NaN, 20 times as slowly.
     (args.folder / "model.tflite").write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
     return 0
 

@@ -3,11 +3,11 @@
 
     scripts/bench/mediapipe_mesh.py [--rounds 3] [--frames 20] [--json]
 
-Both follow the face of one picture with the same two networks, detector and mesh: ours from `glsl-infer get face-mesh`,
-MediaPipe's from its npm package, which is fetched by npm as you have configured it. Chromium draws in software. Needs
-Node.js with npm, and Chromium ($CHROMIUM, or Debian's chromium-headless-shell).
+Both track the face in one image with the same two networks, detector and mesh: ours from `glsl-infer get face-mesh`,
+MediaPipe's from its npm package, fetched by npm as you have configured it. Chromium draws in software. Needs Node.js
+with npm, and Chromium ($CHROMIUM, or Debian's chromium-headless-shell).
 
-Exit code 2 for arguments that cannot be used, 1 where something fails that should work.
+The exit code is 2 for invalid arguments, and 1 for any other failure.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ MEASURE = """async (runner, frames, width, height) => {
 
 
 def main() -> int:
-    """Fetch what is compared, run both, and print the table."""
+    """Fetch both packages, run both trackers, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="fresh browsers, in each of which both run once (3)")
     parser.add_argument("--frames", type=int, default=20, help="frames after the first, in each round (20)")
@@ -121,7 +121,7 @@ def prepare(folder: Path) -> Path:
 
 
 def measure(mediapipe: Path, rounds: int, frames: int) -> dict[str, Any]:
-    """Run both in one page, in every second round the other way around; return medians of milliseconds."""
+    """Run both in one page, in reverse order in every second round; return medians in milliseconds."""
     png = io.BytesIO()
     with Image.open(PERSON) as image:
         image.convert("RGB").resize(SIZE, Image.Resampling.LANCZOS).save(png, "PNG")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
+"""Time the engine, its two plainest forms and its alternatives in one run.
 
     python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 3 minutes
     python scripts/bench/side_by_side.py --network mobilenet   # MobileNet v1 0.25 at 128x128, random weights
@@ -9,19 +9,19 @@
 
     planned         as ``glsl-infer export`` makes it by default
     fetched         as ``glsl-infer export --weights texture`` makes it: a first result sooner
-    article-style   a texture a slice, weights in uniforms but of the layer that reads the picture, which has them in
-                    the text of its programs, everything bound for each draw (everything_bound.py): as the article's
-                    code does it
-    all-uniform     the same with that layer's weights in uniforms too; asked for by --only
-    literal         a texture a slice, weights baked into a program for each slice; llvmpipe keeps fewer programs, and
-                    compiles all again in each frame of minutes: not part of it unless asked for by --only
+    article-style   a texture for each slice; weights in uniforms, but baked into the programs of the layer that reads
+                    the image; all state set before each draw (everything_bound.py), as in the article's code
+    all-uniform     the same with that layer's weights in uniforms too; only with --only
+    literal         a texture for each slice, weights baked into a program for each slice; llvmpipe caches fewer
+                    programs and compiles all again in each frame, which takes minutes; only with --only
     litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
     tensorflow      Keras on TensorFlow, one compiled function, 2 threads
 
-Each is started a few times in turn, in a process of its own, for its first result. The last ones stay; in every round
-each in turn runs a few frames of the same picture, A B C A B C, and is divided by article-style's of that round, as the
-starts are. Compiled programs are not cached, neither by us nor by the driver. LiteRT is installed into the folder if it
-is not there. Where a CPU plays the GPU (llvmpipe), LiteRT wins: it was made for CPUs.
+Each contender is started a few times in turn, in its own process, to time its first result. The last processes keep
+running. In every round, each of them runs a few frames of the same image in turn, A B C A B C. Its times are divided by
+article-style's times of the same round, and its start times likewise. Compiled programs are not cached, neither by the
+engine nor by the driver. LiteRT is installed into the folder if necessary. If a CPU emulates the GPU (llvmpipe), LiteRT
+is faster, because it was made for CPUs.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ BASE = "article-style"
 UNIFORM = "all-uniform"
 UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
 MOST_OFF = 2.0
-"""By how much logits may differ: ours are of 8-bit feature maps."""
+"""Largest allowed difference of logits; the engine's come from 8-bit feature maps."""
 SIZES = {"x22": 385, "mobilenet": 128}
-"""Networks that it can be without --keras, and the size of their pictures."""
+"""Networks available without --keras, with the size of their images in pixels."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Who takes part.
+    """A contender of the comparison.
 
     Attributes:
-        runner: of side_by_side_worker.py.
+        runner: a runner of side_by_side_worker.py.
         file: the model.
-        export: how that is exported.
-        picture: ``--weights-for`` the layers that read the picture, if it is another than for all.
-        threads: of the CPU.
+        export: options of ``glsl-infer export`` for that file.
+        picture: ``--weights-for`` the layers that read the image, if it differs from the other layers'.
+        threads: number of CPU threads.
     """
 
     runner: str
@@ -108,7 +108,7 @@ def run(command: Sequence[str], what: str) -> None:
 
 
 def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int, network: str = "x22") -> None:
-    """Make the files that are not there yet.
+    """Create the missing files.
 
     Raises:
         RunError: a step failed.
@@ -118,7 +118,7 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int, n
     if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
         given = ["--keras", str(keras)] if keras else ["--network", network, "--size", str(size)]
         run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
-    for name in dict.fromkeys([UNIFORM, *names]):  # the first says which layers read the picture
+    for name in dict.fromkeys([UNIFORM, *names]):  # the first bundle shows which layers read the image
         contender = CONTENDERS[name]
         if contender.file.endswith(".glslnn") and not (folder / contender.file).exists():
             labels = _labels(folder, keras)
@@ -131,13 +131,13 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int, n
             )
     there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
     if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
-        # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
+        # In its own folder and without dependencies, to leave the packages of TensorFlow as they are.
         command = module_command("pip", "install", "--quiet", "--no-deps", "--target", folder / "site")
         run([*command, "ai-edge-litert"], "installing LiteRT")
 
 
 def _picture_layers(path: Path) -> list[str]:
-    """Return the names of the convolutions that read the picture."""
+    """Return the names of the convolutions that read the image."""
     picture, *layers = bundle.read(path).network.layers
     return [layer.name for layer in layers if picture.name in layer.inputs and layer.op == "conv2d"]
 
@@ -154,7 +154,7 @@ class Process:
     """A contender's process.
 
     Attributes:
-        first: what it said of its start: ``ready``, ``first_result`` (ms), ``logits``, ``facts``.
+        first: its report after the start: ``ready``, ``first_result`` (ms), ``logits``, ``facts``.
     """
 
     def __init__(self, name: str, folder: Path, picture: Path, context: str) -> None:
@@ -173,7 +173,7 @@ class Process:
         self.first = self._answer()
 
     def frames(self, count: int) -> dict[str, list[float]]:
-        """Return the milliseconds of so many frames."""
+        """Run ``count`` frames; return their times in milliseconds."""
         assert self._process.stdin is not None
         print("frames", count, file=self._process.stdin, flush=True)
         return self._answer()
@@ -194,10 +194,10 @@ class Process:
 
 
 def measure(folder: Path, names: Sequence[str], context: str, starts: int, rounds: int, frames: int) -> dict[str, Any]:
-    """Start all contenders, one after the other and so many times, and let the last ones take turns.
+    """Start each contender ``starts`` times in turn, then let the last process of each run rounds of frames in turn.
 
     Raises:
-        RunError: one of them failed.
+        RunError: a contender failed.
     """
     size = bundle.read(folder / CONTENDERS[BASE].file).manifest.input.size
     picture = folder / "picture.npy"
@@ -216,7 +216,7 @@ def measure(folder: Path, names: Sequence[str], context: str, starts: int, round
                 timed[process.name].append(process.frames(frames))
         base = np.asarray(next(process for process in running if process.name == BASE).first["logits"])
         for process in running:
-            if not difference(np.asarray(process.first["logits"]), base) <= MOST_OFF:  # NaN neither
+            if not difference(np.asarray(process.first["logits"]), base) <= MOST_OFF:  # also refuses NaN
                 raise RunError(f"{process.name} computes something else than {BASE}: not the same model")
         results = {process.name: summary(process.first, timed[process.name], timed[BASE], base) for process in running}
         for name, times in started.items():

@@ -12,7 +12,7 @@ FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 
 def difference(mine: np.ndarray, logits: np.ndarray) -> float:
-    """Return by how much logits differ at most, a constant apart, of which no label depends."""
+    """Return the largest difference of logits after subtracting their means, which do not affect the label."""
     return float(np.abs((mine - mine.mean()) - (logits - logits.mean())).max())
 
 
@@ -22,13 +22,13 @@ def summary(
     base: Sequence[dict[str, list[float]]],
     logits: np.ndarray,
 ) -> dict[str, Any]:
-    """Return a contender's numbers: medians in milliseconds; median, least and largest of the rounds' ratios.
+    """Return a contender's results: medians in milliseconds; median, smallest and largest ratio of the rounds.
 
     Args:
-        first: what its process says at its start: ``facts`` and ``logits``.
+        first: report of its process after the start: ``facts`` and ``logits``.
         rounds: the contender's times.
-        base: times of what it is compared with, in the same rounds.
-        logits: of what it is compared with.
+        base: times of the baseline in the same rounds.
+        logits: logits of the baseline.
     """
     numbers: dict[str, Any] = dict(first["facts"])
     for step in rounds[0]:
@@ -43,7 +43,7 @@ def summary(
 
 
 def spread(ratios: Sequence[float]) -> list[float]:
-    """Return the median, the least and the largest."""
+    """Return the median, the smallest and the largest ratio."""
     return [statistics.median(ratios), min(ratios), max(ratios)]
 
 

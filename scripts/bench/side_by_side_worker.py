@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One runner of side_by_side.py, in a process of its own that is told what to do line by line.
+"""One runner of side_by_side.py, in its own process, controlled line by line.
 
     side_by_side_worker.py {engine,plain,everything-bound,litert,tensorflow} MODEL PICTURE.npy [--threads N]
                            [--context KIND]
 
-Standard input: ``frames N``, again and again. Standard output, as JSON lines: first what the start took and what one
-frame takes, then the milliseconds of every frame. A runner is warm after its first result.
+Standard input: ``frames N``, any number of times. Standard output, as JSON lines: first the time of the start and the
+counts of a frame, then the milliseconds of every frame. A runner is warm after its first result.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Frames = dict[str, list[float]]
 
 
 class Engine:
-    """A bundle, by this engine.
+    """A bundle, run by this engine.
 
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        form: ``engine``; ``plain``, without what it knows of single drivers (``gl.llvmpipe``, ``gl.nvidia``); or
-            ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
+        form: ``engine``; ``plain``, without driver-specific behaviour (``gl.llvmpipe``, ``gl.nvidia``); or
+            ``everything-bound``, which also sets all state before every draw (everything_bound.py).
     """
 
     def __init__(self, model: Path, context: str, form: str) -> None:
@@ -65,14 +65,14 @@ class Engine:
         return self._session.run(picture)
 
     def frames(self, picture: NDArray[np.uint8], count: int) -> Frames:
-        """Return milliseconds: of whole frames, and of the CPU's part until all calls have returned."""
+        """Return milliseconds of entire frames, and of the CPU's share until all calls have returned."""
         from glsl_infer.tools.benchmark import frames
 
         series = frames.series(frames.many(self._session, picture, count, 0, lambda _: None))
         return {"total": series["total"], "submit": series["submit"]}
 
     def facts(self, picture: NDArray[np.uint8]) -> dict[str, Any]:
-        """Return exact counts of a frame, and what draws it."""
+        """Return exact counts of a frame, and the name of the renderer."""
         from glsl_infer.tools.benchmark import frames, machine
 
         counts = frames.counts(self._session, picture)
@@ -92,7 +92,7 @@ class _OnTheCpu:
         raise NotImplementedError
 
     def frames(self, picture: NDArray[np.uint8], count: int) -> Frames:
-        """Return milliseconds of whole frames."""
+        """Return milliseconds of entire frames."""
         times = []
         for _ in range(count):
             started = time.perf_counter()
@@ -101,7 +101,7 @@ class _OnTheCpu:
         return {"total": times}
 
     def facts(self, picture: NDArray[np.uint8]) -> dict[str, Any]:
-        """Return nothing: there are no draws to count."""
+        """Return an empty dict, because a CPU has no draws to count."""
         return {}
 
 
@@ -146,7 +146,7 @@ class TensorFlow(_OnTheCpu):
 
 
 def warm_imports(runner: str) -> None:
-    """Import what a runner needs, so that the start is not the interpreter's."""
+    """Import the packages of a runner, to exclude imports from its start time."""
     if runner == "litert":
         import ai_edge_litert.interpreter  # noqa: F401
     elif runner == "tensorflow":
@@ -167,7 +167,7 @@ def main() -> int:
     args = parser.parse_args()
     picture = np.load(args.picture)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # keeps the output of libraries out of the answers
     warm_imports(args.runner)
     started = time.perf_counter()
     runner: Any

@@ -3,12 +3,12 @@
 
     scripts/bench/web_runners.py [--size 257] [--rounds 3] [--frames 5] [--json]
 
-All run the same X22 with seeded random weights (scripts/accuracy_keras.py makes it) on the same pixels, with batch
-norms folded into convolutions. tfjs runs on its WebGL backend, beside which the ratios are, and on its WebAssembly
-backend, which is the CPU. It has no grouped convolutions; both ways around that are measured, and the faster counts.
-Needs Node.js with npm, Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
+All run the same X22 with seeded random weights (from scripts/accuracy_keras.py) on the same pixels, with batch norms
+folded into convolutions. tfjs runs on its WebGL backend, the baseline of the ratios, and on its WebAssembly backend,
+which uses the CPU. It has no grouped convolutions; two replacements are measured, and the faster counts. Needs Node.js
+with npm, Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
 
-Exit code 2 for arguments that cannot be used, 1 where something fails that should work.
+The exit code is 2 for invalid arguments, and 1 for any other failure.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from glsl_infer.errors import GlslInferError
 
 WEB = ROOT / "web"
 SIZES = (257, 385)
-"""What the five stages of X22 take."""
+"""Image sizes in pixels that fit the five stages of X22."""
 
 WEIGHTS = ("uniform", "auto")
-"""How the model is exported (glsl-infer export --weights); tfjs gets the weights of the first."""
+"""Modes of ``glsl-infer export --weights``; tfjs gets the weights of the first export."""
 
 WAYS = ("split", "whole")
-"""How tfjs computes convolutions of several groups."""
+"""Ways for tfjs to compute convolutions of several groups."""
 
 BACKENDS = {"webgl": ("webgl.js",), "wasm": ("wasm.js", "tfjs-backend-wasm-simd.wasm")}
-"""tfjs's backends, and the files of web/dist/tfjs that a browser fetches for each."""
+"""Backends of tfjs, with the files of web/dist/tfjs that a browser fetches for each."""
 
 PATIENCE = 900.0
-"""Seconds for all frames of one runner."""
+"""Timeout in seconds for all frames of one runner."""
 
 COLUMNS = ("frame", "first", "bytes")
 
@@ -84,11 +84,11 @@ START_GPU = """(() => {
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
 })()"""
-"""The browser's own start of its GPU process, which is no runner's."""
+"""JavaScript that starts the browser's GPU process, to exclude that time from every runner's."""
 
 
 def main() -> int:
-    """Make the network, run both, and print the table."""
+    """Create the network, run both engines, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=int, choices=SIZES, default=257, help="side of the picture (257)")
     parser.add_argument("--rounds", type=int, default=3, help="fresh browsers, in each of which all run once (3)")
@@ -117,7 +117,7 @@ def prepare(size: int, made: Path) -> None:
     """Export the model both ways, build the page with all runners, and convert the first export for tfjs."""
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
     maker = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), "x22", str(made), "--size", str(size)]
-    subprocess.run(maker, check=True, env=environment, stderr=subprocess.PIPE, text=True)  # TensorFlow says much
+    subprocess.run(maker, check=True, env=environment, stderr=subprocess.PIPE, text=True)  # TensorFlow prints much
     graph = graph_file.read(made / "x22.graph")
     labels = [str(index) for index in range(graph.shapes[graph.output][0])]
     models = made / "models"
@@ -136,7 +136,7 @@ def prepare(size: int, made: Path) -> None:
 
 
 def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
-    """Run all in one page, one after the other, in every second round the other way around; return medians."""
+    """Run all in one page in turn, in reverse order in every second round; return medians."""
     tfjs = [("tfjs", f"{backend} {way}") for backend in BACKENDS for way in WAYS]
     places = [("glsl-infer", weights) for weights in WEIGHTS] + tfjs
     results: dict[str, dict[str, Any]] = {" ".join(place): {"first": [], "frame": []} for place in places}
@@ -172,7 +172,7 @@ def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
 
 
 def files(name: str, made: Path) -> list[Path]:
-    """Return what a browser fetches for one runner."""
+    """Return the files that a browser fetches for one runner."""
     runner, argument = name.split(" ", 1)
     if runner == "glsl-infer":
         return [WEB / "dist/glsl-infer.js", made / "models" / f"{argument}.glslnn"]
@@ -181,7 +181,7 @@ def files(name: str, made: Path) -> list[Path]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return the numbers as a Markdown table; in parentheses the ratio to the faster tfjs on WebGL."""
+    """Return the results as a Markdown table, with ratios to the faster tfjs on WebGL in parentheses."""
     lines = ["| runner | frame, ms | first result, ms | kB transferred | logits differ by |", "|---|---|---|---|---|"]
     for name, numbers in results["runners"].items():
         cells = [f"{numbers['frame']:.1f}", f"{numbers['first']:.0f}", f"{numbers['bytes'] / 1000:.0f}"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/engineering/boards.md: what was measured on boards, beside what was predicted.
+"""Write docs/engineering/boards.md: measurements on boards, compared with predictions.
 
 python scripts/boards/table.py             # the page, from boards/*.json and boards/predicted.json
 python scripts/boards/table.py --check     # ends with 1 where the page is another
@@ -29,7 +29,7 @@ PAGE = ROOT / "docs/engineering/boards.md"
 MODELS = ROOT / "models"
 
 _LEFT_OUT = ("extensions", "contexts")
-"""Of a driver, what no table needs and fills a page."""
+"""Long entries of a driver's report that no table uses."""
 
 _HEAD = """\
 # Boards
@@ -59,10 +59,10 @@ from the instructions, draws and jobs that Mesa's compiler and driver count.
 
 
 def add(path: Path, name: str | None) -> Path:
-    """Store a report in boards/ and return its file; one of the same name is replaced.
+    """Store a report in boards/, replacing one of the same name, and return its path.
 
     Raises:
-        InputError: no report, or a name that is none for a file.
+        InputError: the file is not a report, or the name cannot be a file name.
     """
     report = saved.read(path)
     name = name or slug(f"{report['machine']['cpu']} {report['driver'].get('renderer', '')}")
@@ -81,16 +81,16 @@ def add(path: Path, name: str | None) -> Path:
 
 
 def slug(text: str) -> str:
-    """Return a name for a file, of small letters, digits and hyphens."""
+    """Return a file name of small letters, digits and hyphens."""
     words = re.sub(r"\([^)]*\)", " ", text.lower())
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60] or "board"
 
 
 def predict() -> None:
-    """Write boards/predicted.json: the estimate of every shipped model on every board that has one.
+    """Write boards/predicted.json: the estimate of every shipped model on every board with an estimate.
 
     Raises:
-        InputError: the vc4 driver is not there.
+        InputError: the vc4 driver is not installed.
     """
     from glsl_infer.tools import videocore
     from glsl_infer.tools.videocore import estimate
@@ -150,14 +150,14 @@ def _table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Return text of a stranger's report as a cell: one line, that neither Markdown nor HTML obeys."""
+    """Return untrusted text of a report as a table cell: one line, without Markdown or HTML syntax."""
     return re.sub(
         r"[\[\]`*_]", lambda sign: f"&#{ord(sign[0])};", html.escape(one_line(text)[:200], quote=False)
     ).replace("|", "/")
 
 
 def main() -> int:
-    """Do what the arguments say; return the exit code."""
+    """Run the command of the arguments; return the exit code."""
     parser = argparse.ArgumentParser(description="Write docs/engineering/boards.md.")
     parser.add_argument("--add", nargs="+", metavar=("REPORT.json", "NAME"), help="store a report first")
     parser.add_argument("--predict", action="store_true", help="estimate the shipped models anew first")

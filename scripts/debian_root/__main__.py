@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Try the project on a bare Debian 12 or 13 in a folder: the commands of the pages, a deployment, and targets of make.
+"""Test the project on a bare Debian 12 or 13 in a folder: documented commands, a deployment, and targets of make.
 
     python3 scripts/debian_root 13                          # the steps board, deploy, classify and quick
     python3 scripts/debian_root 12 deploy test-llvmpipe     # these steps
@@ -8,15 +8,15 @@
 Steps:
     board     raspberry-pi.md, as a user with sudo: its apt lines, the commands of "Install" and of "Check", a film
               by Debian's PyAV
-    deploy    `glsl-infer deploy`, install.sh with sudo, and the first frame that the service writes. Stand-ins replace
-              systemctl and the camera's package python3-picamera2, which Debian lacks
+    deploy    `glsl-infer deploy`, install.sh with sudo, and the first frame that the service writes. Placeholders
+              replace systemctl and the camera's package python3-picamera2, which Debian lacks
     TARGET    `make TARGET` as root in a copy of the checkout, on a machine that has only git, make and python3
 
-The roots are kept in $GLSL_INFER_DEBIAN, by default ~/.cache/glsl-infer/debian, and built again when the packages in
-them change. Needs mmdebstrap, and root or, for another user, the package uidmap (scripts/system-packages
---debian-root installs both). The kernel must allow mounts, which many containers forbid.
+The roots are stored in $GLSL_INFER_DEBIAN, by default ~/.cache/glsl-infer/debian, and built again when their packages
+change. Needs mmdebstrap, and root or, for another user, the package uidmap (scripts/system-packages --debian-root
+installs both). The kernel must allow mounts, which many containers forbid.
 
-Settings of apt, pip and npm that name mirrors, proxies and certificates of this machine hold in the roots, too.
+The roots also use this machine's settings of apt, pip and npm for mirrors, proxies and certificates.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from system_root import Root, StepError  # noqa: E402
 PROJECT = HERE.parents[1]
 SUITES = {"12": "bookworm", "13": "trixie"}
 BARE = "ca-certificates,git,make,passwd,python3,sudo"
-"""The packages of a bare machine: those that README.md asks for, and those that every installation has."""
+"""Packages of a bare machine: those required by README.md, and those of every installation."""
 
 STEPS = ("board", "deploy", "classify", "quick")
 """The default steps."""
 
 NOT_COPIED = ("build", "dist", "data", "web/dist", "android/build")
-"""Folders of a checkout that are not part of it, next to those whose names begin with a dot."""
+"""Folders of a checkout to leave out, in addition to those whose names begin with a dot."""
 
 KEPT = (".venv", "web/node_modules", "web/tfjs/node_modules")
 """Folders in the copy of the checkout that make fills."""
@@ -66,11 +66,11 @@ def main() -> int:
         "--run", metavar="COMMAND", help="instead of steps, a shell command in the copy of the checkout"
     )
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the commands in the root, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also ends the commands in the root
     if shutil.which("mmdebstrap") is None:
         print("error: mmdebstrap is not installed; type: scripts/system-packages --debian-root", file=sys.stderr)
         return 2
-    if os.geteuid() != 0:  # every user id of a root folder needs one of this user's own
+    if os.geteuid() != 0:  # every user id in a root folder needs a subordinate id of this user
         as_root = ["unshare", "--user", "--map-auto", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"]
         os.execvp(as_root[0], [*as_root, "--mount-proc", sys.executable, *sys.argv])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/debian"
@@ -96,7 +96,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def timed(name: str) -> Iterator[None]:
-    """Print the seconds that a step takes."""
+    """Print the duration of a step in seconds."""
     start = time.monotonic()
     try:
         yield
@@ -129,7 +129,7 @@ def run_step(folder: Path, step: str) -> None:
 
 
 def checkout(folder: Path) -> Root:
-    """Return a root with a new copy of the checkout, as for a user who typed ``git clone``."""
+    """Return a root with a new copy of the checkout, as after ``git clone``."""
     root = Root(folder / "checkout", work="/root/a checkout")
     packages = (PROJECT / "scripts/system-packages").read_bytes()
     if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), packages)):
@@ -140,7 +140,7 @@ def checkout(folder: Path) -> Root:
 
 
 def build_base(folder: Path, suite: str) -> None:
-    """Build the root of a bare machine, unless there is one of this script's packages already."""
+    """Build the root of a bare machine, unless one with the packages of this script exists."""
     base = Root(folder / "base")
     if base.is_current(key := hashlib.sha256(f"{suite} {BARE}".encode()).hexdigest()):
         return
@@ -148,7 +148,7 @@ def build_base(folder: Path, suite: str) -> None:
     mirror = own_mirror(suite)
     settings = apt(["apt-config", "dump", *REACHING]).splitlines()
     command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={BARE}", "--dpkgopt=force-unsafe-io"]
-    command += ["--skip=chroot/mount/sys"]  # a user namespace cannot mount it, and no package of these reads it
+    command += ["--skip=chroot/mount/sys"]  # a user namespace cannot mount it, and none of these packages reads it
     command += [f"--aptopt={line}" for line in settings if line.endswith(";")]
     command += [suite, str(base.unfinished), "-"]
     done = subprocess.run(command, input=mirror.entry("deb", suite), text=True, check=False)
@@ -159,12 +159,12 @@ def build_base(folder: Path, suite: str) -> None:
 
 
 def key_of(*contents: bytes) -> str:
-    """Return a hash of all that a root is built from."""
+    """Return a hash of everything used to build a root."""
     return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
 def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
-    """Replace the copy of the checkout in a root, apart from the folders that its commands fill."""
+    """Replace the copy of the checkout in a root, except the folders filled by its commands."""
     target = root.path / work.lstrip("/")
     target.mkdir(parents=True, exist_ok=True)
     old = ["find", ".", "-mindepth", "1", *(f"-path ./{name} -prune -o" for name in kept), "! -type d -exec rm -f {} +"]
@@ -183,7 +183,7 @@ def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
 
 
 def all_files() -> bytes:
-    """Return the names of all files of a checkout that is not a git repository, as .ci/run has one; 0 ends each."""
+    """Return the NUL-terminated names of all files of a checkout without a git repository, such as one of .ci/run."""
     found = []
     for folder, folders, files in os.walk(PROJECT):
         place = Path(folder).relative_to(PROJECT)

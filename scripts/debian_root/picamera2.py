@@ -1,4 +1,4 @@
-"""The module of the stand-in package python3-picamera2: a camera before one picture, 640 x 480."""
+"""Placeholder module for the package python3-picamera2: a camera that shows one picture, 640 x 480."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A Raspberry Pi without the board: what raspberry-pi.md and install.sh say, typed by a user who may use sudo."""
+"""A Raspberry Pi without the board: the commands of raspberry-pi.md and of install.sh, run by a user with sudo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = (".venv",)
 MODEL = "models/trashnet-x22-129.glslnn"
 PICTURE = "docs/images/example.jpg"
 SCENE = "/usr/lib/python3/dist-packages/picamera2.png"
-"""What the stand-in for a camera sees."""
+"""The picture of the placeholder camera."""
 
 CAMERA = """\
 Package: python3-picamera2
@@ -40,14 +40,14 @@ service:
 
 
 def key(project: Path) -> bytes:
-    """Return all that a prepared board depends on: its packages, and the stand-ins."""
+    """Return the packages and placeholders of a prepared board, as bytes to hash."""
     packages = [line for line in page_commands((project / PAGE).read_text("utf-8")) if line.startswith("sudo apt")]
     files = [project / "tests/picamera_stand_in.py", project / PICTURE, HERE / "picamera2.py", HERE / "systemctl"]
     return b"\0".join(["\n".join(packages).encode(), *(path.read_bytes() for path in files)])
 
 
 def page_commands(text: str) -> list[str]:
-    """Return the commands of the page to type on a new board: packages for everything, then Install and Check."""
+    """Return the commands of the page for a new board: packages for everything, then Install and Check."""
     sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)*)", text, re.MULTILINE))
     lines = {name: re.findall(r"^ {4}(\S[^#\n]*)", section, re.MULTILINE) for name, section in sections.items()}
     every = [line.strip() for section in lines.values() for line in section]
@@ -57,7 +57,7 @@ def page_commands(text: str) -> list[str]:
 
 
 def prepare(root: Root, project: Path) -> None:
-    """Add the user, the stand-ins and the packages that the page names."""
+    """Add the user, the placeholders and the packages named in the page."""
     root.run(f"useradd --create-home --shell /bin/sh --groups sudo,video {USER}")
     (root.path / "etc/sudoers.d").mkdir(exist_ok=True)
     (root.path / "etc/sudoers.d/user").write_text(f"{USER} ALL=(ALL) NOPASSWD: ALL\n")
@@ -81,7 +81,7 @@ def prepare(root: Root, project: Path) -> None:
 
 
 def install(root: Root) -> None:
-    """Type the page's commands; then check a model, and look at a film, which takes Debian's PyAV."""
+    """Run the page's commands; then check a model, and decode a film with Debian's PyAV."""
     user = Root(root.path, work=HOME, user=USER)
     root.run(f"rm -rf {HOME}/.cache/glsl-infer")
     lines = page_commands((root.path / CHECKOUT.lstrip("/") / PAGE).read_text("utf-8"))
@@ -111,7 +111,7 @@ def deploy(root: Root) -> None:
     """Deploy a model, install the folder with sudo, and compare the first frame of the service with classify."""
     user = Root(root.path, work=HOME, user=USER)
     (root.path / HOME.lstrip("/") / "deployment.yml").write_text(DEPLOYMENT)
-    # The sending machine is this root, too, but for its own environment.
+    # This root is also the sending machine, but for its environment.
     user.run("""
         sudo rm -rf deployment /opt/glsl-infer /var/*/glsl-infer /etc/systemd/system/glsl-infer.service
         [ -d sender ] || python3 -m venv --system-site-packages sender

@@ -1,4 +1,4 @@
-"""A Debian system in a folder, and commands in it."""
+"""A Debian system in a folder, with commands to run in it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ for place in $SHARED; do
 done
 exec chroot "$ROOT" "$@"
 """
-"""Mounts for one command, in its own mount namespace: they end with the command, and this machine never has them."""
+"""Mounts for one command, in its own mount namespace: they end with the command and never reach this machine."""
 
 HANDED_ON = re.compile(r"(?i)(https?_proxy|no_proxy|all_proxy|pip_.*|npm_config_.*|node_extra_ca_certs|ssl_cert_file|"
                        r"requests_ca_bundle|curl_ca_bundle|debian_frontend|ci|debian_(?:old_)?mirror)")  # fmt: skip
-"""Environment variables of this machine that are set in the root."""
+"""Environment variables of this machine that are also set in the root."""
 
 SETTINGS = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/npmrc", "/usr/etc/npmrc")
-"""Files of this machine that are copied into the root."""
+"""Files of this machine to copy into the root."""
 
 HOME_SETTINGS = (".config/pip", ".pip", ".npmrc")
 """The same in the home folder."""
@@ -46,9 +46,9 @@ class Root:
     """A system in a folder.
 
     Args:
-        path: of the folder.
-        work: the folder of commands, in the system.
-        user: of commands; ``root`` or a user with sudo.
+        path: path of the folder.
+        work: working directory of commands, in the system.
+        user: user of commands; ``root`` or a user with sudo.
     """
 
     def __init__(self, path: Path, *, work: str = "/", user: str = "root") -> None:
@@ -70,13 +70,13 @@ class Root:
         return mark.is_file() and mark.read_text() == key
 
     def remove(self) -> None:
-        """Delete what is there."""
+        """Delete the system, finished or not."""
         for folder in (self.path, self.unfinished):
             if folder.exists():
                 subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=True)
 
     def build(self, base: Path) -> None:
-        """Begin as a copy of another system."""
+        """Copy another system to begin with."""
         print(f"building {self.path}", flush=True)
         self.remove()
         subprocess.run(["cp", "-a", "--reflink=auto", str(base), str(self.path)], check=True)
@@ -87,14 +87,14 @@ class Root:
         (self.path / "made-by").write_text(key)
 
     def settle(self) -> None:
-        """Give a new system this machine's certificates, names and settings of pip and npm, and its place."""
+        """Copy this machine's settings of certificates, names, pip and npm into a new system, and rename its folder."""
         new = self.unfinished
         for name in SETTINGS:
             if Path(name).is_file():
                 (new / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-                (new / name.lstrip("/")).unlink(missing_ok=True)  # may be a link to a file of a service
+                (new / name.lstrip("/")).unlink(missing_ok=True)  # can be a link to a file of a service
                 shutil.copyfile(name, new / name.lstrip("/"))
-        for skeleton in ("root", "etc/skel"):  # for root, and for every user that is added
+        for skeleton in ("root", "etc/skel"):  # for root, and for every user added later
             for name in HOME_SETTINGS:
                 source = Path.home() / name
                 if source.is_dir():
@@ -146,13 +146,13 @@ class Root:
 
 
 def folders() -> list[str]:
-    """Return the folders of this machine that pip's settings name: local indexes and wheels."""
+    """Return the folders of this machine named in pip's settings: local indexes and wheels."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
     settings = [listed.stdout, *(value for name, value in os.environ.items() if name.startswith("PIP_"))]
     named = {Path(name) for text in settings for name in re.findall(r"(?:file://|(?<![\w:/.]))(/[^\s'\",:\\]+)", text)}
     own = ("/usr", "/etc", "/dev", "/proc", "/sys", "/tmp", "/run")
-    # The pages of an index link to files next to it.
+    # The pages of an index link to files in its parent folder.
     places = {path.parent if path.name == "simple" else path for path in named if path.is_dir()}
     return sorted(str(path) for path in places if not str(path).startswith(own))

@@ -1,7 +1,7 @@
-"""Networks imported from Keras once, and compiled by the process that tests them.
+"""Networks imported from Keras once, and compiled by the process of their tests.
 
-The suite exports the operator table's rows and the small models once and keeps them while the package's files are the
-same. Mutants change no file, so ``install`` compiles a network when a test asks for it. Its files are written by
+The suite exports the operator table's rows and the small models once, and reuses them while the files of the package
+are unchanged. Mutants change no file, so ``install`` compiles each network on first use. Its files are written by
 
     python scripts/mutation_parts/imported.py FOLDER     # needs TensorFlow
 """
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def install(folder: Path) -> None:
-    """Replace the exported rows and small models by those that this process compiles when a test asks for one."""
+    """Replace the exported rows and small models by ones compiled in this process on first use."""
     import needs
     import once
     import small_models
@@ -39,7 +39,7 @@ def install(folder: Path) -> None:
 
 
 class _Lazy(Mapping[str, Any]):
-    """A mapping whose values are made when they are asked for."""
+    """A mapping with values computed on first use."""
 
     def __init__(self, names: Any, make: Callable[[str], Any]) -> None:
         self._names, self._make = list(names), cache(make)
@@ -60,7 +60,7 @@ class _Lazy(Mapping[str, Any]):
 
 
 def _again(made: Any) -> Any:
-    """Return a bundle as its file holds it."""
+    """Return a bundle after writing it to a file and reading it."""
     import tempfile
 
     from glsl_infer import bundle as bundles
@@ -72,7 +72,7 @@ def _again(made: Any) -> Any:
 
 
 def _row(folder: Path, row: Any) -> Any:
-    """Return what scripts/operators_keras.py and ``exported.read`` make of a row."""
+    """Return an exported row, as from scripts/operators_keras.py and ``exported.read``."""
     from operator_table import exported, models
 
     graph, picture, expected = _read(folder / f"{row.name}.graph")
@@ -87,7 +87,7 @@ def _row(folder: Path, row: Any) -> Any:
 
 
 def _model(folder: Path, name: str) -> Any:
-    """Return what tests/small_models.py makes of a model."""
+    """Return an exported model, as from tests/small_models.py."""
     import tempfile
 
     import small_models
@@ -125,7 +125,7 @@ def _read(path: Path) -> Any:
 
 
 def main() -> int:
-    """Import everything with Keras, or only the parts that are named: rows, models, mobilenet."""
+    """Import everything with Keras, or only the named parts: rows, models, mobilenet."""
     folder, parts = Path(sys.argv[1]), sys.argv[2:] or ["rows", "models", "mobilenet"]
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl"), str(ROOT / "scripts"), str(ROOT)]
     import operators_keras  # noqa: F401  it sets Keras' variables first

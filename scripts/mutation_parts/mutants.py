@@ -31,15 +31,15 @@ class Mutant:
 
     Attributes:
         module: dotted name.
-        function: qualified name of the function or class that has it; empty at the top level of the module.
+        function: qualified name of the enclosing function or class; empty at the top level of the module.
         kind: name of the change.
-        before: the text that is replaced.
-        after: the text that replaces it.
-        index: number among the changes of this function with equal texts.
+        before: the original text.
+        after: the replacement.
+        index: index among the changes of this function with equal texts.
         line: first line of the change.
-        lines: the lines whose execution reaches it; empty where every test of the module does.
+        lines: the lines whose execution reaches it; empty if every test of the module reaches it.
         start: byte offset of the text.
-        end: byte offset behind the text.
+        end: byte offset after the text.
     """
 
     module: str
@@ -55,7 +55,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """An identifier that outlasts changes elsewhere in the module."""
+        """An identifier unaffected by changes elsewhere in the module."""
         return f"{self.module}:{self.function}:{self.kind}:{self.before}:{self.after}:{self.index}"
 
     def apply(self, source: str) -> str:
@@ -64,7 +64,7 @@ class Mutant:
         return (data[: self.start] + self.after.encode() + data[self.end :]).decode()
 
     def fields(self) -> dict[str, Any]:
-        """Return the attributes as JSON can hold them."""
+        """Return the attributes as JSON data."""
         return {**asdict(self), "key": self.key}
 
 
@@ -95,7 +95,7 @@ def of_module(module: str, source: str) -> list[Mutant]:
 
 
 def modules(root: Path, rooms: Sequence[str]) -> dict[str, Path]:
-    """Return the files of the rooms' modules by their dotted names."""
+    """Return the files of the packages' modules by their dotted names."""
     found = {}
     for room in rooms:
         for path in sorted((root / room.replace(".", "/")).glob("*.py")):
@@ -104,12 +104,12 @@ def modules(root: Path, rooms: Sequence[str]) -> dict[str, Path]:
 
 
 def pick(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
-    """Return mutants spread over all modules: more of longer ones, and as many kinds as a module has.
+    """Return mutants from all modules: more from longer ones, and of as many kinds as possible.
 
     Args:
         candidates: all mutants.
-        count: about how many are wanted.
-        seed: of the choice.
+        count: approximate number of mutants.
+        seed: seed of the choice.
     """
     rng = random.Random(seed)
     by_module: dict[str, dict[str, list[Mutant]]] = defaultdict(lambda: defaultdict(list))
@@ -133,7 +133,7 @@ Change = tuple[str, tuple[int, ...], str, Any, str]
 
 
 def _changes(parent: ast.AST, scope: str = "") -> Iterator[Change]:
-    """Yield (scope, lines, kind, node, new text) of what a module or class holds."""
+    """Yield (scope, lines, kind, node, new text) of the changes in a module or class."""
     for child in ast.iter_child_nodes(parent):
         name = f"{scope}.{getattr(child, 'name', '')}".lstrip(".")
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -170,7 +170,7 @@ def _statement(node: ast.stmt, scope: str, *, reached: bool) -> Iterator[Change]
 
 
 def _own_lines(node: ast.stmt) -> tuple[int, ...]:
-    """Return the lines of a statement, without those of statements within."""
+    """Return the lines of a statement, without those of nested statements."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     first = body[0] if body else None
     last = node.end_lineno if first is None else max(node.lineno, getattr(first, "lineno", node.lineno + 1) - 1)
@@ -178,7 +178,7 @@ def _own_lines(node: ast.stmt) -> tuple[int, ...]:
 
 
 def _of_statement(node: ast.stmt, scope: str, lines: tuple[int, ...]) -> Iterator[Change]:
-    """Yield the changes of a whole statement: deleted, or with another value."""
+    """Yield the changes of an entire statement: deleted, or with another value."""
     guard = isinstance(node, ast.If) and not node.orelse and all(isinstance(part, ast.Raise) for part in node.body)
     call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     stored = isinstance(node, ast.Assign) and all(
@@ -199,7 +199,7 @@ def _of_statement(node: ast.stmt, scope: str, lines: tuple[int, ...]) -> Iterato
 
 
 def _expressions_of(node: ast.stmt, scope: str, lines: tuple[int, ...]) -> Iterator[Change]:
-    """Yield the changes of a statement's own expressions, not of the statements within."""
+    """Yield the changes of a statement's own expressions, not of nested statements."""
     if isinstance(node, (ast.Expr, ast.AnnAssign)):
         if isinstance(node.value, ast.expr):
             yield from _expressions(node.value, scope, lines)
@@ -231,7 +231,7 @@ def _expressions(node: ast.AST, scope: str, lines: tuple[int, ...]) -> Iterator[
 
 
 def _replaced(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield (kind, expression) of everything that may replace an expression."""
+    """Yield (kind, expression) of all replacements of an expression."""
     if isinstance(node, ast.Compare):
         for place, operator in enumerate(node.ops):
             if type(operator) in COMPARISONS:
@@ -264,7 +264,7 @@ def _replaced(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _text(node: ast.BinOp) -> bool:
-    """Return whether a sum joins texts or lists that are written out: every test would notice."""
+    """Return whether a sum concatenates literal strings or lists; every test would notice such a change."""
     return any(
         isinstance(part, (ast.JoinedStr, ast.List, ast.Tuple))
         or (isinstance(part, ast.Constant) and isinstance(part.value, (str, bytes)))
@@ -273,5 +273,5 @@ def _text(node: ast.BinOp) -> bool:
 
 
 def _typing(node: ast.stmt) -> bool:
-    """Return whether only type checkers read a statement."""
+    """Return whether a statement is for type checkers only."""
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

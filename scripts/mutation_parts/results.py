@@ -8,7 +8,7 @@ from typing import Any
 
 STATES = ("killed", "survived", "unfinished")
 KEPT = 6
-"""Killers of a mutant that results keep; of a mutant that a single function kills, all."""
+"""Number of a mutant's killers kept in results; if a single function kills it, all are kept."""
 
 Results = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ def part(test: str) -> str:
 
 
 def kept(killers: Mapping[str, str]) -> dict[str, str]:
-    """Return the killers that results keep: one of each function."""
+    """Return the killers to keep in results: one of each function."""
     first = {function(test): test for test in reversed(killers)}
     if len(first) <= 1:
         return dict(killers)
@@ -32,7 +32,7 @@ def kept(killers: Mapping[str, str]) -> dict[str, str]:
 
 
 def trimmed(run: Results) -> dict[str, Any]:
-    """Return a run without the fields that only another run needs."""
+    """Return a run without the fields needed only by another run."""
     names = ("module", "line", "function", "kind", "before", "after", "state", "cpu")
     mutants = [
         {**{name: one[name] for name in names}, "killers": sorted({function(test) for test in one["killers"]})[:KEPT]}
@@ -42,7 +42,7 @@ def trimmed(run: Results) -> dict[str, Any]:
 
 
 def table(results: Sequence[Results]) -> str:
-    """Return runs in Markdown: their mutants by room and kind, and the parts of the suite."""
+    """Return runs in Markdown: their mutants by package and kind, and the parts of the suite."""
     counted = [one for run in results for one in [_counted(run)]]
     lines = ["| run | tests | CPU s | mutants | " + " | ".join(STATES) + " |", "|---" * 7 + "|"]
     for run, mutants in zip(results, counted):
@@ -85,7 +85,7 @@ def _row(*cells: object) -> str:
 
 
 def alone(mutants: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the mutants that a single function kills, by that function; only of mutants that got all their tests."""
+    """Return the mutants killed by a single function, by that function; mutants with untried tests are left out."""
     found: dict[str, list[str]] = defaultdict(list)
     for one in mutants:
         functions = {function(test) for test in one["killers"]}

@@ -1,7 +1,7 @@
-"""The table of supported Keras layers as data: operators.md is written from it, and every row of it is a test.
+"""The table of supported Keras layers as data: operators.md is written from it, and every row is tested.
 
-``GROUPS`` are the rows, ``REFUSALS`` what is refused by name. Importing this package does not import Keras: rows
-name its layers and build models only when they are asked to.
+``GROUPS`` has the rows, ``REFUSALS`` the layers refused by name. Importing this package does not import Keras: rows
+name its layers, and build models only on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of what works value by value: activations, batch normalisation, sums, constants."""
+"""Rows of elementwise operators: activations, batch normalisation, sums, constants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plain(x: Any) -> Any:
 
 
 def _fused(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
-    """Return the row of an activation behind a convolution."""
+    """Return the row of an activation after a convolution."""
     return Row(
         layer,
         ", ".join(filter(None, (options, "fused"))),
@@ -39,7 +39,7 @@ def _pool(x: Any) -> Any:
 
 
 def _alone(options: str, layer: str, activation: Any, restrictions: str = "", listed: bool = True) -> Row:
-    """Return the row of an activation behind something that has no place for it."""
+    """Return the row of an activation after an operator without fusion."""
     how = ", ".join(filter(None, (options, "alone")))
     return Row(layer, how, lambda x: activation()(_pool(x)), restrictions, listed=listed)
 
@@ -132,12 +132,12 @@ ACTIVATIONS = Group(
 
 
 def _more(x: Any) -> Any:
-    """Return a map of numbers from 0.25 to 1."""
+    """Return a map of values from 0.25 to 1."""
     return K.clip(_pool(x), 0.25, 1.0)
 
 
 def _of_more(text: str, function: Callable[[Any], Any], restrictions: str = "") -> Row:
-    """Return the row of a function that has no values at 0, or endless ones."""
+    """Return the row of a function with undefined or infinite values at 0."""
     return Row(text, "alone", lambda x: function(_more(x)), restrictions)
 
 
@@ -171,7 +171,7 @@ POWERS = Group(
 
 
 def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED, listed: bool = True) -> Row:
-    """Return the row of a scale and an offset behind a convolution; a sigmoid follows, which needs no pictures."""
+    """Return the row of a scale and an offset after a convolution; a sigmoid follows, whose range needs no images."""
     return Row(
         layer,
         options,
@@ -184,7 +184,7 @@ def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED, 
 
 
 def _valid(x: Any) -> Any:
-    """Return a convolution that does not pad."""
+    """Return a convolution without padding."""
     return L.Conv2D(8, 3, activation="sigmoid", name="conv")(x)
 
 
@@ -193,7 +193,7 @@ def _classes(x: Any) -> Any:
 
 
 def _in_front(layer: str, options: str, build: Build) -> Row:
-    """Return the row of a scale and an offset in front of a convolution."""
+    """Return the row of a scale and an offset before a convolution."""
     return Row(
         layer,
         options,

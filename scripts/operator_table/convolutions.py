@@ -8,7 +8,7 @@ from operator_table.row import Group, L, Row, stem
 
 
 def _conv(filters: int, kernel: Any, channels: int = 8, **options: Any) -> Any:
-    """Return the builder of a convolution with a sigmoid, on a stem of some channels."""
+    """Return the builder of a convolution with a sigmoid, after a stem with ``channels`` channels."""
     options = {"activation": "sigmoid", **options}
     return lambda x: L.Conv2D(filters, kernel, **options)(stem(x, channels))
 

@@ -1,4 +1,4 @@
-"""What a row costs, from the exported bundles: passes, and texel fetches per output pixel and slice."""
+"""Cost of a row, from the exported bundles: passes, and texel fetches per output pixel and slice."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from operator_table.row import TOLERANCE, Row
 from operator_table.shader_cost import fetches
 
 STEM = "stem"
-"""Layers whose names begin so feed the subject and are not counted."""
+"""Prefix of the names of layers that feed the subject and are not counted."""
 
 
 IDLE = ("nothing", "the picture's range")
-"""What becomes part of these draws nothing and stores nothing."""
+"""Values of ``into`` for subjects that add no draw and no texture."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a row costs.
+    """Cost of a row.
 
     Attributes:
-        becomes: operators of the bundle, or what the subject is part of.
-        passes: draws.
-        fetches: per pixel and slice of the model's output, which is the subject's.
-        tolerance: of the least exact layer, in stored steps; None where nothing is drawn.
-        calibrated: whether the row cannot be exported without typical pictures.
+        becomes: operators of the bundle, or the operator that the subject is fused into.
+        passes: number of draws.
+        fetches: texel fetches per pixel and slice of the model's output, which is the subject's.
+        tolerance: error bound of the least exact layer, in stored steps; None if the subject does not draw.
+        calibrated: whether the row can only be exported with calibration images.
     """
 
     becomes: str
@@ -41,7 +41,7 @@ class Cost:
 
 
 def subjects(row: Row, made: Bundle) -> list[Node]:
-    """Return the nodes that are the row's subject, or that it is part of."""
+    """Return the nodes of the row's subject, or the node it is fused into."""
     nodes = [node for node in made.graph.nodes if node.op != "input"]
     if row.without is not None:
         return nodes[-1:]
@@ -49,7 +49,7 @@ def subjects(row: Row, made: Bundle) -> list[Node]:
 
 
 def tolerance(node: Node) -> float | None:
-    """Return what a layer may be off, in stored steps; None where it draws nothing."""
+    """Return the error bound of a layer in stored steps; None if it does not draw."""
     operator = ops.get(node.op)
     if isinstance(operator, ViewOperator):
         return None
@@ -62,7 +62,7 @@ def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Co
     Args:
         row: the row.
         made: its bundle.
-        without: that of the model without the subject, where the row has one.
+        without: bundle of the model without the subject, if the row has one.
         calibrated: see ``Cost``.
     """
     nodes = subjects(row, made)
@@ -79,7 +79,7 @@ def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Co
 
 
 def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
-    """Return (passes, texels fetched) of a frame, or of some layers of it."""
+    """Return (passes, texels fetched) of a frame, or of the given layers."""
     shaders = {program.name: made.members[program.fragment].decode() for program in made.manifest.programs}
     passes = [entry for entry in made.manifest.passes if layers is None or entry.layer in layers]
     fetched = 0
@@ -89,7 +89,7 @@ def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
 
 
 def output_texels(made: Bundle) -> int:
-    """Return pixels times slices of a bundle's outputs; those of a vector are 4 values each."""
+    """Return pixels times slices of a bundle's outputs; a slice of a vector has 4 values."""
     shapes = [made.graph.shapes[layer] for layer in made.graph.output_layers]
     return sum(math.prod(size) * -(-channels // 4) for *size, channels in shapes)
 

@@ -1,4 +1,4 @@
-"""The rows as bundles: a process with Keras exports them to a folder, one that may use OpenGL reads them."""
+"""The rows as bundles: a process with Keras exports them to a folder, and one with OpenGL reads them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Exported:
 
     Attributes:
         made: its bundle.
-        without: that of the model without the subject, where the row has one.
-        picture: a picture to run it on.
-        expected: what Keras computes for that picture.
+        without: bundle of the model without the subject, if the row has one.
+        picture: a test image.
+        expected: Keras' output for that image.
     """
 
     row: Row
@@ -44,11 +44,14 @@ class Exported:
     expected: NDArray[np.float32]
 
     def cost(self) -> Cost:
-        """Return what the row costs."""
+        """Return the cost of the row."""
         return cost(self.row, self.made, self.without, self.calibrated)
 
     def error(self, output: NDArray[np.float32]) -> float:
-        """Return how far an output is from Keras', as a part of its range: what it can store, or of a vector has."""
+        """Return the largest difference from Keras' output, relative to the output's range.
+
+        For a feature map, this is the range of its stored bytes; otherwise it is the range of the expected values.
+        """
         (end,) = self.made.manifest.outputs
         value = end.values[0]
         given = softmax(output) if self.ends_in_softmax else output
@@ -60,10 +63,10 @@ class Exported:
 
 
 def export(folder: Path, rows: Sequence[Row] = ROWS) -> None:
-    """Export rows to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one.
+    """Export rows to a folder, in a separate process, because TensorFlow and Mesa's LLVM cannot share one.
 
     Raises:
-        InputError: it failed; the message is its own.
+        InputError: the export failed; with the message of the process.
     """
     command = [sys.executable, str(SCRIPT), str(folder), *[row.name for row in rows]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -72,7 +75,7 @@ def export(folder: Path, rows: Sequence[Row] = ROWS) -> None:
 
 
 def read(folder: Path) -> dict[str, Exported]:
-    """Return what ``export`` wrote, by the rows' names."""
+    """Return the files written by ``export``, by the rows' names."""
     notes = json.loads((folder / "rows.json").read_text("utf-8"))
     rows = {}
     for row in (row for row in ROWS if row.name in notes):

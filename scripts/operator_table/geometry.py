@@ -1,4 +1,4 @@
-"""Rows of layers that move pixels: parts, other sizes, mirrors, transposed convolutions."""
+"""Rows of layers that move pixels: crops, resizing, mirrors, transposed convolutions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ PARTS = Group(
             "UpSampling2D",
             "2x2, `bicubic`; 8 channels",
             _on_stem(lambda x: L.UpSampling2D(2, interpolation="bicubic")(x)),
-            bound=0.03,  # it goes beyond the range that a few pictures show
+            bound=0.03,  # it exceeds the range seen in a few images
             listed=False,
         ),
         Row("`keras.ops.full_like`", "8 channels", _on_stem(lambda x: x * K.full_like(x, 0.5)), listed=False),
@@ -138,7 +138,7 @@ PARTS = Group(
 
 
 def _by_constants(operation: str, filters: int) -> Any:
-    """Return the builder of a convolution whose kernel is no layer's."""
+    """Return the builder of a convolution with a constant kernel, not a layer's weight."""
     kernel = np.random.default_rng(3).normal(0.0, 0.2, (3, 3, 8, filters)).astype(np.float32)
     return _on_stem(lambda x: getattr(K, operation)(x, kernel, padding="same"))
 

@@ -1,4 +1,4 @@
-"""Rows of layers that move values: channels in another order, pooling, other sizes."""
+"""Rows of layers that move values: channel permutations, pooling, resizing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras' side of the table: the rows' models with weights, and what Keras computes. Imports Keras when called."""
+"""Keras' part of the table: the rows' models with weights, and Keras' results. Imports Keras when called."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from glsl_infer.importers.keras import to_graph
 from operator_table.row import KERAS, Build, Refusal, Row
 
 PICTURES = 24
-"""Random pictures for calibration."""
+"""Number of random images for calibration."""
 
 
 def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
-    """Return the Keras model that a row builds on an input of some shape, with lively random weights."""
-    KERAS.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
-    KERAS.utils.set_random_seed(1)  # for weights that keep the values of their initializer
+    """Return the Keras model of a row for an input shape, with random weights for values in a useful range."""
+    KERAS.utils.clear_session(free_memory=False)  # names unnamed layers as in a new process
+    KERAS.utils.set_random_seed(1)  # for weights that keep their initial values
     x = KERAS.Input(shape, name="picture")
     made = build(x)
     model = made if isinstance(made, KERAS.Model) else KERAS.Model(x, made, name="functional")
@@ -37,7 +37,7 @@ def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
             weight.assign(rng.normal(0.0, 0.3, weight.shape))
         elif kind in ("slopes", "gaps", "centre"):  # of a LearnableSigmoid
             weight.assign(rng.normal(0.0, 0.5, weight.shape))
-        elif kind.endswith("kernel"):  # values neither vanish nor saturate behind it
+        elif kind.endswith("kernel"):  # neither vanishing nor saturating outputs
             weight.assign(rng.normal(0.0, 1.5 / np.sqrt(_fan_in(weight)), weight.shape))
     return model
 
@@ -48,30 +48,30 @@ def row_model(row: Row) -> Any:
 
 
 def pictures(row: Row, count: int = PICTURES) -> list[NDArray[np.uint8]]:
-    """Return random pictures for a row, the same whenever it is asked: one to try it on, then some to calibrate."""
+    """Return reproducible random images for a row: one test image, then ``count`` calibration images."""
     rng = np.random.default_rng(zlib.crc32(row.name.encode()))
     return [rng.integers(0, 256, (row.size, row.size, row.channels), np.uint8) for _ in range(count + 1)]
 
 
 def expected(row: Row, model: Any, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return what Keras computes for a picture."""
+    """Return Keras' output for an image."""
     low, high = row.bytes
     values = low + (high - low) * (picture[None] / 255.0)
     return np.asarray(model(values.astype(np.float32), training=False))[0]
 
 
 def ends_in_softmax(graph: Graph) -> bool:
-    """Return whether Keras' output are probabilities where runners return logits."""
+    """Return whether Keras' outputs are probabilities, for which runners return logits."""
     layers = graph.outputs[0].layers
     return len(graph.outputs) == len(layers) == 1 and graph.by_name[layers[0]].op == "softmax"
 
 
 OPTIONS = Options(weights="uniform")
-"""A pass for each slice, whatever the size of the map: so rows compare."""
+"""A pass for each slice at all map sizes, to make rows comparable."""
 
 
 def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[Bundle, bool]:
-    """Return the exported bundle of an imported graph, and whether it needs pictures for calibration."""
+    """Return the exported bundle of an imported graph, and whether it needs calibration images."""
     try:
         return build(graph, _labels(graph), options=OPTIONS)[0], False
     except ModelError as error:
@@ -81,7 +81,7 @@ def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[B
 
 
 def refuse(refusal: Refusal) -> None:
-    """Export what is refused.
+    """Export a model, which must be refused.
 
     Raises:
         ModelError: as documented.

@@ -1,4 +1,4 @@
-"""What each operator is called in TensorFlow Lite and ONNX files, and where it runs."""
+"""Names of each operator in TensorFlow Lite and ONNX files, and the processor it runs on."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PARTS_OF_OTHERS = (
     "vector_gather",
     "vector_map",
 )
-"""Operators that the compiler makes of others; nobody writes them."""
+"""Operators created only by the compiler, from others."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """A line of the matrix: our operators and their names elsewhere, with commas between; empty for none."""
+    """A line of the matrix: our operators and their names in other formats, separated by commas; empty for none."""
 
     operators: str
     tflite: str = ""
@@ -42,14 +42,14 @@ class Names:
         return self.operators.split(", ")
 
     def runs(self) -> str:
-        """Return where the first operator runs."""
+        """Return the processor of the first operator."""
         if self.each[0] in cpu.KERNELS:
             return "CPU"
         operator = ops.get(self.each[0])
         return "shader" if operator.has_shader or operator.staged else "folded"
 
     def exactness(self) -> str:
-        """Return how exact the first operator is: in stored steps, or as the CPU computes."""
+        """Return the exactness of the first operator: a bound in stored steps, or the CPU's number format."""
         if self.runs() == "CPU":
             return "float32"
         if self.runs() == "folded":

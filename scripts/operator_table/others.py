@@ -1,4 +1,4 @@
-"""Bundles of operators that no Keras row becomes: TensorFlow Lite's and ONNX's alone, and partial sums."""
+"""Bundles of operators not used by any Keras layer: only in TensorFlow Lite or ONNX files, or partial sums."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from operator_table.row import SIZE
 
 CHANNELS, PICTURES = 8, 4
 WIDE = 40
-"""Channels of more textures than a pass reads in planar layout."""
+"""Number of channels that need more textures than a pass reads in planar layout."""
 
 CUBIC = (-0.03515625, 0.26171875, 0.87890625, -0.10546875)
-"""Weights of a cubic resize to twice the size, of every other row; those of the others are the reverse."""
+"""Weights of a cubic resize to twice the size, for every other row; those of the rows between are reversed."""
 
 
 def subjects() -> list[Node]:
-    """Return the layers, which read a map called ``stem``."""
+    """Return the layers, which all read a map called ``stem``."""
     size = 2 * (SIZE - 3)
     taps = np.array([CUBIC, CUBIC[::-1]] * (size // 2)).T
     attrs, weights = rounded(taps, np.zeros(size))

@@ -1,4 +1,4 @@
-"""The text of docs/reference/operators.md, from the rows, their costs and the errors that were measured."""
+"""The text of docs/reference/operators.md, from the rows, their costs and the measured errors."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ CLOSE = 0.999
 NETWORKS = Path(__file__).resolve().parents[2] / "docs/reference/keras-applications.json"
 
 USUAL_SIZE = "; 8 channels"
-"""End of options that the page leaves out: its beginning says it."""
+"""Suffix of options that the page omits, because its introduction states it."""
 
 SHARED = ("fused", "alone")
-"""Ends of options: how an activation stands."""
+"""Suffixes of options: the position of an activation."""
 
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
@@ -81,9 +81,9 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     """Return the page.
 
     Args:
-        costs: of every row, by its name.
+        costs: cost of every row, by its name.
         errors: the largest error of every row that draws, in stored steps.
-        driver: what they were measured on.
+        driver: the driver of the measurements.
     """
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
@@ -92,14 +92,14 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
 
 
 def _made() -> str:
-    """Return the operators that the compiler makes of others, and what they take."""
+    """Return the operators created by the compiler from others, and their costs."""
     stages = {stage for names in videocore.STAGES.values() for stage in names}
     drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
     return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"
 
 
 def _networks() -> str:
-    """Return what is known of keras.applications."""
+    """Return the results for keras.applications."""
     rows = json.loads(NETWORKS.read_text("utf-8"))
     known = {name: row["open"]["auto"] for name, row in rows.items() if "exact" in row["open"].get("auto", {})}
     cosines = {name: min(one["exact"], one.get("drawn", 1.0)) for name, one in known.items()}
@@ -111,7 +111,7 @@ def _networks() -> str:
 
 
 def unmeasured(text: str) -> str:
-    """Return the page without what differs from machine to machine."""
+    """Return the page without machine-dependent text."""
     return re.sub(r"^The largest error was .*$", "", text, flags=re.MULTILINE)
 
 
@@ -123,7 +123,7 @@ def _section(group: Group, costs: Mapping[str, Cost]) -> str:
 
 
 def _names(line: Names) -> tuple[str, ...]:
-    """Return the cells of operators: what they take, and where they run, if not in a rounding shader; other names."""
+    """Return the cells of operators: names, costs, processor unless a rounding shader; names in other formats."""
     operators = ", ".join(f"`{name}`" for name in line.each)
     place = line.exactness() if line.runs() == "shader" else line.runs()
     numbers = videocore.cell(line.each)
@@ -132,7 +132,7 @@ def _names(line: Names) -> tuple[str, ...]:
 
 
 def _merged(rows: Iterable[tuple[Row, str]]) -> list[tuple[str, str]]:
-    """Return a line for each different text of costs: what all rows with it are called, and the text.
+    """Return a line for each different text of costs: the titles of all its rows, and the text.
 
     Layers with the same options are joined by commas, other rows by semicolons.
     """
@@ -144,7 +144,7 @@ def _merged(rows: Iterable[tuple[Row, str]]) -> list[tuple[str, str]]:
 
 
 def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what layers are called; words of one layer that end alike, as "relu, fused", share a line."""
+    """Return the titles of layers; options of one layer with the same suffix, such as "relu, fused", share a line."""
     lines: dict[tuple[str, str], list[str]] = {}
     for options, layers in by_options.items():
         word, _, end = options.rpartition(", ")
@@ -161,7 +161,7 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _costs(row: Row, cost: Cost) -> str:
-    """Return what a row becomes, its passes and fetches, and notes."""
+    """Return the operators of a row, its passes and fetches, and notes."""
     fetches = f"{cost.fetches:.1f}".removesuffix(".0")
     becomes = f"{cost.becomes} {cost.passes}/{fetches}" if cost.passes or cost.fetches else cost.becomes
     return "; ".join(text for text in (becomes, "*pictures*" * cost.calibrated, row.restrictions) if text)

@@ -1,4 +1,4 @@
-"""Rows of the picture: what its bytes stand for."""
+"""Rows of the input image: the values of its bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def conv(x: Any) -> Any:
 
 
 def linear(x: Any) -> Any:
-    """Return the same without its activation, whose sigmoid would be all 0 and 1 on large values."""
+    """Return the same without its activation, because a sigmoid of large values would be only 0 and 1."""
     return L.Conv2D(8, 3, padding="same", name="stem")(x)
 
 

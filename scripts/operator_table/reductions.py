@@ -1,4 +1,4 @@
-"""Rows of what is computed of a whole map or of all channels of a pixel: means, extremes, normalisations."""
+"""Rows of reductions over an entire map or over the channels of a pixel: means, extremes, normalisations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _vector(name: str, listed: bool = True) -> Row:
 
 
 def _less(name: str, axis: Any) -> Build:
-    """Return the builder of a map less a reduction of it."""
+    """Return the builder of a map minus a reduction of that map."""
 
     def build(x: Any) -> Any:
         y = stem(x)
@@ -37,7 +37,7 @@ def _less(name: str, axis: Any) -> Build:
 
 
 def _number(name: str) -> Row:
-    """Return the row of the number of a pixel's largest or smallest channel."""
+    """Return the row of the index of a pixel's largest or smallest channel."""
 
     def numbers(y: Any) -> Any:
         return L.Rescaling(0.125)(K.cast(getattr(K, name)(y, axis=-1, keepdims=True), "float32"))
@@ -74,7 +74,7 @@ REDUCTIONS = Group(
 
 
 def _inside(layer: Any) -> Build:
-    """Return the builder of a layer that a pooling reads, and a convolution behind."""
+    """Return the builder of a layer followed by pooling and a convolution."""
 
     def build(x: Any) -> Any:
         pooled = L.MaxPooling2D(2, name="stem-pooled")(layer(stem(x)))

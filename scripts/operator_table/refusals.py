@@ -1,4 +1,4 @@
-"""What is refused as a layer or for its options, wherever it stands."""
+"""Layers and options refused anywhere in a model."""
 
 from __future__ import annotations
 

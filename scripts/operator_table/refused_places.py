@@ -1,4 +1,4 @@
-"""What is refused for where it stands, for its size, or as a model."""
+"""Layers refused because of their position or size, and refused models."""
 
 from __future__ import annotations
 

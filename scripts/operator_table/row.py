@@ -1,4 +1,4 @@
-"""What a row is, and the names that rows write models with: Keras, imported when first used."""
+"""The class of a row, and lazily imported Keras names to write models with."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Build = Callable[[Any], Any]
 """From the ``keras.Input`` to the output of a model, to several outputs, or to another model."""
 
 SIZE = 8
-"""Side of the rows' pictures: even and small, so that halving divides it."""
+"""Side of the rows' images in pixels: small, and even for halving."""
 
 TOLERANCE = 0.52
-"""Of a stored step: 0.5 is perfect rounding, and a driver's sums differ a little from float64."""
+"""Error bound in stored steps: perfect rounding has 0.5, and a driver's sums differ slightly from float64."""
 
 
 class _Names:
-    """The public names of some modules, which are imported when the first is asked for."""
+    """The public names of some modules, imported on first use."""
 
     def __init__(self, *modules: str) -> None:
         self._modules = modules
@@ -49,18 +49,18 @@ class Row:
     Layers of the model called ``stem...`` feed the subject and do not count; everything else is the subject.
 
     Attributes:
-        layer: as a person writes it in Keras.
-        options: which, and in the end the sizes that the costs are for.
-        build: makes the model.
-        restrictions: what has to be observed.
-        without: the same model without the subject, where that becomes part of another layer: costs are differences.
-        into: where there is ``without``, what the subject becomes part of.
-        bound: largest error of the whole model's output against float32 Keras, as a part of the output's range.
+        layer: its name in Keras.
+        options: its options, followed by the sizes of the costs.
+        build: builds the model.
+        restrictions: restrictions for users.
+        without: builds the same model without the subject, if that is fused into another layer: costs are differences.
+        into: with ``without``, the layer that the subject is fused into.
+        bound: largest error of the entire model's output against float32 Keras, relative to the output's range.
         input_range: see ``importers.keras.to_graph``.
-        bytes: values of byte 0 and byte 255 of the picture, as the model expects them.
-        size: side of the picture.
-        channels: of the picture.
-        listed: whether the page has it. Others are tested only: a listed row tells a reader as much.
+        bytes: values of byte 0 and byte 255 of the image, as the model expects them.
+        size: side of the image in pixels.
+        channels: number of channels of the image.
+        listed: whether the page has the row. Unlisted rows are tests only: a listed row has the same information.
     """
 
     layer: str
@@ -84,15 +84,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A layer or an option that is refused.
+    """A refused layer or option.
 
     Attributes:
-        layer, options: as of a row.
-        says: what the message says after the layer's name, or its beginning.
-        build: makes a model of a layer called ``subject`` that is refused.
-        shape: of the picture.
-        subject: the layer that the message names; none where the model as a whole is refused.
-        calibrated: whether there are pictures to learn ranges from.
+        layer, options: as in a row.
+        says: the message after the layer's name, or its beginning.
+        build: builds a refused model with a layer called ``subject``.
+        shape: shape of the image.
+        subject: the layer named in the message; None if the entire model is refused.
+        calibrated: whether calibration images are available.
     """
 
     layer: str
@@ -112,7 +112,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Group:
-    """A section of the page: its title, what holds for all of its rows (how costs grow), and the rows."""
+    """A section of the page: its title, text common to all of its rows (how costs grow), and the rows."""
 
     title: str
     text: str
@@ -120,7 +120,7 @@ class Group:
 
 
 def stem(x: Any, channels: int = 8, activation: str = "sigmoid", name: str = "stem") -> Any:
-    """Return a feature map to feed the subject with: a convolution, over [0, 1] by its sigmoid."""
+    """Return a feature map to feed the subject with: a convolution with values in [0, 1] after its sigmoid."""
     return L.Conv2D(channels, 3, padding="same", activation=activation, name=name)(x)
 
 

@@ -1,8 +1,8 @@
-"""What a fragment shader fetches: its texture2D calls, with loops expanded, counted from the text.
+"""Texture fetches of a fragment shader: its texture2D calls, with loops expanded, counted in the source.
 
-The text is what a driver gets: ``#define`` and ``#ifdef`` are followed, ``for`` loops from a number to a number are
-multiplied, functions of the shader are counted where they are called. All branches of an ``if`` count: a GPU runs
-them one after the other wherever neighbouring pixels differ.
+The source is that of the driver: ``#define`` and ``#ifdef`` are applied, ``for`` loops with constant bounds are
+multiplied, and functions of the shader are counted at each call. All branches of an ``if`` count, because a GPU runs
+them one after the other if neighbouring pixels differ.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _WHOLE = re.compile(r"\bint\((\d+)\.0*\)")
 
 
 def fetches(shader: str) -> int:
-    """Return how many texels one fragment of ``shader`` fetches.
+    """Return the number of texels fetched by one fragment of ``shader``.
 
     Raises:
-        ValueError: a directive or a loop of a kind that is not understood.
+        ValueError: an unsupported directive or loop.
     """
     text = _WHOLE.sub(r"\1", preprocessed(shader))
     functions = {}
@@ -69,7 +69,7 @@ def preprocessed(shader: str) -> str:
 
 
 def _is_true(term: str, macros: dict[str, str], line: str) -> bool:
-    """Return whether ``defined(NAME)`` or ``!defined(NAME)`` holds.
+    """Return whether ``defined(NAME)`` or ``!defined(NAME)`` is true.
 
     Raises:
         ValueError: another term.
@@ -81,7 +81,7 @@ def _is_true(term: str, macros: dict[str, str], line: str) -> bool:
 
 
 def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> str:
-    """Return what a macro with parameters stands for; another call, or one with calls in it, stays as it is."""
+    """Return the expansion of a macro with parameters; other calls, and calls with nested calls, stay unchanged."""
     if call[1] not in macros:
         return call[0]
     parameters, body = macros[call[1]]
@@ -100,7 +100,7 @@ def _count(text: str, functions: dict[str, str]) -> int:
     total, at = 0, 0
     for loop in _FOR.finditer(text):
         if loop.start() < at:
-            continue  # inside the last one, and counted with it
+            continue  # inside the last loop, and counted with it
         total += _calls(text[at : loop.start()], functions)
         end = _closing(text, loop.end())
         total += (int(loop[3]) - int(loop[2])) * _count(text[loop.end() : end], functions)
@@ -118,7 +118,7 @@ def _calls(text: str, functions: dict[str, str]) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return where the brace that was opened just before ``start`` is closed."""
+    """Return the index of the closing brace for the one opened just before ``start``."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[at], 0)

@@ -1,4 +1,4 @@
-"""Rows of vectors: the heads of networks; and of what is dropped or walked through."""
+"""Rows of vectors, the heads of networks; also rows of dropped layers and of nested models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _quotient(x: Any) -> Any:
 
 
 def _two_maps(x: Any) -> list[Any]:
-    """Return two maps whose pixels are rows of 4 numbers."""
+    """Return two maps whose pixels are rows of 4 values."""
     return [stem(x), L.Conv2D(4, 3, strides=2, activation="sigmoid", name="stem-far")(x)]
 
 

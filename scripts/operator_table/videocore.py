@@ -1,11 +1,11 @@
-"""What operators take on a VideoCore IV, by Mesa's compiler: instructions for a pixel that they draw, and a floor.
+"""Cost of operators on a VideoCore IV, by Mesa's compiler: instructions for a drawn pixel, and a lower bound.
 
-``videocore.json`` beside this module has the numbers; ``scripts/operators.py`` writes them where it finds the driver.
-An operator's numbers are of the layers in the rows' bundles that have it: of the one with the fewest instructions.
+``videocore.json`` in this folder has the results; ``scripts/operators.py`` writes them if the driver is installed. The
+cost of an operator is that of its cheapest layer, by instructions, in the rows' bundles.
 
-The floor has for each texel two instructions for its coordinates and one for each of its four lanes (a multiplication
-for each weight where it is a convolution), and four that pack the result. A QPU does two operations in an instruction
-where they fit; a function of a number, such as an exponential, is none of the floor.
+For each texel, the bound counts two instructions for its coordinates and one for each of its four lanes (in a
+convolution, a multiplication for each weight). Four more pack the result. A QPU does up to two operations in an
+instruction. Functions of a value, such as an exponential, are not part of the bound.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from glsl_infer.tools.videocore.report import Row, report
 NUMBERS = Path(__file__).with_name("videocore.json")
 
 STAGES = {"dense": ("dense_at_once", "dense_products", "dense_sum")}
-"""What draws in place of operators that draw nothing themselves."""
+"""Operators that draw in place of operators without draws."""
 
 LANES = 4
-"""Of a texel, and of what is packed."""
+"""Number of lanes of a texel and of a packed result."""
 
 
 def floor_of(row: Row) -> float:
-    """Return the least instructions for a pixel of a layer's draws."""
+    """Return the lower bound of instructions for a pixel of a layer's draws."""
     arithmetic = row.products if row.products is not None else LANES * row.fetched
     return (arithmetic + COORDINATES * row.fetched) / row.pixels + LANES
 
 
 def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, object]]:
-    """Return what each operator of some bundles takes: ``instructions``, ``floor``, ``threads``, and ``layer``."""
+    """Return the cost of each operator of some bundles: ``instructions``, ``floor``, ``threads``, and ``layer``."""
     best: dict[str, dict[str, object]] = {}
     for path in bundles:
         found = report(*measure(path, driver), str(path))
@@ -55,18 +55,18 @@ def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, obj
 
 
 def written() -> Mapping[str, Mapping[str, object]]:
-    """Return the numbers as they are in the file."""
+    """Return the results stored in the file."""
     numbers: Mapping[str, Mapping[str, object]] = json.loads(NUMBERS.read_text("utf-8"))
     return numbers
 
 
 def write(numbers: Mapping[str, Mapping[str, object]]) -> None:
-    """Write them."""
+    """Write the results to the file."""
     NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
 
 
 def cell(operators: Iterable[str]) -> str:
-    """Return the page's words on some operators: instructions/floor of each that draws."""
+    """Return the page's text on some operators: instructions/floor of each that draws."""
     numbers = written()
     names = [stage for name in operators for stage in STAGES.get(name, (name,))]
     known = [numbers[name] for name in names if name in numbers]

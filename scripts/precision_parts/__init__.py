@@ -1,1 +1,1 @@
-"""What scripts/precision.py measures, and how."""
+"""The measurements of scripts/precision.py."""

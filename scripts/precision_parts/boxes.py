@@ -1,4 +1,4 @@
-"""Detectors' outputs -> boxes with key points, and how two such lists differ."""
+"""Decode detectors' outputs to boxes with key points, and compare two lists of boxes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 SURE, SEEN, SAME = 0.6, 0.5, 0.3
-"""Score of a box that must not be lost; score from which there is a box at all; overlap of two that are one."""
+"""Score of a box that must not be lost; lowest score of a box; lowest overlap of two boxes of one object."""
 
 
 @dataclass(frozen=True)
 class Anchors:
-    """Where a detector's boxes are: maps of these strides in pixels, with so many boxes in each place."""
+    """Anchors of a detector: the strides of its maps in pixels, with the number of boxes at each position."""
 
     size: int
     maps: tuple[tuple[int, int], ...]
 
     def centres(self) -> NDArray[np.float64]:
-        """Return the centres (boxes, 2), x and y, as parts of the picture."""
+        """Return the centres (boxes, 2), x and y, relative to the size of the image."""
         found = []
         for stride, each in self.maps:
             side = -(-self.size // stride)
@@ -37,7 +37,7 @@ PALMS = Anchors(192, ((8, 2), (16, 6)))
 
 @dataclass(frozen=True)
 class Detection:
-    """A box (left, top, right, bottom) and key points (points, 2), as parts of the picture."""
+    """A box (left, top, right, bottom) and key points (points, 2), relative to the size of the image."""
 
     score: float
     box: NDArray[np.float64]
@@ -45,10 +45,10 @@ class Detection:
 
 
 def detections(anchors: Anchors, boxes: NDArray[Any], scores: NDArray[Any]) -> list[Detection]:
-    """Return what a detector found, the surest first, each of its overlapping boxes' mean.
+    """Return the detections by descending score, each the weighted mean of overlapping boxes.
 
     Args:
-        anchors: of the detector.
+        anchors: anchors of the detector.
         boxes: (count, 4 + 2 points): centre, size and points, in pixels from the anchor's centre.
         scores: (count, 1) before their sigmoid.
     """
@@ -83,7 +83,7 @@ def overlap(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def compared(floats: Sequence[list[Detection]], stored: Sequence[list[Detection]]) -> dict[str, float]:
-    """Return how many sure boxes of the float network are lost, and how far the others are, over all pictures."""
+    """Return the number of confident float boxes that are lost, and the differences of the others, over all images."""
     total, ious, distances, scores = 0, [], [], []
     for wanted, given in zip(floats, stored):
         for face in (face for face in wanted if face.score >= SURE):

@@ -1,4 +1,4 @@
-"""A network of scripts/precision.py with its pictures; as one file, for a machine that has NumPy and nothing else."""
+"""A network of scripts/precision.py with its images, also as one file for a machine with NumPy only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Picture = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Case:
-    """A network and what is measured of it.
+    """A network with its calibration and test images.
 
     Attributes:
         name: one of ``SCORES``.
         graph: as imported.
-        calibration, test: pictures as it reads them.
+        calibration, test: images in the network's input format.
     """
 
     name: str
@@ -34,15 +34,14 @@ class Case:
     test: Sequence[Picture]
 
     def run(self, graph: Graph, pictures: Sequence[Picture], mode: str) -> list[Outputs]:
-        """Return the outputs of a graph, this one or one that was made of it, for pictures."""
+        """Return the outputs of a graph, either this one or one derived from it, for images."""
         name = self.graph.input.name
         return [reference.run(graph, {name: picture}, mode=mode) for picture in pictures]
 
     def noisy(self, most: float = 0.5) -> list[Outputs]:
-        """Return the float network's outputs for test pictures whose bytes are off, each by at most so much.
+        """Return the float network's outputs for test images with noise of at most ``most`` steps in each byte.
 
-        Half a byte is what a picture's own rounding does: a network of which that changes the answer is no better
-        in floats.
+        Half a step is an image's own rounding error: if it changes the answer, floats are no better.
         """
         node, rng = self.graph.input, np.random.default_rng(0)
         (scales, zeros), numbers = picture_range(node), node.with_attrs(fit=None)
@@ -53,20 +52,20 @@ class Case:
         return [reference.run(graph, {node.name: value}, mode="float") for value in values]
 
     def score(self, floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        """Return how far outputs are from the float network's, one each for a picture."""
+        """Return the differences of outputs from the float network's, with one entry for each image."""
         return SCORES[self.name](self.graph)(floats, stored)
 
     def write(self, path: Path) -> None:
-        """Write it as plain data."""
+        """Write the case as plain data."""
         nodes = [(node.name, node.op, node.inputs, dict(node.attrs), dict(node.weights)) for node in self.graph.nodes]
         pictures = [np.stack(list(ones)) for ones in (self.calibration, self.test)]
-        # Neighbours are alike, so that their differences take less room.
+        # Neighbouring pixels are similar, so their differences compress better.
         rows = [np.diff(ones, axis=2, prepend=np.zeros_like(ones[:, :, :1])) for ones in pictures]
         path.write_bytes(lzma.compress(pickle.dumps((self.graph.name, nodes, self.graph.outputs, rows)), preset=6))
 
 
 def read(path: Path) -> Case:
-    """Read what ``Case.write`` wrote; only ever a file that a process of one's own made."""
+    """Read a file of ``Case.write``; pickle is safe only for files from the project's own processes."""
     name, nodes, outputs, rows = pickle.loads(lzma.decompress(path.read_bytes()))
     calibration, test = (list(np.cumsum(ones, axis=2, dtype=np.uint8)) for ones in rows)
     return Case(path.stem, Graph(name, tuple(Node(*node) for node in nodes), outputs), calibration, test)

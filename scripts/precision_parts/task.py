@@ -1,4 +1,4 @@
-"""One row of scripts/precision.py: a network exported in one precision, what it scores, and what it costs."""
+"""One row of scripts/precision.py: a network exported in one precision, its scores, and its cost."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from precision_parts.scores import Outputs
 
 NOISE = "noise"
 PLANNED = "pairs"
-"""What the plan counts by which auto is bounded now: its latest addition."""
+"""Latest addition to the costs counted by the plan that limits auto."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A row to measure: a network, from where, how many pictures, which precision, and what is changed of an export."""
+    """A row to measure: a network and its source, the number of images, the precision, and the change of the export."""
 
     network: str
     folder: Path
@@ -48,7 +48,7 @@ class Task:
     parts: bool = False
 
     def measured(self) -> dict[str, Any]:
-        """Return the row: what the exported file scores and costs; of ``NOISE``, the float network's scores."""
+        """Return the row: scores and cost of the exported file; for ``NOISE``, the float network's scores."""
         case, floats = known(self.network, self.folder, is_carried=self.is_carried)
         if self.bits == NOISE:
             scores = case.score(floats, case.noisy())
@@ -64,17 +64,17 @@ class Task:
     def _parts(
         self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Return the scores where weights alone are as drawn, maps alone have steps, and their ranges alone ends."""
+        """Return the scores with only the weights as drawn, only rounded maps, and only bounded ranges."""
         ways = ((drawn, decomposed.exact), (prepared, decomposed.in_steps), (prepared, decomposed.within_ends))
         all_scores = [scores] + [case.score(floats, decomposed.outputs(graph, case.test, how)) for graph, how in ways]
         rounded = [{key: round(value, 4) for key, value in one.items()} for one in all_scores]
         return {"parts": dict(zip(decomposed.PARTS, rounded))}
 
     def counted(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row with the cost that it lacks; its scores stay.
+        """Return a row with its missing cost; its scores stay.
 
         Raises:
-            InputError: what is exported now is not what the row was measured of.
+            InputError: the export differs from the one that the row was measured with.
         """
         case = _case(self.network, self.folder, is_carried=self.is_carried)
         with self.exported(case) as (path, program, prepared):
@@ -90,7 +90,7 @@ class Task:
 
     @contextmanager
     def exported(self, case: Case) -> Iterator[tuple[Path, CompiledNetwork, PreparedGraph]]:
-        """Yield the exported file, its program, and what was decided on the way."""
+        """Yield the exported file, its program, and the prepared graph."""
         most = self._given(case)
         given = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
         samples = [{case.graph.input.name: picture} for picture in given]
@@ -117,10 +117,10 @@ class Task:
 
 
 def counted(path: Path) -> int | None:
-    """Return a bundle's instructions times pixels; None where VideoCore IV's driver does not work.
+    """Return a bundle's instructions times pixels; None if VideoCore IV's driver does not work.
 
     Raises:
-        InputError: naming the layers whose shaders it cannot compile: their draws would count nothing.
+        InputError: some shaders do not compile, so their draws would cost nothing; the message has their layers.
     """
     try:
         found = report(*measure(path, driver.find(None)), str(path))
@@ -134,13 +134,13 @@ def counted(path: Path) -> int | None:
 
 
 def measured(task: Task, row: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the row of a task, or one that was measured with its cost; for other processes."""
+    """Return the row of a task, or ``row`` with its cost; for other processes."""
     return task.measured() if row is None else task.counted(row)
 
 
 @cache
 def known(name: str, folder: Path, *, is_carried: bool) -> tuple[Case, list[Outputs]]:
-    """Return a network with its pictures, and its float outputs for those of the test."""
+    """Return a network with its images, and its float outputs for the test images."""
     case = _case(name, folder, is_carried=is_carried)
     return case, case.run(case.graph, case.test, "float")
 
@@ -149,6 +149,6 @@ def known(name: str, folder: Path, *, is_carried: bool) -> tuple[Case, list[Outp
 def _case(name: str, folder: Path, *, is_carried: bool) -> Case:
     if is_carried:
         return cases.read(folder / f"{name}.net")
-    from precision_parts.networks import NETWORKS  # a machine to which they were carried has no packages
+    from precision_parts.networks import NETWORKS  # a machine with carried files does not have these packages
 
     return NETWORKS[name](folder)

@@ -1,4 +1,4 @@
-"""The arrays of an old PyTorch file, without PyTorch: for published weights alone, whose digest is known."""
+"""The arrays of an old PyTorch file, read without PyTorch; only for published weights with a known digest."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TYPES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 
 
 def read(data: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a dictionary that ``torch.save`` of version 1.5 or earlier wrote.
+    """Return the arrays of a dictionary written by ``torch.save`` of version 1.5 or earlier.
 
     Raises:
-        pickle.UnpicklingError: it holds anything else.
+        pickle.UnpicklingError: the file contains anything else.
     """
     file = io.BytesIO(data)
     for _ in range(3):  # magic number, version, the machine
@@ -45,7 +45,7 @@ def _tensor(key: str, offset: int, shape: tuple[int, ...], strides: tuple[int, .
 
 
 class _Reader(pickle.Unpickler):
-    """Knows what a dictionary of tensors is made of, and nothing else."""
+    """An unpickler limited to the types of a dictionary of tensors."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)

@@ -1,4 +1,4 @@
-"""A bundle taken apart and put together again, with hashes that fit."""
+"""Unpack a bundle, and pack its members again with correct hashes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 Members = dict[str, bytes]
-"""Their bytes by their names."""
+"""Contents of members by their names."""
 
 MANIFEST = "manifest.json"
 
@@ -23,17 +23,17 @@ def unpacked(data: bytes) -> Members:
 
 
 def packed(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return a zip of members, in that order; names may repeat."""
+    """Return a zip file of members in the given order; names can repeat."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are there already
+        warnings.simplefilter("ignore", UserWarning)  # about repeated names
         for name, data in members:
             archive.writestr(zipfile.ZipInfo(name), data, method)
     return buffer.getvalue()
 
 
 def rehashed(members: Members) -> bytes:
-    """Return a zip of members, with their sha256 in the manifest made right."""
+    """Return a zip file of members, with their sha256 in the manifest corrected."""
     manifest = json.loads(members[MANIFEST])
     return packed(with_manifest(members, {**manifest, "members": hashes(members)}))
 

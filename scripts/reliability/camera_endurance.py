@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Let people come and go before ``glsl-infer camera --task`` for thousands of frames, and look whether anything grows.
+"""Run ``glsl-infer camera --task`` for thousands of frames with people who come and go, and look for growth.
 
     python scripts/reliability/camera_endurance.py [--task TASK] [--frames 10000] [--samples 100] [--json]
 
-The command's own loop runs, with ``--snapshot``, ``--on-appear`` and ``--serve``. A film is drawn frame by frame: one
-or two pictures of ``--person`` walk through and come nearer, then nobody is there. Without TASK it is one of tests/
-that follows red squares. Sampled as in ``endurance.py``, and threads as well; after a tenth of the frames nothing may
-grow, and each visit must be told once. Exit code 1 otherwise. Linux only.
+Runs the command's own loop, with ``--snapshot``, ``--on-appear`` and ``--serve``. The film is generated frame by frame:
+one or two copies of the picture of ``--person`` cross the frame and come nearer, followed by an empty scene. The
+default TASK, from tests/, follows red squares. Samples are those of ``endurance.py`` and the number of threads. After a
+tenth of the frames nothing must grow, and each visit must be reported once; otherwise the exit code is 1. Linux only.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from glsl_infer.tools.camera.sources import CameraSource  # noqa: E402
 
 WIDTH, HEIGHT = 320, 240
 THERE, GONE = 60, 40
-"""Frames of a visit, and between two."""
+"""Frames of a visit, and between two visits."""
 
 
 class Lines(io.TextIOBase):
-    """Standard output that counts lines and keeps what happened: the points of all frames would fill the memory."""
+    """Standard output that counts lines and keeps only events: the points of all frames would fill the memory."""
 
     def __init__(self) -> None:
         self.count, self.events, self._text = 0, list[str](), ""
 
     def write(self, text: str) -> int:
-        """Take a part of a line."""
+        """Append a part of a line."""
         self._text += text
         while "\n" in self._text:
             line, _, self._text = self._text.partition("\n")
@@ -62,9 +62,9 @@ class Lines(io.TextIOBase):
 
 
 def film(person: Image.Image, frames: int) -> Iterator[Frame]:
-    """Yield frames of 320x240 pixels: people come nearer, at every second visit two.
+    """Yield frames of 320x240 pixels with approaching people, two of them in every second visit.
 
-    The first 40 frames have all sizes: a cut of another scale may need another program.
+    The first 40 frames have all sizes, because a crop at another scale can need another program.
     """
     for index in range(frames):
         visit, at = divmod(index, THERE + GONE)
@@ -77,10 +77,10 @@ def film(person: Image.Image, frames: int) -> Iterator[Frame]:
 
 
 def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Path) -> dict[str, Any]:
-    """Run the camera; return the samples and what grew, as plain data.
+    """Run the camera; return the samples and the values that grew, as plain data.
 
     Raises:
-        InputError: fewer than 100 frames, or samples that are not 10 to a tenth of them.
+        InputError: fewer than 200 frames, or samples that are not 10 to a tenth of them.
     """
     if frames < 200:
         raise InputError(f"--frames {frames}; at least 200 are needed")
@@ -138,7 +138,7 @@ def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Pa
 
 
 def red_square() -> NDArray[np.uint8]:
-    """Return what the task of tests/ takes for a person."""
+    """Return the picture that the task of tests/ detects as a person."""
     return np.full((64, 64, 3), (255, 0, 0), np.uint8)
 
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Try many files and shaders of strangers in as many processes as there are cores, and write what was found as JSON.
+"""Test many malformed files and shaders in one process for each core, and write the findings as JSON.
 
     python scripts/reliability/campaign.py --out campaign.json [--processes 16] [--seconds 480] [--seed 0]
         [--bundle 50000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--nvidia 0]
         [--sessions 10000] [--mesa FOLDER] [--sound FOLDER]
 
-The numbers are files that `fuzz_files.py` reads, shaders that meet a driver in `shaders.py`, and sessions that
-`sessions.py` drops. Each kind is first tried with a few; one that cannot start here says why, and the others go on.
-Then each is cut into pieces, a seed each, and the kinds take turns, so that all of them get as far as the time allows.
-Every piece is written beside --out as it ends (`*.pieces.jsonl`), and --out anew. --mesa, --sound: what
-`pack_campaign.sh` packed, for a machine without Mesa and LiteRT; there nvidia is its own driver. Findings' files go to
-a folder beside --out. Exit code 1 if there are findings, or kinds that did not start.
+The numbers count files for `fuzz_files.py`, shaders for the drivers of `shaders.py`, and sessions that `sessions.py`
+drops. Each kind first runs a few; if it cannot start on this machine, the reason is reported and the others go on. Then
+each kind is divided into pieces, each with its own seed, and the kinds take turns to get equally far in the time. Every
+finished piece is appended to a file next to --out (`*.pieces.jsonl`), and --out is rewritten. --mesa and --sound are
+the contents of an archive by `pack_campaign.sh`, for a machine without Mesa and LiteRT; nvidia is that machine's own
+driver. Files of findings are written to a folder next to --out. The exit code is 1 after findings, or if kinds did not
+start.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ COUNTS = {
     "softpipe": 10_000,
     "nvidia": 0,
 }
-"""How many of each; what takes longest comes first."""
+"""Default number of each kind; kinds that take longest come first."""
 FEW = {SESSIONS: 30, "bundle": 40, "onnx": 40, "tflite": 40}
-"""How many are tried before; of shaders 4."""
+"""Number of each kind in the first test; 4 for shaders."""
 GRACE = 60.0
-"""Seconds that a process may take beyond the time it was given."""
+"""Seconds that a process can exceed its time limit."""
 
 
 class Campaign:
-    """What is tried, where, until when.
+    """The runs of all kinds, with their files and time limit.
 
     Args:
-        out: the JSON file; the others lie beside it.
-        seconds: until the last piece ends.
+        out: the JSON file; the others are in its folder.
+        seconds: seconds until the last piece ends.
         mesa: a folder with Mesa, for a machine without it.
         sound: a folder of .tflite files, for a machine without LiteRT.
     """
@@ -68,10 +69,10 @@ class Campaign:
         self.stopped: dict[str, str] = {}
 
     def run(self, counts: dict[str, int], processes: int, seed: int) -> dict[str, Any]:
-        """Try all kinds; return what came of it, as plain data."""
+        """Run all kinds; return the results as plain data."""
         log = self._out.with_suffix(".pieces.jsonl")
         log.write_text("", "utf-8")
-        # Half as many pieces of sessions as processes at most: what many of them leave behind shows in one process.
+        # At most two pieces, because leaks add up only over the sessions of one process.
         pieces = {kind: min(2 if kind == SESSIONS else 2 * processes, count) for kind, count in counts.items() if count}
         with ThreadPoolExecutor(processes) as pool:
             tried = {kind: pool.submit(self._piece, kind, FEW.get(kind, 4), 999_999) for kind in pieces}
@@ -98,7 +99,7 @@ class Campaign:
         return made
 
     def _piece(self, kind: str, count: int, seed: int) -> dict[str, Any]:
-        """Try so many of a kind in a process; return what it said, as plain data."""
+        """Run ``count`` of a kind in a process; return its report as plain data."""
         left = self._end - time.monotonic()
         if left < 1:
             return {"kind": kind, "seed": seed, "wall_s": 0.0, "files": 0}
@@ -175,7 +176,7 @@ class Campaign:
 
 
 def summary(kind: str, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the pieces of one kind come to."""
+    """Return the sums over the pieces of one kind."""
     mine = [entry for entry in pieces if entry["kind"] == kind]
     verdicts, kinds = Counter[str](), Counter[str]()
     for entry in mine:
@@ -197,7 +198,7 @@ def summary(kind: str, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the campaign and say what it found; return the exit code."""
+    """Run the campaign and print its findings; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

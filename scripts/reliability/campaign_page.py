@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Keep what campaigns found in docs/engineering/reliability.json, and write it into reliability.md as a table.
+"""Add the findings of campaigns to docs/engineering/reliability.json, and write them into reliability.md as a table.
 
     python scripts/reliability/campaign_page.py [--take campaign.json --on "16 cores" | --take browser.json --on ...]
 
---take adds a run of `campaign.py` or `shaders_browser.py` to the file. Without it the page is written anew alone.
+--take adds a run of `campaign.py` or `shaders_browser.py` to the file. Without it, only the page is written.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def written(page: str, rows: list[dict[str, Any]]) -> str:
-    """Return the page with the table in its place."""
+    """Return the page with a new table."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}"
 
 
 def main() -> int:
-    """Take a run, if one is given, and write the page; return the exit code."""
+    """Add a run, if given, and write the page; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--take", type=Path)
     parser.add_argument("--on", default="this machine")

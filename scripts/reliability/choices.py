@@ -1,4 +1,4 @@
-"""What draws the choices of the mutations by a seed alone. Hypothesis would take more time than the readers."""
+"""Draw the choices of mutations from a seed, because Hypothesis would take more time than the readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Draw:
     """Draws from the strategies that ``mutations`` and ``glsl_mutations`` use.
 
     Args:
-        seed: anything; equal seeds give equal choices.
+        seed: any value; equal seeds give equal choices.
     """
 
     def __init__(self, seed: object) -> None:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Run a model for thousands of frames, and look whether memory, GL objects or open files grow.
+"""Run a model for thousands of frames, and check for growth of memory, GL objects and open files.
 
     python scripts/reliability/endurance.py [BUNDLE] [--frames 10000] [--samples 100] [--plot FILE.png] [--json]
 
-Frames go in turn through ``Session.run``, ``Session.stream`` and, every hundredth, a session of its own on the same
-context, which is opened and closed. Without BUNDLE it is a tiny one of tests/. Sampled are resident memory
-(VmRSS), GL objects of the context by asking ``glIsTexture`` and its like, and /proc/self/fd. After 1,000 frames to warm
-up nothing may grow: not one object or file, memory (means of the first and the last quarter) by no more than 4 MiB,
-and every result must be the first one of its picture. Exit code 1 otherwise. Linux only.
+Frames use ``Session.run`` and ``Session.stream`` in turn. Every hundredth uses a temporary session on the same context.
+The default BUNDLE is a tiny one of tests/. Samples are resident memory (VmRSS), GL objects of the context (by
+``glIsTexture`` and similar calls), and /proc/self/fd. After a warm-up of 1,000 frames, the numbers of objects and files
+must not grow, and memory (means of the first and the last quarter) by at most 4 MiB. Every result must equal the first
+one of its image. Otherwise the exit code is 1. Linux only.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 from glsl_infer.tools.benchmark import plots  # noqa: E402
 
 GROWTH = 4 << 20
-"""Bytes by which resident memory may grow after the warm-up: what allocators keep to themselves."""
+"""Bytes that resident memory can grow after the warm-up, for reserves of allocators."""
 WARM_UP = 1000
 """Frames before the first sample."""
 REOPEN = 100
-"""Frames between two sessions that are opened and closed."""
+"""Frames between two temporary sessions."""
 NAMES = 4096
-"""GL names that are asked for; drivers give the lowest that is free."""
+"""Number of GL names to query; drivers use the lowest free name."""
 
 
 def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
-    """Run the frames and return the samples and what grew, as plain data.
+    """Run the frames and return the samples and the values that grew, as plain data.
 
     Raises:
         InputError: fewer than 100 frames, or samples that are not 10 to ``frames``.
@@ -86,7 +86,7 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
         for sample in bar(range(samples), "samples"):
             work(WARM_UP + frames * (sample + 1) // samples)
             rows.append({"frames": done, "rss_bytes": _rss(), "gl_objects": _objects(context), "files": _files()})
-    quarter = max(1, samples // 4)  # means: memory alternates between what it is with and without a second session
+    quarter = max(1, samples // 4)  # means, because a second session comes and goes
     grown = {
         key: statistics.fmean(row[key] for row in rows[-quarter:])
         - statistics.fmean(row[key] for row in rows[:quarter])
@@ -135,7 +135,7 @@ def _files() -> int:
 
 
 def _objects(context: Context) -> int:
-    """Return how many of the first names are objects of the context."""
+    """Return the number of objects of the context among the first ``NAMES`` names."""
     context.make_current()
     gl = context.gl
     kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)

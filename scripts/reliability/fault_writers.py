@@ -1,8 +1,8 @@
-"""What ``faults.py`` interrupts: everything that the project writes, one function for each kind of output.
+"""The writers that ``faults.py`` interrupts: one function for each kind of output of the project.
 
     python scripts/reliability/fault_writers.py NAME FOLDER old|new FIXTURES
 
-writes one output into a folder. What is old and what is new differ in every output.
+writes one output into a folder. The old and the new version of every output differ.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ TEXTS = {"old": "first\n" * 3000, "new": "second, and longer\n" * 3000}
 
 
 def text(folder: Path, version: str, _: Path) -> None:
-    """Write as reports, pages and results of JSON are."""
+    """Write text in the same way as reports, pages and results in JSON."""
     from glsl_infer.support.files import write_text
 
     write_text(folder / "out.txt", TEXTS[version])
 
 
 def link(folder: Path, version: str, _: Path) -> None:
-    """Do the same where the name is a symbolic link."""
+    """Do the same if the name is a symbolic link."""
     from glsl_infer.support.files import write_text
 
     (folder / "there").mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ def link(folder: Path, version: str, _: Path) -> None:
 
 
 def copied(folder: Path, version: str, _: Path) -> None:
-    """Write what a library makes at a path: a plot, a Keras model."""
+    """Write a file in the way of libraries that write to a path: a plot, a Keras model."""
     from glsl_infer.support.files import replacing
 
     with replacing(folder / "out.keras") as path:
@@ -79,7 +79,7 @@ def table(folder: Path, version: str, _: Path) -> None:
 
 
 def programs(folder: Path, version: str, _: Path) -> None:
-    """Keep compiled programs in the cache."""
+    """Store compiled programs in the cache."""
     from glsl_infer.gl.program_binaries import Binary
     from glsl_infer.runtime.program_cache import ProgramCache
 
@@ -87,7 +87,7 @@ def programs(folder: Path, version: str, _: Path) -> None:
 
 
 def verdict(folder: Path, version: str, _: Path) -> None:
-    """Keep that a self-check was passed."""
+    """Store a passed self-check."""
     from glsl_infer.runtime.first_use import FORMAT, SUFFIX
     from glsl_infer.runtime.verdicts import Verdict
 
@@ -96,7 +96,7 @@ def verdict(folder: Path, version: str, _: Path) -> None:
 
 
 def deployment(folder: Path, version: str, fixtures: Path) -> None:
-    """Make the folder of a deployment."""
+    """Create the folder of a deployment."""
     from glsl_infer.tools.deploy.description import Deployment, Model
     from glsl_infer.tools.deploy.folder import make
 
@@ -105,24 +105,24 @@ def deployment(folder: Path, version: str, fixtures: Path) -> None:
 
 
 def careless(folder: Path, version: str, _: Path) -> None:
-    """Do what nothing here does: the control, which must be found."""
+    """Write without syncing, which the project never does: a control that must be detected."""
     (folder / "out.tmp").write_text(TEXTS[version])
     (folder / "out.tmp").replace(folder / "out.txt")
 
 
 def in_place(folder: Path, version: str, _: Path) -> None:
-    """Be another control."""
+    """Write in place: another control."""
     (folder / "out.txt").write_text(TEXTS[version])
 
 
 @dataclass(frozen=True)
 class Writer:
-    """What writes.
+    """Writer of one output.
 
     Attributes:
-        run: with the folder, the version and the fixtures.
-        target: what it makes, in the folder.
-        optional: a failure is no error: without a cache all works as well.
+        run: called with the folder, the version and the fixtures.
+        target: name of the output in the folder.
+        optional: whether a failure is acceptable, because everything works without a cache.
     """
 
     run: Callable[[Path, str, Path], None]
@@ -146,7 +146,7 @@ CONTROLS = {"careless": Writer(careless, "out.txt"), "in_place": Writer(in_place
 
 
 def main() -> int:
-    """Write as the arguments say; end as a command does."""
+    """Write the output named by the arguments; return the exit code."""
     from glsl_infer.errors import GlslInferError
 
     name, folder, version, fixtures = sys.argv[1:]

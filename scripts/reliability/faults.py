@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Interrupt everything that the project writes, at every call, in every way; what is there then is old or complete.
+"""Interrupt all writes of the project at every call, and check that the output is either the old one or complete.
 
     python scripts/reliability/faults.py                   # all: a quarter of an hour on two cores
     python scripts/reliability/faults.py text deployment   # these outputs only
 
-Needs strace. For each output (``fault_writers.py``) the process is killed at each call by which it is written. At the
-first, the middle and the last call of each name it also gets other signals, and the call fails as on a full disk, a
-broken one, or one that is read-only. Then the power is cut after each call (``power_cut.py``). Prints a row for each
-output, and ends with 1 where something else than the old or the complete output was found.
+Needs strace. For each output (``fault_writers.py``), the process is killed at each of its writing calls. At the first,
+the middle and the last call of each name, it also gets other signals, and the call fails as on a full, a broken or a
+read-only disk. Then the power is cut after each call (``power_cut.py``). Prints a row for each output, and ends with 1
+if an output was neither the old nor the complete new one.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _LONGEST = 120
 
 @dataclass
 class Place:
-    """Where one output is written.
+    """Folders and contents of one output.
 
     Attributes:
-        name, writer: what is written.
-        folder: where, as it is now.
+        name, writer: the output.
+        folder: the folder of the output in its current state.
         before: the folder with the old output.
-        fixtures: what is read.
-        old, new: what is at the target before and in the end.
+        fixtures: the folder of input files.
+        old, new: contents of the target before and after.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Place:
 
     @classmethod
     def made(cls, name: str, root: Path) -> Place:
-        """Write the old output, and learn what the new one is."""
+        """Write the old output, then the new one, and record both."""
         folder, before = root / name, root / f"{name}-before"
         place = cls(name, {**WRITERS, **CONTROLS}[name], folder, before, root / "fixtures")
         before.mkdir()
@@ -78,7 +78,7 @@ class Place:
         return place
 
     def run(self, version: str, *strace: str) -> int:
-        """Write, under strace where it is given words; return the exit code."""
+        """Write a version, under the given strace command if any; return the exit code."""
         command = [sys.executable, str(HERE / "fault_writers.py"), self.name, str(self.folder), version]
         done = subprocess.run(
             [*strace, *command, str(self.fixtures)],
@@ -91,12 +91,12 @@ class Place:
         return done.returncode
 
     def reset(self) -> None:
-        """Put the old output back, and nothing else."""
+        """Restore the folder with the old output."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.before, self.folder, symlinks=True)
 
     def seen(self) -> dict[str, bytes] | None:
-        """Return what is at the target: bytes by relative path, of folders none."""
+        """Return the contents of the target, bytes by relative path (empty for folders); None if it does not exist."""
         target = self.folder / self.writer.target
         if not target.exists():
             return None
@@ -104,7 +104,7 @@ class Place:
         return {str(path)[len(str(target)) :]: path.read_bytes() if path.is_file() else b"" for path in files}
 
     def traced(self) -> list[tuple[int, power_cut.Call]]:
-        """Return the calls that touch the folder when the new output is written over the old one."""
+        """Return the calls on the folder while the new output replaces the old one."""
         self.reset()
         log = self.folder.with_name("trace")
         options = ["-y", "-xx", "-s", "99999999", "-o", str(log), "-e", f"trace={power_cut.CALLS},lseek"]
@@ -118,7 +118,7 @@ class Place:
 
 
 def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tuple[str, str]]:
-    """Yield (kind of fault, what was wrong, or nothing) of every fault at every call of a process."""
+    """Yield (kind of fault, problem or an empty string) for every fault at every call of a process."""
     changing = [
         (number, call)
         for number, call in calls
@@ -150,12 +150,12 @@ def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tu
 
 
 def left(place: Place) -> bool:
-    """Return whether a temporary lies in the folder."""
+    """Return whether the folder has a temporary file."""
     return any(path.name.startswith((TEMPORARY, f".{place.writer.target}.")) for path in place.folder.rglob("*"))
 
 
 def cuts(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tuple[str, str]]:
-    """Yield (``POWER``, what was wrong, or nothing) of every state after a power cut."""
+    """Yield (``POWER``, problem or an empty string) for every state after a power cut."""
     place.reset()
     disk = power_cut.Disk(place.folder, [call for _, call in calls])
     found: dict[str, bytes] | None = None
@@ -167,7 +167,7 @@ def cuts(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tupl
 
 
 def tried(names: list[str], *, only_power: bool = False) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """Return how often each (output, kind of fault) was tried, and all that was wrong."""
+    """Return the number of tests of each (output, kind of fault), and all problems."""
     from tiny import write_tiny
 
     counted: Counter[tuple[str, str]] = Counter()
@@ -187,7 +187,7 @@ def tried(names: list[str], *, only_power: bool = False) -> tuple[Counter[tuple[
 
 
 def main() -> int:
-    """Try all, print a table."""
+    """Run all tests, print a table."""
     parser = Parser(prog="faults.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("outputs", nargs="*", metavar="OUTPUT", help=f"which (default: all): {', '.join(WRITERS)}")
     parser.add_argument("--power", action="store_true", help="only the power cuts, which take seconds")

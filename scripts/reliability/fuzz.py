@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Try the reader and the runner with bundles that were changed in hostile ways, for a bounded time.
+"""Test the reader and the runner with maliciously changed bundles, for a bounded time.
 
     python scripts/reliability/fuzz.py [--seconds 60] [--seed 0] [--no-gl] [--kinds KIND ...] [--keep DIR] [--json]
 
 Sound bundles (tiny ones of every kind, and those in models/) are changed in their bytes, zip structure, manifest,
-passes, graph, GLSL, weights and labels (``mutations.py``). Every file must end in an error of our own class or in a run
-(``trial.py``). The process that tries them is watched: one that dies, takes longer than 20 s for a file, or more memory
-than 1 GiB on top of its start is a finding, like a traceback. Where the same file can be read and looked into without
-GL, it was the driver that crashed or hung: that is counted apart. Files of both are kept in --keep, by default
-./fuzz-findings. Exit code 1 if there are findings. Linux only; needs Hypothesis and the checkout's tests/.
+passes, graph, GLSL, weights and labels (``mutations.py``). Every file must result in one of the package's own errors or
+in a run (``trial.py``). The process that tests them is monitored. It is a finding if it crashes, takes longer than 20 s
+for a file, or needs over 1 GiB more memory than at its start, and so is a traceback. If the same file can be read and
+inspected without GL, the driver crashed or hung; such findings are counted separately. Files of both are stored in
+--keep, by default ./fuzz-findings. The exit code is 1 after findings. Linux only; needs Hypothesis and the checkout's
+tests/.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from mutations import KINDS  # noqa: E402
 from glsl_infer.errors import GlslInferError, InputError, RunError  # noqa: E402
 
 EACH = 20.0
-"""Most seconds for one file."""
+"""Timeout of one file in seconds."""
 START = 120.0
-"""Most seconds for the process to start."""
+"""Timeout of the process's start in seconds."""
 MEMORY = 1 << 30
-"""Bytes of address space that reading and running any file may take."""
+"""Bytes of address space allowed for reading and running a file."""
 MAX_FINDINGS = 20
 
 
 class Fuzzing:
-    """A run: what was tried, what became of it, what was found."""
+    """A run: its files, their results, and the findings."""
 
     def __init__(self, folder: Path, keep: Path, gl: bool, kinds: Sequence[str]) -> None:
         self._folder, self._keep, self._gl, self._only = folder, keep, gl, list(kinds)
@@ -62,10 +63,10 @@ class Fuzzing:
                 self.sources.append(str(tiny.write_tiny(folder, name, weights, layout)))
 
     def run(self, seconds: float, seed: int) -> None:
-        """Try files for so many seconds, in as many processes as it takes: a finding may end one.
+        """Test files for ``seconds``, in as many processes as necessary: a finding can end one.
 
         Raises:
-            RunError: a process fails by itself, not by a file.
+            RunError: a process fails without a file as its cause.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and len(self.findings) + len(self.driver) < MAX_FINDINGS:
@@ -107,13 +108,13 @@ class Fuzzing:
         last = errors.read_text("utf-8", "replace")[-1500:]
         if ended == "complete":
             return
-        if not kind or process.returncode > 0:  # an error outside of a trial is the fuzzer's own
+        if not kind or process.returncode > 0:  # an error outside of a trial is a bug of the fuzzer
             raise RunError(f"the process that tries the files failed by itself:\n{last}")
         lists = self.driver if self._gl and self._is_read() else self.findings
         self._found(kind, f"the process {ended} (exit code {process.returncode})\n{last}", lists)
 
     def _is_read(self) -> bool:
-        """Return whether the last file ends well where nothing is given to the driver."""
+        """Return whether the last file passes without a driver."""
         trial = Path(__file__).with_name("trial.py")
         command = [sys.executable, str(trial), str(self._folder / "current.glslnn")]
         try:
@@ -123,7 +124,7 @@ class Fuzzing:
         return done.returncode == 0
 
     def _follow(self, lines: queue.Queue[str | None]) -> tuple[str, str]:
-        """Read what the process says; return the kind of its last file, and how it ended."""
+        """Read the lines of the process; return the kind of its last file, and how it ended."""
         kind, start = "", 0
         while True:
             try:
@@ -169,11 +170,11 @@ def _forward(stream: IO[str], lines: queue.Queue[str | None]) -> None:
 
 
 def fuzz(seconds: float, seed: int, gl: bool, keep: Path, kinds: Sequence[str] = ()) -> dict[str, Any]:
-    """Try files and return what was tried and found, as plain data.
+    """Test files and return the counts and findings, as plain data.
 
     Raises:
         InputError: ``seconds`` is not positive.
-        RunError: the process that tries them fails by itself.
+        RunError: the testing process fails without a file as its cause.
     """
     if not seconds > 0:
         raise InputError(f"--seconds {seconds:g}; give a positive number")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Try the reader with files that libFuzzer makes, led by which lines of it they reach.
+"""Test the reader with files from libFuzzer, guided by the lines of the reader that they reach.
 
     python scripts/reliability/fuzz_atheris.py [-max_total_time=60] [FOLDER] [libFuzzer's other options]
 
-Needs atheris, which ``pip install -e '.[dev]'`` brings where it has a wheel: CPython to 3.14 on x86-64 Linux. An input
-that begins with ``PK`` is a whole file. What follows a ``p`` is passes.bin of a tiny bundle, what follows a ``g`` its
-graph.json; any other input is its manifest. It must end in a BundleError or a sound bundle; libFuzzer stops at anything
-else, at 20 s for an input and at 2 GiB, and keeps that input in the current folder as crash-*, timeout-* or
-oom-*. FOLDER keeps the inputs that reached something new, for the next run.
+Needs atheris, which ``pip install -e '.[dev]'`` installs if it has a wheel: CPython up to 3.14 on x86-64 Linux. An
+input that begins with ``PK`` is an entire file. After a ``p`` it is passes.bin of a tiny bundle, after a ``g`` its
+graph.json; any other input is its manifest. It must result in a BundleError or a sound bundle. libFuzzer stops at
+anything else, at 20 s for an input and at 2 GiB, and stores that input in the current folder as crash-*, timeout-* or
+oom-*. FOLDER collects the inputs that reached new lines, for the next run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEMBERS = {b"p": "passes.bin", b"g": "graph.json"}
 
 
 def main() -> None:
-    """Seed a corpus with a tiny bundle's file and its parts, and hand over to libFuzzer, which ends the process."""
+    """Seed a corpus with a tiny bundle's file and its parts, and run libFuzzer, which ends the process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         seeds, path = folder / "seeds", folder / "tried.glslnn"

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Try readers with files whose structure was changed in hostile ways, as many as are asked for.
+"""Test readers with a given number of files whose structure was changed maliciously.
 
     python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--json]
         [--sound DIR]
 
-Bundles are changed as `mutations.py` does, read and checked, their graphs too; `.tflite` and `.onnx` files as
-`tests/tflite_damage.py` and `tests/onnx_damage.py` do, imported and optimised. Every file must end in an error of our
-own class, or in what a sound one does. A file that takes longer than `EACH` seconds, or needs more memory than `MEMORY`
-besides what the process began with, is a finding, like a traceback. Exit code 1 if there are findings; their files are
-kept. Linux only; .tflite needs ai-edge-litert for the schema that writes, .onnx needs onnx and onnxruntime. --sound: a
-folder that the sound .tflite files are written to, and read from where it has some, which takes the schema alone.
+Bundles are changed by `mutations.py`, then read and checked, with their graphs; `.tflite` and `.onnx` files are changed
+by `tests/tflite_damage.py` and `tests/onnx_damage.py`, then imported and optimised. Every file must result in one of
+the package's own errors, or in the result of a sound one. It is a finding if a file takes longer than `EACH` seconds,
+or needs more memory than `MEMORY` in addition to the process's start, and so is a traceback. The exit code is 1 after
+findings; their files are stored. Linux only; .tflite needs ai-edge-litert for its schema, .onnx needs onnx and
+onnxruntime. --sound is a folder to write the sound .tflite files to; if it has some, they are read instead, which needs
+only the schema.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ MEMORY = 2 << 30
 MOST_FINDINGS = 30
 
 Make = Callable[[int, int], tuple[str, bytes]]
-"""Of a seed and a number: how a file was changed, and its bytes."""
+"""From a seed and an index to the kind of change and the bytes of a changed file."""
 Try = Callable[[bytes], str]
-"""What became of a file."""
+"""From the bytes of a file to its result."""
 
 
 class TooLongError(Exception):
-    """A file took longer than it may."""
+    """A file exceeded the time limit."""
 
 
 def bundles(folder: Path, sound: Path | None = None, *, parts: bool = True) -> tuple[Make, Try]:
-    """Return what makes changed bundles, and what reads them in a folder; ``parts``: some have parts for the CPU."""
+    """Return functions that create and that read changed bundles; with ``parts``, some have parts for the CPU."""
     import tiny
     from choices import Draw
     from hypothesis.errors import InvalidArgument
@@ -81,7 +82,7 @@ def bundles(folder: Path, sound: Path | None = None, *, parts: bool = True) -> t
                 IndexError,
                 ValueError,
                 StopIteration,
-            ):  # it has no place for this change
+            ):  # the file has nothing to apply this change to
                 continue
         return "sound", files[0]
 
@@ -95,7 +96,7 @@ def bundles(folder: Path, sound: Path | None = None, *, parts: bool = True) -> t
 
 
 def sound_tflite() -> list[bytes]:
-    """Return .tflite files of each operator's case and quantised ones, which LiteRT has to run for their ranges."""
+    """Return .tflite files of each operator's case, and quantised ones, whose ranges need LiteRT."""
     from test_tflite_operators import CASES
     from test_tflite_pieces import ON_CPU, free_sizes
     from test_tflite_quantized import quantize, random_network
@@ -112,7 +113,7 @@ def sound_tflite() -> list[bytes]:
 
 
 def tflite(_: Path, sound: Path | None = None) -> tuple[Make, Try]:
-    """Return what makes changed .tflite files, and what imports them."""
+    """Return functions that create and that import changed .tflite files."""
     from tflite_damage import damaged
 
     from glsl_infer.compiler.optimize import optimize
@@ -141,7 +142,7 @@ def tflite(_: Path, sound: Path | None = None) -> tuple[Make, Try]:
 
 
 def onnx(folder: Path, sound: Path | None = None) -> tuple[Make, Try]:
-    """Return what makes changed .onnx files, and what imports them."""
+    """Return functions that create and that import changed .onnx files."""
     from onnx_damage import damaged, sound
     from onnx_networks import network
 
@@ -176,7 +177,7 @@ def _late(number: int, frame: FrameType | None) -> None:
 def fuzz(
     kind: str, count: int, seconds: float, seed: int, keep: Path, folder: Path, sound: Path | None = None
 ) -> dict[str, object]:
-    """Try so many files in a folder, or as many as the time allows; return what was tried and found, as plain data."""
+    """Test ``count`` files, or fewer if the time is over; return the counts and findings, as plain data."""
     make, attempt = KINDS[kind](folder, sound)
     kinds, verdicts, found = Counter[str](), Counter[str](), Counter[str]()
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
@@ -222,7 +223,7 @@ def fuzz(
 
 
 def main() -> int:
-    """Try files, and say what was found."""
+    """Test files, and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("--files", type=int, default=20_000)

@@ -1,9 +1,9 @@
-"""The process that tries changed bundles one after the other; ``fuzz.py`` starts it and watches it.
+"""The process that tests changed bundles one after the other, started and monitored by ``fuzz.py``.
 
     python fuzz_worker.py JOB.json
 
-It prints a JSON line before each file (its number and kind) and one after it (what became of it), so that whoever
-reads them knows which file it was that crashed or hung: the one in the job's folder.
+It prints a JSON line before each file (its number and kind) and one after it (the result). A reader of these lines can
+identify the file that crashed or hung: it is in the job's folder.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
 CHUNK = 100
-"""Files between two looks at the clock; Hypothesis makes each chunk from a seed of its own."""
+"""Files between two checks of the time; Hypothesis creates each chunk from a different seed."""
 
 
 def work(job: dict[str, Any]) -> None:
-    """Try files until the time is over.
+    """Test files until the time is over.
 
     Args:
-        job: ``folder`` to write to; ``sources``, paths of sound bundles; ``seed``; ``seconds``; ``gl``, whether to run
-            them; ``kinds``, how files are changed; ``memory``, bytes of address space that may come on top of what the
-            start takes.
+        job: ``folder`` for files; ``sources``, paths of sound bundles; ``seed``; ``seconds``; ``gl``, whether to run
+            them; ``kinds``, the kinds of changes; ``memory``, bytes of address space allowed beyond those of the start.
     """
     folder, deadline = Path(job["folder"]), time.monotonic() + job["seconds"]
     sources = [Path(name) for name in job["sources"]]
     strategy = mutated([path.read_bytes() for path in sources], job["kinds"])
     context = Context() if job["gl"] else None
-    before = [_logits(path, context) for path in sources]  # everything is loaded now
+    before = [_logits(path, context) for path in sources]  # loads everything
     soft = _status("VmSize") + job["memory"]
     resource.setrlimit(resource.RLIMIT_AS, (soft, resource.getrlimit(resource.RLIMIT_AS)[1]))
     _say({"start_rss": _status("VmRSS")})
@@ -88,7 +87,7 @@ def _logits(path: Path, context: Context | None) -> Any:
 
 
 def _status(key: str) -> int:
-    """Return a line of /proc/self/status, in bytes."""
+    """Return the value of a key in /proc/self/status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{key}:"))
 

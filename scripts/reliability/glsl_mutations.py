@@ -1,4 +1,4 @@
-"""Shaders that a driver may choke on: whole ones, and others with tokens exchanged."""
+"""Shaders that could crash or stall a driver: complete ones, and changes of tokens."""
 
 from __future__ import annotations
 

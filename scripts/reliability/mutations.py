@@ -1,6 +1,6 @@
-"""Bundles changed in hostile ways, as a Hypothesis strategy: bytes, zip, JSON, passes, GLSL, weights and labels.
+"""Bundles changed maliciously, as a Hypothesis strategy: bytes, zip, JSON, passes, GLSL, weights and labels.
 
-What the sha256 of the manifest would give away is changed together with that hash: a stranger would do so too.
+After a change of a hashed member, its sha256 in the manifest is updated, as an attacker would do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOSTILE_FLOATS = (float("nan"), float("inf"), float("-inf"), 3.4e38, -3.4e38, 1e
 
 @dataclass(frozen=True)
 class Mutated:
-    """A file to try: how it was changed, and its bytes."""
+    """A changed file: the kind of its change, and its bytes."""
 
     kind: str
     data: bytes
@@ -53,7 +53,7 @@ def mutated(sources: Sequence[bytes], kinds: Sequence[str] = ()) -> st.SearchStr
 
     Args:
         sources: the bytes of sound bundles.
-        kinds: how they are changed, of ``KINDS``; by default in every way.
+        kinds: kinds of changes, from ``KINDS``; by default all.
     """
 
     @st.composite
@@ -85,7 +85,7 @@ def _bytes(draw: Draw, data: bytes) -> bytes:
 
 
 def _zip(draw: Draw, data: bytes) -> bytes:
-    """Change the container: names, repetitions, what is there, methods, and the numbers of its headers."""
+    """Change the container: names, repetitions, presence, methods, and the numbers of its headers."""
     entries = list(unpacked(data).items())
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(entries) - 1))
@@ -113,7 +113,7 @@ def _zip(draw: Draw, data: bytes) -> bytes:
 
 
 def _manifest(draw: Draw, data: bytes) -> bytes:
-    """Change one to six places of the manifest."""
+    """Change one to six values of the manifest."""
     members = unpacked(data)
     manifest = json.loads(members[MANIFEST])
     _change(draw, manifest)
@@ -121,7 +121,7 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
 
 
 def _graph(draw: Draw, data: bytes) -> bytes:
-    """Change one to six places of the graph, which inspection and the reference read, and no runner."""
+    """Change one to six values of the graph, which is read by inspection and the reference, but not by runners."""
     members = unpacked(data)
     graph = json.loads(members[GRAPH])
     _change(draw, graph)
@@ -129,7 +129,7 @@ def _graph(draw: Draw, data: bytes) -> bytes:
 
 
 def _change(draw: Draw, data: Any) -> None:
-    """Change one to six places of JSON data, which is an object that is not empty."""
+    """Change one to six values of JSON data, a non-empty object."""
     for _ in range(draw(st.integers(1, 6))):
         container, key = draw(st.sampled_from(list(places(data)) or [({"": 0}, "")]))
         value, how = container[key], draw(st.integers(0, 6))
@@ -141,18 +141,18 @@ def _change(draw: Draw, data: Any) -> None:
             container.extend([value] * draw(st.sampled_from((1, 2, 100))))
         elif how == 3 and isinstance(value, int):
             container[key] = value + draw(st.sampled_from((-1, 1, 0.5)))
-        elif how <= 4:  # something of the same kind from elsewhere
+        elif how <= 4:  # another value of the same type
             others = [c[k] for c, k in places(data) if isinstance(c[k], type(value)) and c is not value]
             container[key] = json.loads(json.dumps(draw(st.sampled_from(others or [value]))))
         else:
-            # A copy: what is put in may be changed again, and the next file begins with the same values.
+            # A copy, because a later change can modify it, and the next file needs the original values.
             container[key] = copy.deepcopy(draw(st.sampled_from(HOSTILE_VALUES)))
 
 
 def _passes(draw: Draw, data: bytes) -> bytes:
-    """Change the table of passes: one to six of its numbers, which other numbers may follow, or any of its bytes.
+    """Change the table of passes: one to six of its numbers to extreme values, or any of its bytes.
 
-    Half of the time the manifest's counts become other ones as well.
+    In half of the cases, the manifest's counts are changed as well.
     """
     members = unpacked(data)
     manifest, table = json.loads(members[MANIFEST]), bytearray(members[PASSES])
@@ -172,7 +172,7 @@ def _passes(draw: Draw, data: bytes) -> bytes:
 
 
 def _json_text(draw: Draw, data: bytes) -> bytes:
-    """Change the manifest or the graph as text: what is no JSON, or JSON that nobody writes."""
+    """Change the manifest or the graph as text: invalid JSON, or JSON that no writer creates."""
     members = unpacked(data)
     name = draw(st.sampled_from((MANIFEST, GRAPH)))
     text = members[name]
@@ -184,7 +184,7 @@ def _json_text(draw: Draw, data: bytes) -> bytes:
 
 
 def _glsl(draw: Draw, data: bytes) -> bytes:
-    """Change the text of one shader: lines put in, taken out, doubled or taken from another shader."""
+    """Change the text of one shader: lines inserted, removed, repeated or copied from another shader."""
     members = unpacked(data)
     names = sorted(name for name in members if name.startswith("shaders/"))
     name = draw(st.sampled_from(names))
@@ -223,7 +223,7 @@ def _weights(draw: Draw, data: bytes) -> bytes:
 
 
 def _labels(draw: Draw, data: bytes) -> bytes:
-    """Change the labels: control characters, half characters, other numbers of lines."""
+    """Change the labels: control characters, incomplete characters, other numbers of lines."""
     members = unpacked(data)
     hostile = (b"\n", b"\r\n", b"\0", b"\xff", b"\x1b[2J", b"\xe2\x80\xae", b"a" * 100_000, b"\xed\xa0\x80", b"=1+1")
     pieces = draw(st.lists(st.sampled_from((*hostile, members["labels.txt"])), max_size=6))
@@ -239,7 +239,7 @@ def places(data: Any) -> Iterator[tuple[Any, Union[str, int]]]:
 
 
 def _container(draw: Draw, data: bytes) -> bytes:
-    """Change where things lie in a sound zip, and what its headers say: two meanings of one file."""
+    """Change offsets in a sound zip, and values of its headers: two meanings of one file."""
     other = packed([*unpacked(data).items()], draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))))
     changed = bytearray(draw(st.sampled_from((data, other))))
     for _ in range(draw(st.integers(1, 2))):
@@ -272,7 +272,7 @@ def _container(draw: Draw, data: bytes) -> bytes:
 
 
 def _tokens(draw: Draw, data: bytes) -> bytes:
-    """Change tokens and lines of one fragment shader, without its comments, which say much and do nothing."""
+    """Change tokens and lines of one fragment shader without its comments, which have no effect."""
     members = unpacked(data)
     names = sorted(name for name in members if name.endswith(".frag"))
     name = draw(st.sampled_from(names))

@@ -1,4 +1,4 @@
-"""Where the numbers of passes.bin lie, so that the fuzzer can change one and leave the others where they are."""
+"""Offsets and formats of the numbers in passes.bin, for the fuzzer to change one without moving the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def fields(manifest: Any, table: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the place and the ``struct`` format of every number, in order.
+    """Yield the offset and the ``struct`` format of every number, in order.
 
     Args:
         manifest: manifest.json of a sound bundle, parsed.

@@ -1,8 +1,8 @@
-"""What a disk may hold after a power cut: the calls that a process made, traced by strace, replayed up to any of them.
+"""Possible disk contents after a power cut: a process's calls, traced by strace and replayed up to any of them.
 
-The model is the worst that file systems with a journal do. Names (made, renamed, removed) reach the disk in order, and
-those in a folder at the latest when the folder is synced. Of what was written to a file since it was last synced,
-nothing, half or all is there.
+The model is the worst case of file systems with a journal. Changes of names (created, renamed, removed) reach the disk
+in order, and those in a folder at the latest when the folder is synced. Of the data written to a file since its last
+sync, nothing, half or everything is on the disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 NAMES = "openat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,symlink"
 DATA = "write,pwrite64,fsync,fdatasync,ftruncate,sendfile,copy_file_range"
 CALLS = f"{NAMES},{DATA}"
-"""What is traced and replayed, apart from ``lseek``."""
+"""Calls to trace and replay, apart from ``lseek``."""
 
 SHARES = (0.0, 0.5, 1.0)
 
@@ -25,7 +25,7 @@ _STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 _DESCRIPTOR = re.compile(r"(?:AT_FDCWD|\d+)<((?:\\x[0-9a-f]{2})*)>")
 
 Tree = dict[str, int]
-"""The number of the file or folder at each path."""
+"""The index of the file or folder at each path."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Call:
     """One call that succeeded.
 
     Attributes:
-        name: of the call.
-        paths: what it is about: of descriptors what they were opened by.
-        data: what was written.
+        name: name of the call.
+        paths: its paths; for descriptors, the paths they were opened with.
+        data: the bytes written.
         number: its result.
         words: all of its arguments.
     """
@@ -48,7 +48,7 @@ class Call:
 
 
 def calls(trace: str) -> Iterator[tuple[int, Call]]:
-    """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its number among those of ``CALLS``."""
+    """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its index among those of ``CALLS``."""
     counted = 0
     for line in trace.splitlines():
         found = _LINE.match(line)
@@ -75,14 +75,14 @@ def _plain(text: str) -> bytes:
 
 @dataclass
 class _File:
-    """What was written to a file: (place in the trace, offset, bytes); and where in the trace it was synced."""
+    """Writes to a file as (index in the trace, offset, bytes), and the indices of its syncs in the trace."""
 
     before: bytes = b""
     writes: list[tuple[int, int, bytes]] = field(default_factory=list)
     synced: list[int] = field(default_factory=list)
 
     def content(self, cut: int, share: float) -> bytes:
-        """Return what is there after a cut: all that was synced, and a share of the rest."""
+        """Return the contents after a cut: all synced data, and a share of the rest."""
         safe = max((place for place in self.synced if place < cut), default=-1)
         loose = [write for write in self.writes if safe < write[0] < cut]
         kept = [write for write in self.writes if write[0] <= safe]
@@ -94,7 +94,7 @@ class _File:
             kept += [*half[:-1], (place, offset, data[: len(data) // 2])]
         made = bytearray(self.before)
         for _, offset, data in kept:
-            if offset < 0:  # cut to a length
+            if offset < 0:  # truncated to a length
                 del made[-offset - 1 :]
                 continue
             made[len(made) : offset] = bytes(max(0, offset - len(made)))
@@ -103,7 +103,7 @@ class _File:
 
 
 class Disk:
-    """A folder before a process began, and all that the process did to it."""
+    """A folder before the start of a process, and all calls of the process on it."""
 
     def __init__(self, folder: Path, made: list[Call]) -> None:
         self._files: list[_File] = []
@@ -167,7 +167,7 @@ class Disk:
         _apply(tree, what, paths, number)
 
     def states(self, target: str) -> Iterator[tuple[int, dict[str, bytes] | None]]:
-        """Yield (place of the cut, what may be at ``target`` then): None for nothing, else bytes by relative path."""
+        """Yield (index of the cut, possible contents of ``target``): None if missing, else bytes by relative path."""
         for cut in range(self.length + 1):
             names = [name for name in self._names if name[0] < cut]
             sure = 0
@@ -193,7 +193,7 @@ class Disk:
 
 
 def _apply(tree: Tree, what: str, paths: tuple[str, ...], number: int) -> None:
-    """Change names as a call does; a folder takes along what is in it."""
+    """Apply a call's changes of names; the contents of a folder move with the folder."""
 
     def taken(top: str) -> Tree:
         return {path: tree.pop(path) for path in list(tree) if f"{path}/".startswith(f"{top}/")}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compare the three readers of bundles, in Python, Java and TypeScript, on files that were changed in hostile ways.
+"""Compare the three readers of bundles, in Python, Java and TypeScript, on maliciously changed files.
 
     python scripts/reliability/readers.py [--files 5000] [--seed 0] [--keep DIR]
 
-A reader takes a file or refuses it: all three have to do the same, and to read the same name, passes and labels. Files
-on which they differ are kept in --keep, by default ./reader-findings. Exit code 1 if there are any. Needs a JDK, Node
-with web/node_modules, Hypothesis and the checkout's tests/.
+All three readers must accept or refuse the same files, and read the same name, passes and labels. Files with different
+results are stored in --keep, by default ./reader-findings. The exit code is 1 if they differ. Needs a JDK, Node with
+web/node_modules, Hypothesis and the checkout's tests/.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Readers:
     """The three readers.
 
     Args:
-        folder: where what is compiled goes.
+        folder: folder for compiled classes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,7 +55,7 @@ class Readers:
         }
 
     def verdicts(self, paths: Sequence[Path]) -> dict[str, list[str]]:
-        """Return what each reader says of each file: ``ok`` and a sum of what it read, or its refusal."""
+        """Return each reader's result for each file: ``ok`` and a checksum of the contents, or the refusal."""
         lines = "".join(f"{path}\n" for path in paths)
         said = {"Python": [_python(path) for path in paths]}
         for name, command in self._commands.items():
@@ -78,7 +78,7 @@ def _python(path: Path) -> str:
 
 
 def _sum(lines: Sequence[str]) -> int:
-    """Return what Java's hashCode is of some lines: of their units of UTF-16, modulo 2^32, with a sign."""
+    """Return Java's hashCode of some lines: of their UTF-16 units, modulo 2^32, signed."""
     data = "\n".join(lines).encode("utf-16-le")
     made = 0
     for at in range(0, len(data), 2):
@@ -87,13 +87,13 @@ def _sum(lines: Sequence[str]) -> int:
 
 
 def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
-    """Return how many files of each kind there were, and the lines about those on which readers differ."""
+    """Return the number of files of each kind, and a line for each file with different results."""
     kinds: Counter[str] = Counter()
     findings: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         readers = Readers(folder)
-        make, _ = fuzz_files.bundles(folder, parts=False)  # other readers refuse them
+        make, _ = fuzz_files.bundles(folder, parts=False)  # other readers refuse parts
         batch: list[tuple[str, Path]] = []
         for number in range(files):
             kind, data = make(first, number)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Open sessions and drop them without closing: memory, files and GL objects stay where they are.
+"""Open sessions and drop them without closing, and check that memory, files and GL objects do not grow.
 
     python scripts/reliability/sessions.py [--sessions 10000] [--seconds 3600] [--json]
 
-Every session draws a frame and leaves another unread. Nine of ten share a context, every tenth makes its own. Exit code
-1 where a file or thread more is open in the end, or more than 64 MiB more memory is taken than
-after the first hundredth.
+Every session draws a frame and leaves another unread. Nine of ten share a context; every tenth creates one. The exit
+code is 1 if a file or thread more is open at the end, or if memory is more than 64 MiB above its value after the first
+hundredth.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEMORY = 64 << 20
 
 
 def taken() -> dict[str, int]:
-    """Return what this process has: bytes of memory, open files, threads."""
+    """Return the resources of this process: bytes of memory, open files, threads."""
     return {
         "memory": int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE"),
         "files": len(list(Path("/proc/self/fd").iterdir())),
@@ -39,7 +39,7 @@ def taken() -> dict[str, int]:
 
 
 def main() -> int:
-    """Open and drop, and say what was taken; return the exit code."""
+    """Open and drop sessions, and print the resources; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=3600.0, help="end after so many, with fewer sessions")

@@ -1,7 +1,7 @@
-"""A machine that runs the GLSL of bundles in 32-bit floats, apart from the checker: it shares no code with it.
+"""Interpreter of the GLSL of bundles in 32-bit floats, independent of the checker's code.
 
-It preprocesses, parses and executes a text as a GPU does, for several fragments at once. It raises ``UnsoundError`` for
-all that the checker promises never to happen: NaN as a coordinate, an undefined value, an integer that overflows or is
+It preprocesses, parses and executes a shader as a GPU does, for several fragments at once. It raises ``UnsoundError``
+for everything that the checker must exclude: NaN as a coordinate, an undefined value, an integer that overflows or is
 divided, recursion, and more operations than the checker counted.
 """
 
@@ -41,19 +41,19 @@ _ONE: Mapping[str, Callable[[Array], Array]] = {
 
 
 class UnsoundError(Exception):
-    """The shader does what the checker promises that it does not."""
+    """The shader violates a guarantee of the checker."""
 
 
 class Machine:
     """Executes a shader for several fragments at once.
 
     Args:
-        text: of the shader.
+        text: text of the shader.
         device: macros that the device defines.
         inputs: values of varyings and uniforms, (fragments, components) each; of arrays (fragments, elements, 4).
-        fragments: their number.
-        texels: gives the texels of a fetch from its coordinates.
-        most: operations that a fragment may execute.
+        fragments: number of fragments.
+        texels: function from the coordinates of a fetch to its texels.
+        most: number of operations that a fragment can execute.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Machine:
         self.inputs, self.fragments, self.texels, self.most = inputs, fragments, texels, most
         self.left = 1 << 30
         self.functions: dict[tuple[str, tuple[str, ...]], tuple[list[str], int]] = {}
-        self.scopes: list[dict[str, list[Any]]] = [{}]  # name -> [type, value, where it is defined]
+        self.scopes: list[dict[str, list[Any]]] = [{}]  # name -> [type, value, index of its definition]
         self.active = np.ones(fragments, bool)
         self.calls = 0
 
     def run(self) -> None:
-        """Execute the whole shader."""
+        """Execute the entire shader."""
         with np.errstate(all="ignore"):
             self._declare("gl_FragColor", "vec4")
             at = 0
@@ -132,7 +132,7 @@ class Machine:
         raise UnsoundError(f"'{name}' is not declared")
 
     def _block(self, at: int) -> tuple[int, tuple[str, Array] | None]:
-        """Execute a block; return the place after it and the value that it returns."""
+        """Execute a block; return the index after it and its return value."""
         self.scopes.append({})
         at += 1
         result = None
@@ -233,7 +233,7 @@ class Machine:
         self.active = outer
         return self._after_block(at)
 
-    # Expressions: a value is a type and an array (fragments, components), or of an integer a number
+    # Expressions: a value is a type and an array (fragments, components), or an int for integers
 
     def _expression(self, at: int) -> tuple[tuple[str, Any], int]:
         value, at = self._binary(at, 0)
@@ -393,7 +393,7 @@ def _components(text: str) -> list[int]:
 
 
 def _preprocessed(text: str, device: frozenset[str]) -> Iterator[str]:
-    """Yield the tokens that the preprocessor leaves."""
+    """Yield the tokens after preprocessing."""
     macros: dict[str, tuple[list[str] | None, list[str]]] = {name: (None, []) for name in device}
     live = [True]
     waiting: list[str] = []

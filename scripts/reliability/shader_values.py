@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Let the checker judge random shaders, and execute those that it accepts in 32-bit floats.
+"""Check random shaders, and execute the accepted ones in 32-bit floats.
 
     python scripts/reliability/shader_values.py [--programs 100000] [--seconds 3600] [--seed 0] [--json]
 
 Programs are random sentences of the format's grammar: macros, device conditions, functions and overloads, loops,
-conditions, constants at the edges of 32-bit floats. ``shader_machine`` executes each accepted one with several sets of
-device macros on fragments whose varyings, uniforms and texels are as far apart as the format allows. NaN as a
-coordinate, an undefined value, an integer that overflows, recursion, and operations beyond the counted cost are
-findings. Exit code 1 if there are findings. Needs no GPU.
+conditions, constants at the limits of 32-bit floats. ``shader_machine`` executes each accepted one with several sets of
+device macros, on fragments with extreme varyings, uniforms and texels within the format. NaN as a coordinate, an
+undefined value, an integer that overflows, recursion, and operations beyond the counted cost are findings. The exit
+code is 1 after findings. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Program:
         lines = [f"{kind} {name}({', '.join(f'{a} {b}' for a, b in zip(params, names))}) {{"]
         self.variables.append(dict(zip(names, params)))
         if self._chance(0.03):
-            self.functions.append((name, kind, params))  # it may call itself
+            self.functions.append((name, kind, params))  # it can call itself
         for _ in range(self.random.randint(0, 2)):
             lines += self._statement(1)
         if kind != "void" and self._chance(0.97):
@@ -274,7 +274,7 @@ class Program:
 
 
 def inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int], NDArray[Any]]:
-    """Return a function that gives values of varyings and uniforms, as far apart as the format allows."""
+    """Return a function that yields values of varyings and uniforms, including the extremes of the format."""
     most = float(GLSL_LIMITS["uniform"])
 
     def values(word: str, kind: str, size: int) -> NDArray[Any]:
@@ -290,13 +290,13 @@ def inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int]
 
 
 def texels(rng: np.random.Generator) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return a function that gives the texels of a fetch."""
+    """Return a function from the coordinates of a fetch to random texels."""
     kinds = np.array([0.0, 1.0, 0.5, 1.0 / 255.0], "f4")
     return lambda coordinates: rng.choice(kinds, (coordinates.shape[0], 4))
 
 
 def judge(text: str, seed: int) -> str:
-    """Return "refused", "accepted", "no GLSL" for a text that a driver refuses as well, or the finding."""
+    """Return "refused", "accepted", "no GLSL" for text that a driver also refuses, or the finding."""
     try:
         shader = parse("random", text)
     except BundleError:
@@ -314,14 +314,14 @@ def judge(text: str, seed: int) -> str:
         try:
             machine.run()
         except (TypeError, ValueError, IndexError, KeyError):
-            return "no GLSL"  # a driver refuses it in words
+            return "no GLSL"  # a driver reports an error
         except UnsoundError as error:
             return f"{error}, with {', '.join(sorted(device)) or 'no macros'}"
     return "accepted"
 
 
 def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
-    """Judge so many programs, or as many as the time allows; return what became of them."""
+    """Test ``programs`` programs, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
     made: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
     for number in range(programs):

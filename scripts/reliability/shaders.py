@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Let a driver compile and draw shaders that were changed in hostile ways, those that the format's GLSL lets through.
+"""Compile and draw maliciously changed shaders on a driver, as far as the format's GLSL allows them.
 
     python scripts/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR] [--json]
 
-Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``). What
-the reader refuses counts as refused; the rest is compiled with each set of device lines and drawn in a process that is
-watched. One that ends by a signal, or takes more than 1 GiB of memory or 30 s of CPU time for a shader, is a finding.
-LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) picks the driver. Exit code 1 if there are findings. Linux
-only; needs the checkout.
+Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``).
+Shaders refused by the reader are counted; the others are compiled with each set of device lines and drawn in a
+monitored process. It is a finding if the process ends by a signal, or takes more than 1 GiB of memory or 30 s of CPU
+time for a shader. LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) selects the driver. The exit code is 1
+after findings. Linux only; needs the checkout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from glsl_infer.program.templates import template, vertex_shader  # noqa: E402
 EACH, MEMORY = 30.0, 1 << 30
 LINES = ("", "#define ROUND_STORES\n#define ROLLED_FETCHES\n")
 LATE_LINES = ("#define ROUND_STORES\n#define LATE_FETCH\n", "#define LATE_FETCH\n#define NEAREST_SUMS\n")
-"""For drivers of VideoCore IV: no other gets them from a runner."""
+"""Device lines that a runner adds only for drivers of VideoCore IV."""
 SIDE = 8
 
 
@@ -58,7 +58,7 @@ def sources() -> list[str]:
 
 
 def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
-    """Return a changed shader, and what the reader makes of it; None if it refuses it."""
+    """Return a changed shader, and its parsed form; None if the reader refuses it."""
     draw = Draw((seed, number))
     text = glsl_tokens(draw, draw.random.choice(texts), texts)
     try:
@@ -68,7 +68,7 @@ def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | 
 
 
 def work(seed: int, first: int, last: int) -> None:
-    """Compile and draw the shaders from ``first`` on, saying the number of each and then what became of it."""
+    """Compile and draw the shaders from ``first`` on; print the number of each, and then its result."""
     texts = sources()
     with Context() as context, Objects(context.gl) as objects:
         print(json.dumps({"driver": context.gl.text(GL.GL_RENDERER)}), flush=True)
@@ -115,7 +115,7 @@ def _draw(
 
 
 def watch(shaders: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]:
-    """Let processes draw until so many shaders have met the driver, or the time is over; return what became of them."""
+    """Draw ``shaders`` shaders in processes, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
     made: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
     texts, first = sources(), 0
@@ -146,7 +146,7 @@ def _met(made: dict[str, Any]) -> int:
 def _follow(
     process: subprocess.Popen[str], made: dict[str, Any], first: int, shaders: int, end: float
 ) -> tuple[int, str]:
-    """Read what a process says; return the number of the next shader, and what is wrong with the last."""
+    """Read the lines of a process; return the number of the next shader, and the problem of the last."""
     import select
 
     assert process.stdout is not None
@@ -180,7 +180,7 @@ def _follow(
 
 
 def _cpu(pid: int) -> float:
-    """Return the seconds of CPU time that a process has taken: others may keep this machine busy."""
+    """Return the seconds of CPU time of a process, because elapsed time depends on other processes."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Let Chromium's software GPU (ANGLE on SwiftShader) compile and draw the mutated shaders of `shaders.py`.
+"""Compile and draw the mutated shaders of `shaders.py` on Chromium's software GPU (ANGLE on SwiftShader).
 
     python scripts/reliability/shaders_browser.py [--shaders 10000] [--seconds 900] [--seed 0] [--keep DIR] [--json]
 
-What the format's reader lets through is compiled by WebGL and drawn. A context that is lost (its process crashed), a
-shader that takes more than 30 s, or a process of the browser with more than 1 GiB is a finding. Exit code 1 if there
-are findings. Needs Chromium (`scripts/system-packages --test`).
+WebGL compiles and draws the shaders that the format's reader accepts. A lost context (its process crashed), a shader
+that takes more than 30 s, or a process of the browser with more than 1 GiB is a finding. The exit code is 1 after
+findings. Needs Chromium (`scripts/system-packages --test`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ DRAW = """(jobs) => jobs.map((job) => {
 
 
 def job(text: str, shader: shaders.Shader) -> dict[str, Any]:
-    """Return what the page is told of a shader."""
+    """Return the page's description of a shader."""
     varyings = 1 + max((int(number) for number in re.findall(r"varying vec4 coord(\d)", text)), default=0)
     return {
         "vertex": vertex_shader(varyings),
@@ -120,7 +120,7 @@ def most_memory(root: int) -> int:
 
 
 def watch(count: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]:
-    """Let browsers draw until so many shaders were met, or the time is over; return what became of them."""
+    """Draw ``count`` shaders in browsers, or fewer if the time is over; return the counts and findings."""
     end, number = time.monotonic() + seconds, 0
     made: dict[str, Any] = {"driver": "", "memory": 0, "slowest_s": 0.0, "findings": []}
     verdicts, texts = Counter[str](), shaders.sources()
@@ -156,7 +156,7 @@ def watch(count: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]:
 
 
 def _drawn(page: Page, batch: list[tuple[int, str, Any]], verdicts: Counter[str], made: dict[str, Any]) -> str:
-    """Draw a batch; return what is wrong, or nothing."""
+    """Draw a batch; return the problem, or an empty string."""
     try:
         said = page.evaluate(DRAW, [job(text, shader) for _, text, shader in batch])
     except PageError as error:

@@ -1,4 +1,4 @@
-"""One file from a stranger, tried: refused in words, or run; anything else is a finding.
+"""Test of one untrusted file: an error message or a run is a pass; anything else is a finding.
 
 python trial.py FILE        # read it only: exit code 0 if it ends in one of these
 """
@@ -23,22 +23,22 @@ REFUSED, NO_GRAPH, NO_RUN, RUN = "refused", "run, but refused by its graph", "an
 
 
 class FindingError(Exception):
-    """What a user must never see: another exception, a traceback, or a result of another shape."""
+    """A defect visible to users: another exception, a traceback, or a result of another shape."""
 
 
 def check(path: Path, context: Context | None) -> str:
-    """Read a file as every command does, look into it, and run it.
+    """Read a file as every command does, inspect it, and run it.
 
     Args:
         path: the file.
-        context: where it is run; None to read it only.
+        context: context to run it in; None to read it only.
 
     Returns:
-        What became of it: ``REFUSED``, ``NO_GRAPH``, ``NO_RUN`` or ``RUN``.
+        The result: ``REFUSED``, ``NO_GRAPH``, ``NO_RUN`` or ``RUN``.
 
     Raises:
-        FindingError: the command ended otherwise than by 0, or by 1 or 2 and one error; the result is no result.
-        Exception: whatever came out of the library that is none of its own errors.
+        FindingError: the exit code of the command was not 0, or not 1 or 2 with one error; or the result is invalid.
+        Exception: any exception of the library that is not one of its own errors.
     """
     try:
         bundle = bundles.read(path)
@@ -50,7 +50,7 @@ def check(path: Path, context: Context | None) -> str:
     try:
         _ = bundle.graph
     except BundleError:
-        ran = NO_GRAPH  # a runner never reads it
+        ran = NO_GRAPH  # runners do not read it
     if inspected != 0 and ran == RUN:
         raise FindingError(f"'glsl-infer inspect' ends with {inspected}")
     manifest = bundle.manifest
@@ -69,7 +69,7 @@ def check(path: Path, context: Context | None) -> str:
 
 
 def _inspect(path: Path) -> int:
-    """Return the exit code of ``glsl-infer inspect``, which says the error, if any, in words."""
+    """Return the exit code of ``glsl-infer inspect``, after a check that its error, if any, is a message."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(["inspect", str(path), "--json"])

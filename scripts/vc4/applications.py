@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every network of keras.applications of up to 30 million parameters: exported, read and compiled.
+"""Export, read and compile every network of keras.applications with up to 30 million parameters.
 
     python scripts/vc4/applications.py FOLDER --pictures data/trashnet/train            # what FOLDER lacks, hours
     python scripts/vc4/applications.py FOLDER --pictures DIR --processes 16 --only MobileNet Xception
@@ -7,9 +7,9 @@
     python scripts/vc4/applications.py FOLDER --table           # Markdown, of what FOLDER has
     python scripts/vc4/applications.py FOLDER --write           # into applications.json, other rows kept
 
-Weights are random (seeded) and keep a signal; ``applications_keras.py`` makes the networks. ``glsl-infer export`` runs
-as a person runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a network's numbers,
-FOLDER/NAME.glslnn is its bundle.
+Weights are random (seeded) and keep signals in a useful range; ``applications_keras.py`` creates the networks.
+``glsl-infer export`` runs as a user runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a
+network's results, FOLDER/NAME.glslnn is its bundle.
 """
 
 # ruff: noqa: E402
@@ -47,18 +47,18 @@ NETWORKS = (
     *("EfficientNetV2B2", "EfficientNetB1", "DenseNet121", "EfficientNetV2B1", "EfficientNetB0", "EfficientNetV2B0"),
     *("VGG19", "VGG16", "MobileNetV2", "MobileNetV3Large", "MobileNet", "MobileNetV3Small"),
 )
-"""Those that take longest first. VGG's are without their dense layers, which have 120 million parameters."""
+"""Networks, longest first. VGG's lack their dense layers, which have 120 million parameters."""
 
 PAGE = ROOT / "docs/engineering/applications.json"
 LARGEST = 400
-"""Pixels of a side that calibration and test pictures are kept in."""
+"""Side in pixels of the stored calibration and test images."""
 
 HEADS = ("network", "M parameters", "pixels", "draws", "programs, two threads", "million", "Zero W, ms")
 MORE_HEADS = ("export, s of a CPU", "peak, MB", "file, MB", "cosine")
 
 
 def prepare(folder: Path, source: Path, calibration: int, test: int) -> None:
-    """Copy pictures from all over a folder to FOLDER/calibration and FOLDER/test, as PNG."""
+    """Copy random images of a folder to FOLDER/calibration and FOLDER/test, as PNG."""
     files = sorted(path for path in source.rglob("*") if path.suffix.lower() in {".jpg", ".png"})
     if len(files) < calibration + test:
         raise SystemExit(f"{source}: {len(files)} pictures, and {calibration + test} are needed")
@@ -71,7 +71,7 @@ def prepare(folder: Path, source: Path, calibration: int, test: int) -> None:
 
 
 def network(name: str, folder: Path) -> dict[str, Any]:
-    """Make a network, export and measure it; return its numbers, or where it failed."""
+    """Create a network, export and measure it; return its results, or the failed step with its error."""
     alone = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     xla = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     began = time.monotonic()
@@ -97,12 +97,12 @@ def network(name: str, folder: Path) -> dict[str, Any]:
 
 
 def last(text: str) -> str:
-    """Return the last line that says something."""
+    """Return the last line that is not blank."""
     return next((line for line in reversed(text.splitlines()) if line.strip()), "nothing was said")
 
 
 def measure(name: str, folder: Path) -> dict[str, Any]:
-    """Export a network that Keras' side has made, and return its numbers."""
+    """Export a network written by applications_keras.py, and return its results."""
     facts = json.loads((folder / f"{name}.facts.json").read_text("utf-8"))
     (folder / f"{name}.labels.txt").write_text("".join(f"class {index}\n" for index in range(facts["classes"])))
     path = folder / f"{name}.glslnn"
@@ -144,12 +144,12 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
 
 
 def tests(folder: Path) -> Sequence[Path]:
-    """Return the test pictures."""
+    """Return the test images."""
     return sorted((folder / "test").glob("*.png"))
 
 
 def cosines(given: Any, wanted: Any) -> list[float]:
-    """Return the cosine of each picture's outputs."""
+    """Return the cosine between the two outputs of each image."""
     one, other = (np.asarray(part, np.float64).reshape(len(part), -1) for part in (given, wanted))
     return [float(a @ b / np.sqrt((a @ a) * (b @ b))) for a, b in zip(one, other)]
 
@@ -179,13 +179,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def kept(rows: Sequence[dict[str, Any]], page: Path) -> list[dict[str, Any]]:
-    """Return the rows of a page, each in its place, with those replaced or added that were measured."""
+    """Return the rows of a page in order, with measured rows replaced or added."""
     stored = json.loads(page.read_text("utf-8")) if page.exists() else []
     return list({row["network"]: row for row in (*stored, *rows)}.values())
 
 
 def read_by_all(folder: Path) -> int:
-    """Have the readers of three languages read every bundle; return the exit code."""
+    """Read every bundle with the readers of three languages; return the exit code."""
     from readers import Readers
 
     paths = sorted(path for path in folder.glob("*.glslnn"))
@@ -198,7 +198,7 @@ def read_by_all(folder: Path) -> int:
 
 
 def disagreements(paths: Sequence[Path], verdicts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a line for each file that a reader refuses, or that one reads otherwise than another."""
+    """Return a line for each file that a reader refuses, or that the readers read differently."""
     from readers import TAKEN
 
     lines = []

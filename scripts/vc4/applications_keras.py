@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keras' side of applications.py: ``applications_keras.py NAME FOLDER`` writes FOLDER/NAME.keras, of random weights.
+"""Keras' part of applications.py: ``applications_keras.py NAME FOLDER`` writes FOLDER/NAME.keras, with random weights.
 
-FOLDER/calibration/*.png are the pictures whose statistics batch norms get, FOLDER/test/*.png those that FOLDER/NAME.npz
-gets the network's ``outputs`` for. FOLDER/NAME.facts.json says what the network is. Any backend of Keras will do.
+Batch norms get the statistics of FOLDER/calibration/*.png. The network's ``outputs`` for FOLDER/test/*.png are written
+to FOLDER/NAME.npz, and facts about the network to FOLDER/NAME.facts.json. Any backend of Keras works.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from glsl_infer.runtime.pictures import preprocess
 
 SEED = 21
 HEADLESS = ("VGG16", "VGG19")
-"""Networks that have fewer than 30 million parameters without their dense layers only."""
+"""Networks with fewer than 30 million parameters only without their dense layers."""
 
 OPEN = (*HEADLESS, "MobileNetV3Small", "MobileNetV3Large")
-"""Networks of pictures of any size, which must be said."""
+"""Networks without a fixed input size, which must be given."""
 
 STATISTICS = 4
-"""Pictures whose statistics the batch norms get."""
+"""Number of images for the statistics of batch norms."""
 
 SIGNED, BYTES = (-1.0, 1.0), (0.0, 255.0)
 
@@ -54,7 +54,7 @@ def network(name: str) -> keras.Model:
 
 
 def randomise(model: keras.Model) -> None:
-    """Draw all weights anew."""
+    """Draw all weights again."""
     rng = np.random.default_rng(SEED)
     for weight in model.trainable_weights:
         kind, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
@@ -69,7 +69,7 @@ def randomise(model: keras.Model) -> None:
 
 @contextlib.contextmanager
 def measuring(model: keras.Model) -> Iterator[None]:
-    """Let batch norms take a batch's statistics as they are, and dropouts drop nothing."""
+    """Let batch norms take a batch's statistics unchanged, and disable dropout."""
     kept = []
     for layer in model.layers:
         name = "momentum" if isinstance(layer, layers.BatchNormalization) else "rate"
@@ -84,7 +84,7 @@ def measuring(model: keras.Model) -> Iterator[None]:
 
 
 def pictures(folder: Path, model: keras.Model) -> NDArray[np.float32]:
-    """Return the pictures of a folder as bytes, (n, height, width, 3)."""
+    """Return the images of a folder as bytes, (n, height, width, 3)."""
     height, width = model.input_shape[1:3]
     assert height == width
     return np.stack([preprocess.load(path, height) for path in sorted(folder.glob("*.png"))]).astype(np.float32)

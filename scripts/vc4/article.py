@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a frame of X22 at 385x385 takes as the article draws it: a texture a slice, a job a draw, weights in uniforms.
+"""Estimate a frame of X22 at 385x385 as the article draws it: a texture a slice, a job a draw, weights in uniforms.
 
     python scripts/vc4/article.py              # what follows from the article's times
     python scripts/vc4/article.py --write      # what is counted: article.json beside board_time.py
 
-What the article's milliseconds leave is the kernel's time of a job (``board_time``). With that of one board the time on
-the other one follows, and is a test: nothing else is fitted.
+The remainder of the article's milliseconds is the kernel's time of a job (``board_time``). The value from one board
+predicts the time on the other one, as a test: nothing else is fitted.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from glsl_infer.tools.videocore.simulation import SETS, simulate
 ROOT = Path(__file__).resolve().parents[2]
 
 TOGETHER = 25
-"""Jobs of which the file has the mean: they are much alike."""
+"""Number of similar jobs averaged into one entry of the file."""
 
 
 def write() -> None:
-    """Build the network, simulate a frame, count its ARM instructions, and keep both."""
+    """Build the network, simulate a frame, count its ARM instructions, and write both."""
     options = Options(layout="planar", memory="naive", weights="uniform", weight_bits=16)
     made, _, _ = build(x22(385, 120), [f"class {number}" for number in range(120)], options=options)
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def write() -> None:
 
 
 def main() -> int:
-    """Do what the arguments say, and print the table; return the exit code."""
+    """Run the command of the arguments, and print the table; return the exit code."""
     if sys.argv[1:] == ["--write"]:
         write()
     print("board | set | kernel, ms a job | by the other board | off")

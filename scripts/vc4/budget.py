@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compare what the models in models/ cost a VideoCore IV with what they cost when somebody last agreed to it.
+"""Compare the cost of the models in models/ on a VideoCore IV with the stored, accepted cost.
 
     python scripts/vc4/budget.py            # the differences, layer by layer; ends with 1 where there are any
     python scripts/vc4/budget.py --write    # prints them and stores the new numbers in tests/vc4/budget*.json
 
-tests/vc4/test_budget.py fails on any difference, for better or worse: a change of the shaders comes with its numbers in
-the same commit. Each version of Mesa that ``glsl-infer vc4`` finds compiles, and has a file of its own.
+tests/vc4/test_budget.py fails on any difference, for better or worse: a commit that changes shaders must include their
+new cost. Each version of Mesa found by ``glsl-infer vc4`` compiles, and has a separate file.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from glsl_infer.tools.videocore.driver import RELEASES
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/budget.json"
-"""The numbers of Mesa 22; ``stored`` returns the file of another version."""
+"""The cost with Mesa 22; ``stored`` returns the file of another version."""
 
 MODELS = ROOT / "models"
 
 LAYER = ("passes", "jobs", "instructions", "cycles", "threads", "total")
-"""What is stored of a layer; see ``report.Row``. The total is instructions times pixels."""
+"""Stored fields of a layer; see ``report.Row``. The total is instructions times pixels."""
 
 Numbers = dict[str, Any]
 
 
 def stored(mesa: str) -> Path:
-    """Return the file that has the numbers of a version of Mesa."""
+    """Return the file of a version of Mesa."""
     return STORED if mesa == "22" else STORED.with_name(f"budget-{mesa}.json")
 
 
 def models() -> list[Path]:
-    """Return the bundles that are shipped."""
+    """Return the shipped bundles."""
     return sorted(MODELS.glob("*.glslnn"))
 
 
 def measured(path: Path, driver: Driver) -> Report:
-    """Return the report on one of them.
+    """Return the report on a bundle.
 
     Raises:
         InputError, RunError: the driver does not work, or refuses a shader.
@@ -57,7 +57,7 @@ def measured(path: Path, driver: Driver) -> Report:
 
 
 def numbers(report: Report) -> Numbers:
-    """Return what is stored of a report."""
+    """Return the stored fields of a report."""
     return {
         "jobs": report.totals["jobs"],
         "loads": report.totals["loads"],
@@ -68,7 +68,7 @@ def numbers(report: Report) -> Numbers:
 
 
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[str]:
-    """Return a line for each layer of a bundle that differs, and for each sum; none where all is as it was."""
+    """Return a line for each layer of a bundle that differs, and one for differing sums; empty if all are equal."""
     if before is None:
         return [f"new: {after['total'] / 1e6:.2f} million instructions times pixels a frame"]
     lines = []
@@ -100,10 +100,10 @@ def _changes(before: Mapping[str, int], after: Mapping[str, int], names: Sequenc
 
 
 def read(path: Path) -> Numbers:
-    """Return the stored numbers by bundle.
+    """Return the stored costs by bundle.
 
     Raises:
-        InputError: they are not there, or damaged.
+        InputError: the file is missing or damaged.
     """
     try:
         budget: Numbers = json.loads(path.read_text("utf-8"))
@@ -117,7 +117,7 @@ def read(path: Path) -> Numbers:
 
 
 def write(path: Path, counted: Numbers) -> None:
-    """Store numbers, a line for each layer; until all is written, what was there stays.
+    """Store costs, a line for each layer; the old file stays until the new one is complete.
 
     Raises:
         InputError: the file cannot be written.
@@ -130,7 +130,7 @@ def write(path: Path, counted: Numbers) -> None:
 
 
 def main() -> int:
-    """Compare, perhaps store; return the exit code."""
+    """Compare and, if requested, store; return the exit code."""
     parser = argparse.ArgumentParser(description="Compare the models' cost with the budget.", allow_abbrev=False)
     parser.add_argument("--write", action="store_true", help="store the new numbers")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What each step of "The code the compiler wants" is worth, on Mesa's own VideoCore IV compiler.
+"""Benefit of each step of "The code the compiler wants", on Mesa's own VideoCore IV compiler.
 
     python scripts/vc4/compare.py          # the table of videocore-shaders.md, a minute on two CPU cores
     python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
 
-The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as an export does it, first with
-everything left out that this table is about, then with one step more in each row; each program is compiled, and weighed
-with the pixels that it draws in a frame.
+The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as in an export, first without any
+of the steps in this table, then with one more step in each row. Each program is compiled, and weighted by the pixels it
+draws in a frame.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ KINDS = {
     "3x3, 1 slice + residual": "-dw",
     "3x3, 2 slices": "-scale|b6-conv",
 }
-"""The convolutions of X22, and what the names of their layers end in."""
+"""The convolutions of X22, with the suffixes of their layers' names."""
 
 SIZE, CLASSES = 385, 120
 _REPORT = re.compile(r"MESA_SHADER_FRAGMENT shader: (\d+) inst, (\d+) threads, .* (\d+) estimated-cycles")
@@ -65,7 +65,7 @@ _CALLBACK = CFUNCTYPE(None, c_uint, c_uint, c_uint, c_uint, c_int, c_char_p, c_v
 
 
 class Compiled(NamedTuple):
-    """What the driver says of one fragment shader."""
+    """The driver's report on one fragment shader."""
 
     instructions: int
     threads: int
@@ -74,7 +74,7 @@ class Compiled(NamedTuple):
 
 @contextmanager
 def left_out(step: int) -> Iterator[None]:
-    """Let the engine do without all steps behind ``step``."""
+    """Disable all steps after ``step`` in the engine."""
     with ExitStack() as stack:
         if step < 1:
             kept = tuple(step for step in optimize.STEPS if step is not optimize.sigmoids_as_pieces)
@@ -91,7 +91,7 @@ def left_out(step: int) -> Iterator[None]:
 
 
 class Compiler:
-    """Compiles fragment shaders on the vc4 driver, and hears what it says of them.
+    """Compiles fragment shaders on the vc4 driver, and collects its reports.
 
     Raises:
         ContextError: the driver is another.
@@ -102,7 +102,7 @@ class Compiler:
         if "VC4" not in self._gl.text(GL.GL_RENDERER):
             raise ContextError(f"the OpenGL driver is '{self._gl.text(GL.GL_RENDERER)}'", "start this without --here")
         self._found: list[Compiled] = []
-        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
+        self._callback = _CALLBACK(self._hear)  # a reference, because the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
         for what in (0x92E0, 0x8242):  # GL_DEBUG_OUTPUT, GL_DEBUG_OUTPUT_SYNCHRONOUS
             _function("glEnable", c_uint)(what)
@@ -122,7 +122,7 @@ class Compiler:
         """Return the report of a fragment shader.
 
         Raises:
-            RunError: there is none, which is how this driver says that it has too few registers.
+            RunError: the driver sent no report, because it has too few registers.
         """
         attributes = ["position", *(f"corner{index}" for index in range(7))]
         self._gl.UseProgram(self._objects.program(vertex, fragment, attributes, name))
@@ -133,7 +133,7 @@ class Compiler:
         return self._found[-1]
 
     def close(self) -> None:
-        """Delete what was made."""
+        """Delete all objects."""
         self._objects.close()
 
     def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
@@ -147,7 +147,7 @@ def _function(name: str, *arguments: Any) -> Any:
 
 
 def measure() -> dict[str, Any]:
-    """Return, on the vc4 driver, what the table shows: {step: {weights mode: {kind of layer: numbers}}}."""
+    """Return the values of the table, measured on the vc4 driver: {step: {weights mode: {kind of layer: numbers}}}."""
     numbers: dict[str, Any] = {}
     with Context() as context:
         compiler = Compiler(context)
@@ -164,7 +164,7 @@ def measure() -> dict[str, Any]:
 def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[str, Any]:
     """Return instructions, cycles and threads of each kind of convolution, and the total of a frame.
 
-    Programs that differ in numbers alone are compiled once: all 1,123 of the baked ones would take a minute.
+    Programs that differ only in constants are compiled once: all 1,123 baked programs would take a minute.
     """
     reports: dict[Any, Compiled] = {}
     rows: dict[str, list[tuple[Compiled, int]]] = {kind: [] for kind in KINDS}
@@ -197,7 +197,7 @@ def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[s
 
 
 def page(numbers: dict[str, Any]) -> str:
-    """Return the table: instructions / estimated cycles of a pass, by kind, and the frame in both weights modes."""
+    """Return the table: instructions / estimated cycles of a pass by kind, and of the frame in both weights modes."""
     rows = []
     for number, (step, modes) in enumerate(numbers.items()):
         kinds = modes["uniform"]["kinds"].values()
@@ -208,11 +208,11 @@ def page(numbers: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure in a process on the vc4 driver, print; return the exit code."""
+    """Measure in a process on the vc4 driver, and print the table; return the exit code."""
     parser = argparse.ArgumentParser(description="What each step of the shaders is worth.", allow_abbrev=False)
     parser.add_argument("--driver", type=Path, metavar="DIR", help="made by scripts/vc4/build.sh; found by itself")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # this is the process on that driver
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # this process uses that driver
     args = parser.parse_args()
     try:
         if args.here:

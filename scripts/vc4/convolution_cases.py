@@ -1,4 +1,4 @@
-"""The convolutions that convolutions.py compiles: drawn at random, always the same, over all that a layer may be."""
+"""The convolutions for convolutions.py: a reproducible random selection of everything that a layer can be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.graph import Graph, Node
 WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
 KINDS = ("plain", "residual", "strided", "groups", "depthwise")
 KERNELS = (1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7, 8, 9)
-"""As often as they stand here."""
+"""Sides of kernels, repeated by frequency."""
 
 ACTIVATIONS = (
     "linear",
@@ -40,7 +40,7 @@ ACTIVATIONS = (
     "mish",
     "log_sigmoid",
 )
-"""They take turns. Those that are not defined below 0 are left out: log, sqrt, rsqrt, reciprocal."""
+"""Activations in turn. Those undefined below 0 are left out: log, sqrt, rsqrt, reciprocal."""
 
 DILATED_ACTIVATIONS = (
     "absolute",
@@ -59,18 +59,18 @@ DILATED_ACTIVATIONS = (
 )
 
 SIZES = (3, 224, 5, 16, 33, 7, 112, 12, 56, 9, 28, 75, 14, 4, 96, 19, 150, 8, 40, 24)
-"""Pixels of a map's side, the same for all of a batch. Small ones and large ones have their tiles in other places."""
+"""Sides of maps in pixels, one for each batch. Small and large maps have their tiles in different positions."""
 
 FILTERS = 8
 MOST_SLICES = 128
 MOST_COLUMNS = 4700
-"""Shapes with more columns of weights are left out: 3x3 over 512 channels has 4608."""
+"""Limit of columns of weights; 3x3 over 512 channels has 4608."""
 
 MOST_VALUES = 3 << 20
-"""Numbers of a map that is read; larger ones take long to calibrate, and no other shader."""
+"""Limit of values in an input map; larger maps take long to calibrate, and give the same shaders."""
 
 BATCH = 12
-"""Convolutions in a bundle: starting the driver takes longer than compiling one of them."""
+"""Number of convolutions in a bundle: starting the driver takes longer than compiling one of them."""
 
 BATCHES, DILATED_BATCHES, SHARED_BATCHES = 35, 5, 5
 SEED = 21
@@ -78,13 +78,13 @@ SEED = 21
 
 @dataclass(frozen=True)
 class Case:
-    """A convolution: its window, input slices of each output slice, what else there is to it, and where weights go.
+    """A convolution: its window, input slices of each output slice, its other properties, and the place of its weights.
 
     Attributes:
-        kernel: rows and columns of the window; ``across`` is the columns, where they are others.
-        step: the stride of a strided one, the groups, which end within a slice in a shared one, texels from tap to tap
-            of a dilated one.
-        number: tells those apart that are alike.
+        kernel: rows and columns of the window; ``across`` is the number of columns if it differs.
+        step: the stride of a strided case, the number of groups (in a shared case, groups end within a slice), or the
+            texels from tap to tap of a dilated case.
+        number: distinguishes cases that are otherwise equal.
     """
 
     kernel: int
@@ -103,7 +103,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What the layer is called."""
+        """Name of the layer."""
         rows, columns = self.window
         step = self.step if self.kind in ("strided", "groups", "dilated", "shared") else ""
         return f"c{self.number}-{rows}x{columns}-s{self.slices}-{self.kind}{step}-{self.weights}"
@@ -111,14 +111,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Batch:
-    """Convolutions in a bundle that reads pictures of ``size`` pixels a side. Their weights go to the same place."""
+    """Convolutions in a bundle with images of ``size`` pixels a side. Their weights all have the same place."""
 
     size: int
     cases: tuple[Case, ...]
 
 
 def batches(seed: int = SEED) -> Iterator[Batch]:
-    """Yield the batches of a seed; the dilated ones and those of shared slices last."""
+    """Yield the batches of a seed; dilated convolutions and those of shared slices come last."""
     rng = np.random.default_rng(seed)
     turns = itertools.cycle(ACTIVATIONS)
     number = itertools.count()
@@ -148,7 +148,7 @@ def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activat
 
 
 def layers(case: Case, before: str, channels: int) -> list[Node]:
-    """Return the nodes of a case, the last of which is the convolution; they read ``before`` of some channels."""
+    """Return the nodes of a case, ending with the convolution; they read ``before`` with ``channels`` channels."""
     rng = np.random.default_rng(0)
     groups = {"groups": case.step, "shared": case.step, "depthwise": FILTERS}.get(case.kind, 1)
     filters = FILTERS if FILTERS % groups == 0 else 4 * groups

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile convolutions of many shapes for a VideoCore IV, and say which run out of registers or fall to one thread.
+"""Compile convolutions of many shapes for a VideoCore IV, and list those without enough registers or with one thread.
 
     python scripts/vc4/convolutions.py --every 6                     # one batch of six
     python scripts/vc4/convolutions.py --processes 16 --write        # all 540, into tests/vc4/convolutions*.json
@@ -7,9 +7,9 @@
     python scripts/vc4/convolutions.py --mesa 22 --shard 1/4 --out part1.json    # a fourth, on one of four machines
     python scripts/vc4/convolutions.py --mesa 22 --merge part*.json --write
 
-Each version of Mesa that ``glsl-infer vc4`` finds compiles all, and has a table of its own. ``convolution_cases.py``
-draws the convolutions. Each reads a map of its own and writes two or three slices. Ends with 1 where a shader fails, or
-has one thread, and ``REASONS`` has no reason for it.
+Each version of Mesa found by ``glsl-infer vc4`` compiles all, and has a separate table. ``convolution_cases.py``
+selects the convolutions. Each reads a different map and writes two or three slices. Ends with 1 if a shader fails, or
+has one thread, without a reason in ``REASONS``.
 """
 
 # ruff: noqa: E402
@@ -50,20 +50,20 @@ TABLE = ROOT / "tests/vc4/convolutions.json"
 """The results of Mesa 22; ``table`` returns the file of another version."""
 
 SIXTEEN = "texture-16"
-"""Weights of 16 bits in a texture, where 8 would do."""
+"""Weights of 16 bits in a texture, even if 8 would suffice."""
 
 REASONS: dict[str, str] = {}
-"""Why a case may fail or have one thread, by its name."""
+"""Accepted reasons for a failure or a single thread, by the case's name."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a case compiles to: passes for each output slice, and of its longest program what the driver says.
+    """Compiled form of a case: passes for each output slice, and the driver's report on its longest program.
 
     Attributes:
-        taken: where its weights are.
-        ratio: instructions times pixels to the floor; None where there is no floor (``videocore.floor``).
-        reason: why it may fail, or have one thread.
+        taken: place of its weights.
+        ratio: instructions times pixels, relative to the lower bound; None without a bound (``videocore.floor``).
+        reason: accepted reason of a failure or a single thread.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Result:
 
     @property
     def bad(self) -> bool:
-        """Whether it does not run as it should, and nobody says why."""
+        """True for a failure or a single thread without an accepted reason."""
         return (bool(self.failure) or self.threads < 2) and not self.reason
 
 
@@ -175,7 +175,7 @@ def measure(
 
 
 def print_rows(results: Sequence[Result], mesa: str) -> None:
-    """Print a line for each."""
+    """Print a line for each result."""
     for result in results:
         numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
         ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
@@ -189,7 +189,7 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
 
 
 def shard(text: str) -> tuple[int, int]:
-    """Return the numbers of ``--shard``."""
+    """Return the two numbers of ``--shard``."""
     part, _, count = text.partition("/")
     if not (part.isdigit() and count.isdigit() and 1 <= int(part) <= int(count)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of the part and of all, as 1/4")
@@ -197,7 +197,7 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def numbers(text: str) -> range:
-    """Return what a word of ``--batches`` says."""
+    """Return the batches of one argument of ``--batches``."""
     first, dash, last = text.partition("-")
     if not (first.isdigit() and (last.isdigit() if dash else not last)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of a batch, or two as 28-39")
@@ -205,7 +205,7 @@ def numbers(text: str) -> range:
 
 
 def kept(results: Sequence[Result], path: Path) -> list[Result]:
-    """Return these rows with those of a table that they do not replace, if such a convolution is still drawn."""
+    """Return these rows and those of a table that they do not replace, if their convolutions are still selected."""
     drawn = {case.name for batch in batches() for case in batch.cases}
     rows = {row.name: row for row in read(path)} if path.exists() else {}
     rows |= {result.name: result for result in results}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Count on how many photographs of a test split the virtual VideoCore IV and llvmpipe say the same first label.
+"""Count the photographs of a test split with the same first label on the virtual VideoCore IV and llvmpipe.
 
     python scripts/vc4/first_labels.py data/grocery/test models/grocery-x22-385.glslnn models/grocery-x22-257.glslnn
     python scripts/vc4/first_labels.py data/trashnet/test models/trashnet-x22-257.glslnn --pictures 50
 
-Sums and products are cut as on real hardware. A line for each model, and one for each photograph with another label;
-ends with 1 if there is one. A photograph takes 0.7 s of one core at 385x385, 0.1 s at 129x129.
+Sums and products are truncated as on real hardware. Prints a line for each model, and one for each photograph with
+another label; ends with 1 if there is one. A photograph takes 0.7 s of one core at 385x385, 0.1 s at 129x129.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LLVMPIPE = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "llvmpipe"}
 
 
 def drawn(model: Path, pictures: Sequence[Path]) -> list[str]:
-    """Return the first label of each picture, drawn in this process.
+    """Return the first label of each image, drawn in this process.
 
     Raises:
-        InputError: the model is no classifier with labels, or a picture cannot be read.
+        InputError: the model is not a classifier with labels, or an image cannot be read.
     """
     made = bundles.read(model)
     if not made.labels:
@@ -48,7 +48,7 @@ def labels(model: Path, pictures: Sequence[Path], environment: Mapping[str, str]
     """Return the same, drawn in a process with these variables.
 
     Raises:
-        GlslInferError: that process cannot draw them.
+        GlslInferError: the process cannot draw them.
     """
     command = [sys.executable, __file__, "--draw", str(model)]
     text = json.dumps([str(path) for path in pictures])

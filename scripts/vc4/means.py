@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure by how much sums that are cut make each layer of the shipped models too low or too high in the mean.
+"""Measure the mean error that truncated sums cause in each layer of the shipped models.
 
     python scripts/vc4/means.py data/grocery/test                         # a line for each model
     python scripts/vc4/means.py data/grocery/test models/superres-x2-96.glslnn --pictures 50
     python scripts/vc4/means.py data/grocery/test --write                 # stores every layer in tests/vc4/means.json
 
-Each layer draws alone on the virtual VideoCore IV, as the hardware rounds, on the exact outputs of those before it; its
-numbers of all photographs count together. Ends with 1 where a layer is beyond MOST. A
-photograph takes 3 s of one core at 385x385, 0.5 s at 129x129.
+Each layer draws on its own on the virtual VideoCore IV, with the hardware's rounding, from the exact outputs of the
+layers before. Its values in all photographs are counted together. Ends with 1 if a layer exceeds MOST. A photograph
+takes 3 s of one core at 385x385, 0.5 s at 129x129.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/means.json"
 PICTURES = 16
 MOST = 0.002
-"""Steps by which a layer's mean may be off."""
+"""Largest mean error of a layer, in stored steps."""
 
 Means = dict[str, tuple[int, int, int]]
-"""By layer: numbers, how many are a step too low, and too high."""
+"""By layer: number of values, number that are a step too low, and number a step too high."""
 
 
 def drawn(path: Path, pictures: Iterable[Path]) -> Means:
     """Return the counts of every layer, drawn in this process, which has to run on the executor.
 
     Raises:
-        InputError: the model or a picture cannot be read.
-        RunError: a number is off by more than a step.
+        InputError: the model or an image cannot be read.
+        RunError: a value is off by more than a step.
     """
     made = bundles.read(path)
     size = made.manifest.input.size
@@ -65,7 +65,7 @@ def measure(path: Path, pictures: Sequence[Path], chip: executor.Executor) -> Me
     """Return the same, drawn by a process on the executor.
 
     Raises:
-        GlslInferError: it cannot draw them.
+        GlslInferError: the process cannot draw them.
     """
     command = [sys.executable, __file__, "--draw", str(path), *map(str, pictures)]
     done = subprocess.run(command, env=chip.environment(), capture_output=True, text=True, check=False)
@@ -76,13 +76,13 @@ def measure(path: Path, pictures: Sequence[Path], chip: executor.Executor) -> Me
 
 
 def mean(counts: Sequence[int]) -> float:
-    """Return by how many steps a layer is off in the mean."""
+    """Return the mean error of a layer in steps."""
     numbers, low, high = counts
     return (high - low) / numbers
 
 
 def beyond(means: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the layers that are off by more than ``MOST``, and by more than three times what chance makes of it."""
+    """Return the layers whose mean error exceeds ``MOST`` by more than three standard deviations."""
     return [
         f"{layer}: {mean(counts):+.4f} of a step"
         for layer, counts in means.items()
@@ -91,7 +91,7 @@ def beyond(means: Mapping[str, Sequence[int]]) -> list[str]:
 
 
 def main() -> int:
-    """Draw, print, perhaps store; return the exit code."""
+    """Draw, print and, if requested, store; return the exit code."""
     if sys.argv[1:2] == ["--draw"]:
         try:
             print(json.dumps(drawn(Path(sys.argv[2]), map(Path, sys.argv[3:]))))

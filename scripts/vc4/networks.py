@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What well-known networks cost a VideoCore IV: passes, programs, instructions times pixels, an estimate, export time.
+"""Cost of well-known networks on a VideoCore IV: passes, programs, instructions times pixels, an estimate, export time.
 
     python scripts/vc4/networks.py                       # all rows, some minutes; a Markdown table
     python scripts/vc4/networks.py --only mobilenet-0.25 --uniform-vectors 216
 
-Weights are random (seeded); batch norms have the statistics of the calibration pictures. Keras makes the graphs in a
-process of its own (networks_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays are as long as
-Mesa's driver for the Raspberry Pi has them, unless ``--uniform-vectors`` says less.
+Weights are random (seeded); batch norms have the statistics of the calibration images. Keras creates the graphs in a
+separate process (networks_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
+Mesa's driver for the Raspberry Pi, or that of ``--uniform-vectors``.
 """
 
 # ruff: noqa: E402
@@ -67,11 +67,11 @@ HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 
 @dataclass(frozen=True)
 class Row:
-    """A network's numbers; ``millions`` are instructions times pixels, ``floor`` those that its products need.
+    """Results of a network; ``millions`` are instructions times pixels, ``floor`` those that its products need.
 
-    ``two_threads`` programs have two threads or fetch nothing; ``single`` says which layers have one, and their share
+    ``two_threads`` programs have two threads or fetch nothing. ``single`` lists layers with one thread, and their share
     of ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is
-    the most bytes that this process had until its end.
+    the peak memory of this process in bytes.
     """
 
     name: str
@@ -105,7 +105,7 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
 
 
 def graph_of(name: str, folder: Path) -> Graph:
-    """Return a network, made by Keras in a process of its own where it is Keras'."""
+    """Return a network, created by Keras in a separate process unless it is X22."""
     size = int(name.rpartition("-")[2])
     if name == "x22-385":
         return x22(size, 120)

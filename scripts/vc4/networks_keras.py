@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keras' side of networks.py: ``networks_keras.py NAME FOLDER [SIZE]`` writes FOLDER/NAME.graph.
+"""Keras' part of networks.py: ``networks_keras.py NAME FOLDER [SIZE]`` writes FOLDER/NAME.graph.
 
-FOLDER/pictures.npz has uint8 (n, size, size, 3) ``pictures``, whose statistics the batch norms get. If it has ``test``
-pictures, too, FOLDER/NAME.npz gets the network's ``outputs`` for these. SIZE is another side than the name's.
+FOLDER/pictures.npz has uint8 (n, size, size, 3) ``pictures``; batch norms get their statistics. If it also has ``test``
+images, the network's ``outputs`` for them are written to FOLDER/NAME.npz. SIZE replaces the side in the name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def mobilenet_v2(size: int) -> keras.Model:
 
 
 def application(name: str, size: int, **options: object) -> keras.Model:
-    """Return a network of keras.applications with random weights, for logits where it has a head."""
+    """Return a network of keras.applications with random weights and, if it has a head, logits as output."""
     shape = (size, size, 3)
     model: keras.Model = getattr(keras.applications, name)(
         weights=None, input_shape=shape, classifier_activation=None, **options
@@ -134,7 +134,7 @@ def unet(size: int) -> keras.Model:
 
 
 def srcnn(size: int) -> keras.Model:
-    """Return SRCNN 9-5-5: 64 and 32 channels."""
+    """Return SRCNN 9-5-5, with 64 and 32 channels."""
     image = keras.Input((size, size, 3))
     x = layers.Conv2D(64, 9, padding="same", activation="relu")(image)
     x = layers.Conv2D(32, 5, padding="same", activation="relu")(x)
@@ -159,7 +159,7 @@ NETWORKS = {
     "vgg16-224": (lambda size: application("VGG16", size, include_top=False), SIGNED),
     "vgg19-224": (lambda size: application("VGG19", size, include_top=False), SIGNED),
 }
-"""Makers, and the values of bytes 0 and 255. Preprocessing by ImageNet's means is left out: weights are random."""
+"""Builders, and the values of bytes 0 and 255. ImageNet's means are not subtracted, because weights are random."""
 
 
 def main() -> None:

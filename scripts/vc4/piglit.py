@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run the OpenGL ES 2.0 part of piglit on the virtual VideoCore IV, sums rounded to nearest, and report.
+"""Run the OpenGL ES 2.0 part of piglit on the virtual VideoCore IV, with sums rounded to nearest, and report.
 
     python scripts/vc4/piglit.py            # fetches Debian's package once (34 MB, 2 GB unpacked), runs, compares
     python scripts/vc4/piglit.py --write    # stores the results in tests/vc4/piglit.json
 
-Ends with 1 where a test that passed before does not pass any more. tests/vc4/piglit.json has each test that does not
-pass, and why. Needs what ``scripts/debian_packages.py`` needs.
+Ends with 1 if a test that passed before no longer passes. tests/vc4/piglit.json has each test that does not pass, with
+the reason. Has the requirements of ``scripts/debian_packages.py``.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ REASONS = {
     "eglGetProcAddress the driver does report the error",
     "texture_compression_astc": "formats that Mesa decodes itself; it fails on llvmpipe too",
 }
-"""Why tests fail, by patterns of their names."""
+"""Reasons of failures, by patterns of the tests' names."""
 
 SECONDS = 60
-"""How long a test may take."""
+"""Timeout of a test in seconds."""
 
 LISTS = ("shader", "glslparser", "quick_gl")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 def unpacked() -> Path:
-    """Return the folder that piglit's files are in, fetched where they are not there.
+    """Return the folder of piglit's files, fetched if missing.
 
     Raises:
-        GlslInferError: they cannot be had, or there is no place for them.
+        GlslInferError: they cannot be fetched, or there is no folder for them.
     """
     cache = cache_folder()
     if cache is None:
@@ -88,9 +88,9 @@ def _is_es2(kind: str, command: list[str], options: Mapping[str | None, str]) ->
 
 
 def result(piglit: Path, environment: Mapping[str, str], command: list[str]) -> tuple[str, str]:
-    """Return the result of a test, one of piglit's words or ``crash`` or ``timeout``, and what it said last."""
+    """Return the result of a test, one of piglit's words or ``crash`` or ``timeout``, and its last line of output."""
     full = [str(piglit / "bin" / command[0]), *command[1:]]
-    if not command[0].startswith("glslparsertest"):  # which takes no such words
+    if not command[0].startswith("glslparsertest"):  # without these options
         full += ["-auto", "-fbo"]
     try:
         done = subprocess.run(
@@ -142,7 +142,7 @@ def run(folder: Path, jobs: int) -> dict[str, tuple[str, str]]:
 
 
 def report(results: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Return what is stored: how many tests have each result, and those that neither pass nor are skipped."""
+    """Return the stored report: the number of tests with each result, and those that neither pass nor are skipped."""
     others = {}
     for name, (word, said) in sorted(results.items()):
         if word not in ("pass", "skip"):
@@ -152,7 +152,7 @@ def report(results: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run, compare, perhaps store; return the exit code."""
+    """Run, compare and, if requested, store; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--write", action="store_true", help="store the results")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="tests at a time")

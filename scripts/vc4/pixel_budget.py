@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Count the bytes that differ on the virtual VideoCore IV, and compare with what somebody agreed to.
+"""Count the differing bytes on the virtual VideoCore IV, and compare with the stored, accepted counts.
 
     python scripts/vc4/pixel_budget.py            # all models and 204 random networks; ends with 1 where more differ
     python scripts/vc4/pixel_budget.py --write    # stores the counts in tests/vc4/pixels.json
 
-Each layer draws alone, on exact inputs, in both roundings. Random networks: ``SEEDS`` of each kind of
-tests/gl/random_networks.py. Layers of which nothing differs are left out. tests/vc4/test_pixel_budget.py checks the
-models, and the networks of two seeds.
+Each layer draws on its own, from exact inputs, in both roundings. Random networks are ``SEEDS`` of each kind of
+tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_pixel_budget.py checks the models,
+and the networks of two seeds.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ STORED = ROOT / "tests/vc4/pixels.json"
 SEEDS = range(12)
 
 Counts = dict[str, dict[str, int]]
-"""Bytes that differ, by rounding and layer."""
+"""Number of differing bytes, by rounding and layer."""
 
 
 def of_model(drawn: Iterable[Pixels]) -> Counts:
-    """Return what differs of a bundle that was drawn in both roundings."""
+    """Return the counts of a bundle that was drawn in both roundings."""
     return {
         pixels.rounding: {layer.layer: layer.differing for layer in pixels.layers if layer.differing}
         for pixels in drawn
@@ -42,7 +42,7 @@ def of_model(drawn: Iterable[Pixels]) -> Counts:
 
 
 def of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts]:
-    """Return what differs of the random networks of every kind, by kind and seed.
+    """Return the counts of the random networks of every kind, by kind and seed.
 
     Raises:
         RunError: they cannot be drawn.
@@ -61,7 +61,7 @@ def of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts]:
 
 
 def exceeding(before: Mapping[str, Mapping[str, int]], after: Counts) -> Iterator[str]:
-    """Yield a line for each layer of which more bytes differ than before, by more than chance."""
+    """Yield a line for each layer with more differing bytes than before, beyond chance."""
     for rounding, layers in after.items():
         for layer, count in layers.items():
             known = before.get(rounding, {}).get(layer, 0)
@@ -70,7 +70,7 @@ def exceeding(before: Mapping[str, Mapping[str, int]], after: Counts) -> Iterato
 
 
 def main() -> int:
-    """Count, compare, perhaps store; return the exit code."""
+    """Count, compare and, if requested, store; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--write", action="store_true", help="store the counts")
     args = parser.parse_args()

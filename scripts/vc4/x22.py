@@ -1,6 +1,6 @@
-"""X22 as a graph with random weights, without Keras: what an importer makes of it, batch norm folded already.
+"""X22 as a graph with random weights, without Keras: as imported, with batch norm already folded.
 
-What a compiler makes of its shaders depends on shapes alone.
+The compiled form of its shaders depends only on shapes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 from glsl_infer.graph import Graph, Node
 
 STAGES = ((2, 32, False), (3, 64, True), (3, 128, True), (4, 192, True), (5, 192, True))
-"""Residual units, channels after them, and whether the units shuffle; see docs/engineering/design.md."""
+"""Number of residual units, channels after them, and whether the units shuffle; see docs/engineering/design.md."""
 
 ACTIVATION = "piecewise_linear_sigmoid"
 SAME = (1, 1, 1, 1)
 
 
 def x22(size: int, classes: int) -> Graph:
-    """Return the network for pictures of ``size`` x ``size`` pixels (385 or 257)."""
+    """Return the network for images of ``size`` x ``size`` pixels (385 or 257)."""
     rng = np.random.default_rng(22)
     nodes = [Node("image", "input", (), {"shape": (size, size, 3)})]
 

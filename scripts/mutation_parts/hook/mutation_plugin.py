@@ -1,8 +1,8 @@
-"""Pytest plugin of scripts/mutate.py: runs a list of tests in its order, and writes a line of JSON for each.
+"""Pytest plugin of scripts/mutate.py: run a list of tests in its order, and write a line of JSON for each.
 
-``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (test functions that fail
-before the run ends; 0: all), ``until`` (time at which it ends), ``out``, and ``imported`` (a folder that
-mutation_parts/imported.py filled).
+``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (number of failed test
+functions after which the run ends; 0: run all), ``until`` (end time), ``out``, and ``imported`` (a folder filled by
+mutation_parts/imported.py).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def _write(**fields: Any) -> None:
 
 
 def _cpu() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
+    """Return the CPU seconds of this process and of its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def pytest_configure() -> None:
-    """Import the mutant first: a mutant that cannot be imported does not count."""
+    """Import the mutant first; if the import fails, the mutant does not count."""
     if "module" in hook.SETTINGS:
         try:
             importlib.import_module(hook.SETTINGS["module"])
@@ -55,7 +55,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Count the tests of a file that cannot be collected as failed."""
+    """Count the tests of a file as failed if it cannot be collected."""
     if report.failed:
         for test in TASK["tests"]:
             if test.partition("::")[0] == report.nodeid:
@@ -107,7 +107,7 @@ def _too_long(number: int, frame: object) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Remember why a test failed."""
+    """Store the reason of a failed test."""
     if report.failed:
         last = str(report.longrepr).strip().splitlines()[-1:] if report.longrepr else [""]
         _failures.setdefault(report.nodeid, f"{report.when}: {last[0]}"[:160] if last else report.when)

@@ -1,8 +1,8 @@
-"""Import hook of scripts/mutate.py: it replaces one module, or records which lines of some rooms each test executes.
+"""Import hook of scripts/mutate.py: replace one module, or record the lines of some packages that each test executes.
 
-Python imports this file at the start of every process whose ``PYTHONPATH`` has this folder, and so in the processes
-that tests start as well. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either
-``module`` and ``source`` (its text), or ``cover`` (a folder for the lines).
+Python imports this file at the start of every process with this folder in ``PYTHONPATH``, which includes child
+processes of tests. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either ``module`` and
+``source`` (its text), or ``cover`` (a folder for the lines).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if "MUTATION_HOOK" in os.environ:
     SETTINGS = json.loads(Path(os.environ["MUTATION_HOOK"]).read_text("utf-8"))
 ROOMS = tuple(SETTINGS.get("rooms", ()))
 MONITORED = sys.version_info >= (3, 12)
-TOOL = 4  # an identifier that sys.monitoring leaves to programs
+TOOL = 4  # an identifier free for programs in sys.monitoring
 
 reached: dict[str, set[tuple[str, int]]] = {}
-"""Lines as (module, line), by test; under "" those executed outside of tests."""
+"""Lines as (module, line), by test; those executed outside of tests have the key ""."""
 
 current = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
 

@@ -1,6 +1,6 @@
-"""What is counted: from Python's start to bundles' first frames. It runs on the emulated CPU; count says how."""
+"""The counted program: from Python's start to bundles' first frames, on the emulated CPU that count starts."""
 
-# ruff: noqa: E402, SIM105 - imports are what is counted
+# ruff: noqa: E402, SIM105 - the imports are counted
 from __future__ import annotations
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def mark(number: int) -> None:
-    """Have the plug-in print how many instructions have been executed."""
+    """Make the plug-in print the number of executed instructions."""
     try:
         os.getpgid(0x7000 + number)
     except OSError:
@@ -30,7 +30,7 @@ for path in sys.argv[1:]:
     inputs = probe.inputs(made.manifest.inputs)
     mark(3)
     with Context("surfaceless") as context:
-        context.__dict__["rounds_stores"] = False  # no pixels: what it would measure here is nothing
+        context.__dict__["rounds_stores"] = False  # not measured without pixels
         mark(4)
         with Session(made, context=context) as session:
             mark(5)
