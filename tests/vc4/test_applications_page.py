@@ -1,4 +1,4 @@
-"""Rows of docs/engineering/applications.json that were counted again go where the old ones were."""
+"""Rows of docs/engineering/applications.json that are counted again replace the old ones."""
 
 from __future__ import annotations
 
