@@ -1,4 +1,4 @@
-"""A driver is told that it may compile in threads, before it has anything to compile."""
+"""The driver may compile in threads: the engine allows it before it compiles anything."""
 
 from __future__ import annotations
 
