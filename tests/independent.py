@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 GENERATORS: dict[int, dict[str, Any]] = {}
-"""States of the modules' generators after import, by ``id``."""
+"""State of each module-level generator after import, by ``id``."""
 
 KERAS_FOLDERS = {"keras", "training"}
 """Folders of tests that run in a process with TensorFlow."""
