@@ -1,7 +1,7 @@
-"""Folders with the files of Raspberry Pi boards that ``glsl-infer doctor`` reads.
+"""Folders with the files of Raspberry Pi boards, as read by ``glsl-infer doctor``.
 
     machine = zero_w(tmp_path)                                            # a sound board
-    machine = zero_w(tmp_path, {"boot/firmware/config.txt": None})        # without that file
+    machine = zero_w(tmp_path, {"boot/firmware/config.txt": None})        # without the file
 
 A file ``usr/bin/NAME`` is an executable program.
 """

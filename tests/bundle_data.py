@@ -1,4 +1,4 @@
-"""A bundle's manifest, passes and graph as one JSON-like dict that tests can change, and back into members.
+"""A bundle's manifest, passes and graph as one mutable JSON-like dict, and back into members.
 
     data = whole(members)                    # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
     data["passes"][0]["clear"] = False

@@ -114,7 +114,7 @@ def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:
 def ordinary_user() -> Iterator[None]:
     """Drop root's right to ignore file permissions, if the tests run as root.
 
-    The process stays root and can read its own files, because later imports may be in a folder that is private to root.
+    The process stays root and can read its own files, because later imports may be in a folder private to root.
     """
     if os.geteuid() != 0:
         yield

@@ -1,4 +1,4 @@
-"""Commands run in the test's own process, with the result that ``subprocess.run`` would return.
+"""Commands run in the test's own process, with the result of ``subprocess.run``.
 
 A separate process takes half a second for imports, and five with TensorFlow. It is only needed in tests about the
 process: signals, its own streams, imports, crashes, limits, and its exit.
@@ -29,7 +29,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
-    """Run a command that must fail, and return its message: one line, with an empty standard output."""
+    """Run a failing command, and return its message: one line, with an empty standard output."""
     assert main([str(word) for word in argv]) == code
     output = capsys.readouterr()
     assert output.out == ""
@@ -49,9 +49,9 @@ def run(
 
     Args:
         argv: arguments, without the program.
-        entry: a function of the arguments that returns the exit code; default ``glsl-infer``.
+        entry: a function from the arguments to the exit code; default ``glsl-infer``.
         folder: current folder during the run.
-        environment: variables that are set during the run.
+        environment: variables to set during the run.
     """
     words = [str(word) for word in argv]
     with restored(folder, environment), _captured() as streams:
@@ -89,7 +89,7 @@ def run_in_child(*commands: Sequence[object], before: str = "", **environment: s
 
     Args:
         commands: the arguments of each.
-        before: Python code that the process executes first.
+        before: Python code to execute first.
         environment: additional variables of the process.
     """
     lines = json.dumps([[str(word) for word in argv] for argv in commands])

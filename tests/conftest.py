@@ -18,10 +18,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # NumPy's threads spin while they wait: for small matrices they take three times the CPU time of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a child process that crashes prints its traceback
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a crashing child process prints its traceback
 # Tests must not use the user's compiled programs; child processes inherit the variable.
 os.environ["GLSL_INFER_CACHE"] = "off"
-os.environ["GLSL_INFER_ISOLATION"] = "off"  # a second process for each command that draws; test_isolation sets it
+os.environ["GLSL_INFER_ISOLATION"] = "off"  # a second process for each drawing command; test_isolation sets it
 
 # A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; child processes would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # modules that write pages of docs/: operator_table
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # modules for generated pages of docs/: operator_table
 
 pytest_plugins = ["failed_commands", "independent", "needs", "snapshots", "tiers"]
 
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude objects that last as long as the run from garbage collection, such as TensorFlow's and the tests."""
+    """Exclude long-lived objects from garbage collection, such as TensorFlow's and the tests themselves."""
     gc.collect()
     gc.freeze()
 

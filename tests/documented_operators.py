@@ -184,7 +184,7 @@ def _psroi_align(rng: np.random.Generator, first: list[Node]) -> Graph:
 
 
 def _space_to_batch(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Return a graph that splits 2x2 phases of pixels into separate maps, as a tensor of four axes."""
+    """Return a graph with 2x2 phases of pixels as separate maps, in a tensor of four axes."""
     half = SIZE // 2
     moves = (
         ("blocks", "tensor_reshape", {"shape": (half, 2, half, 2, CHANNELS)}),
@@ -195,7 +195,7 @@ def _space_to_batch(rng: np.random.Generator, first: list[Node]) -> Graph:
 
 
 def _batch_to_space(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Return a graph that combines four maps, each with its own convolution, into one."""
+    """Return a graph with four maps, each after its own convolution, combined into one."""
     half = SIZE // 2
     phases = [
         Node(f"phase{y}{x}", "spatial_slice", ("stem",), {"begin": (y, x), "size": (half, half), "strides": (2, 2)})
@@ -219,7 +219,7 @@ def _chain(source: str, moves: tuple[tuple[str, str, dict[str, object]], ...]) -
 
 
 def _equal(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Return a graph that compares the input with its mirror image.
+    """Return a comparison of the input with its mirror image.
 
     A shader only moves the bytes, so equal ones stay equal.
     """

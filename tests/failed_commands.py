@@ -1,4 +1,4 @@
-"""Plugin that adds the output of a failed command to the report of the test that ran it.
+"""Plugin to add the output of a failed command to the report of its test.
 
 ``subprocess.run(..., check=True, capture_output=True)`` raises ``CalledProcessError``, whose text does not have it.
 """
@@ -12,7 +12,7 @@ from typing import Union
 import pytest
 
 _LAST = 8000
-"""Number of characters that the report has of each stream, counted from its end."""
+"""Largest number of reported characters per stream, counted from its end."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -70,7 +70,7 @@ def rows() -> bytes:
 FILES = {"detector.tflite": detector, "open.tflite": open_sizes, "rows.onnx": rows}
 
 EVERYWHERE = ("detector.tflite", "rows.onnx")
-"""Files that are compared in the three runners."""
+"""Files for the comparison of the three runners."""
 
 
 def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:

@@ -13,7 +13,7 @@ Shader = tuple[str, str, str]
 
 
 def lint(shaders: Iterable[Shader], folder: Path) -> None:
-    """Check that each shader is valid; the failure quotes the compiler's log and the invalid sources."""
+    """Check the shaders; a failure quotes the compiler's log and the invalid sources."""
     distinct = {(stage, text): name for name, stage, text in shaders}
     assert distinct, "there is no shader"
     files: dict[Path, tuple[str, str]] = {}

@@ -1,6 +1,6 @@
-"""Fragment shaders that the format forbids, and some that it allows, for the readers of all three runners.
+"""Forbidden fragment shaders, and some allowed ones, for the readers of all three runners.
 
-Each text follows ``HEAD``. A refusal names the line that contains ``HERE``, or the last one.
+Each text follows ``HEAD``. A refusal names the line with ``HERE``, or the last one.
 """
 
 from __future__ import annotations
@@ -180,10 +180,10 @@ TAKEN: dict[str, str] = {
     "an index": "#define LAST 3\n" + _main("vec4 y = weights[LAST - 1] + weights[0].xyzw;"),
     "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
 }
-"""Texts that readers must accept."""
+"""Valid texts, which readers must accept."""
 
 
 def line_of(text: str) -> int:
-    """Return the line that a refusal of ``HEAD + text`` names."""
+    """Return the line named in a refusal of ``HEAD + text``."""
     lines = (HEAD + text).removesuffix("\n").split("\n")
     return next((number for number, line in enumerate(lines, 1) if HERE in line), len(lines))

@@ -34,7 +34,7 @@ def check(
 ) -> Graph:
     """Compare Keras with the imported and with the optimised graph on an image; return the latter.
 
-    ``fed`` is the pair of values that Keras reads for bytes 0 and 255.
+    ``fed`` is the pair of Keras' input values for bytes 0 and 255.
     """
     model = as_saved(randomise(keras.Model(inputs, outputs), seed))
     return check_model(model, seed, input_range=input_range, fed=fed)
@@ -44,7 +44,7 @@ def as_saved(model: keras.Model) -> keras.Model:
     """Return the model as loaded from a file, where tuples among arguments are lists and arrays are tensors."""
     try:
         again = keras.models.model_from_json(model.to_json())
-    except (TypeError, ValueError):  # with a class that the test defines
+    except (TypeError, ValueError):  # with a class defined in the test
         return model
     again.set_weights(model.get_weights())
     return again
@@ -58,7 +58,7 @@ def check_model(
     fed: tuple[float, float] = (0.0, 1.0),
     tolerance: float = 1e-5,
 ) -> Graph:
-    """Compare a model that already has its weights, as ``check`` does."""
+    """Compare a model with given weights, as ``check`` does."""
     shape = tuple(model.inputs[0].shape[1:])
     picture = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
     values = fed[0] + (fed[1] - fed[0]) * (picture[None] / 255.0)
@@ -83,5 +83,5 @@ def close(output: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
 
 
 def cpu_operators(model: Any) -> list[str]:
-    """Return the operators of a Keras model that run on the CPU, in order."""
+    """Return the operators of a Keras model for the CPU, in order."""
     return [node.op for node in to_graph(model).nodes if ops.get(node.op).on_cpu]

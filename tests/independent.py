@@ -18,7 +18,7 @@ GENERATORS: dict[int, dict[str, Any]] = {}
 """State of each module-level generator after import, by ``id``."""
 
 KERAS_FOLDERS = {"keras", "training"}
-"""Folders of tests that run in a process with TensorFlow."""
+"""Folders of tests for a process with TensorFlow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""Random Keras networks in the style of real ones, one for each seed; only for tests that may import Keras.
+"""Random Keras networks in the style of real ones, one for each seed; only for tests with access to Keras.
 
 A network is a stem, a few blocks and one to three heads. Kernels keep the initial weights of Keras. Statistics, scales,
 offsets and slopes, which start as constants, get random values.
@@ -55,7 +55,7 @@ def random_network(seed: int) -> keras.Model:
 
 
 def _moved(model: keras.Model, rng: np.random.Generator) -> keras.Model:
-    """Randomise weights that only training would change."""
+    """Randomise the weights with constant initial values."""
     for weight in model.weights:
         kind = weight.path.rpartition("/")[2]
         if kind in ("gamma", "moving_variance", "scale"):

@@ -1,4 +1,4 @@
-"""The classes and functions of Keras that apply to images, each in a tiny model, and the refused ones.
+"""The classes and functions of Keras for images, each in a tiny model, and the refused ones.
 
 If a refused row starts to work, remove it from ``REFUSED_LAYERS``, ``REFUSED_ACTIVATIONS`` or ``REFUSED_OPS``. The test
 fails until then.
@@ -132,7 +132,7 @@ LAYERS: Mapping[str, Build] = {
     "UnitNormalization": lambda x: L.UnitNormalization()(_vector(x)),
     "UpSampling2D": _one("UpSampling2D", 2),
     "ZeroPadding2D": _one("ZeroPadding2D", 1),
-    # Not for images: each is in a model, so that its error message can be tested.
+    # Not for images: each is in a model, to test its error message.
     "AdaptiveAveragePooling1D": _on(_rows, "AdaptiveAveragePooling1D", 4),
     "AdaptiveAveragePooling3D": _on(_volume, "AdaptiveAveragePooling3D", 2),
     "AdaptiveMaxPooling1D": _on(_rows, "AdaptiveMaxPooling1D", 4),
@@ -225,7 +225,7 @@ REFUSED_ACTIVATIONS: Mapping[str, str] = {
     "sparsemax": "its values depend on other channels",
     "threshold": "rarely used",
 }
-"""Functions of keras.activations that are refused after a convolution in the middle of a network."""
+"""Functions of keras.activations, refused after a convolution in the middle of a network."""
 
 
 def other(x: Any) -> Any:

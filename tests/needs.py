@@ -1,10 +1,10 @@
-"""Packages and programs that only some tests need: a test without them is skipped with the reason; in CI it fails.
+"""Packages and programs for some tests only: a test without them is skipped with the reason; in CI it fails.
 
     tflite = needs.module("tflite")             # imports it, at the top of a test module or in a test
-    needs.installed("keras")                    # for a child process that imports it
+    needs.installed("keras")                    # for an import in a child process
     strace = needs.program("strace", "strace")  # the path of a program; the second name is its Debian package
 
-A test module can also import an optional package as usual: this module is a pytest plugin that turns the
+A test module can also import an optional package as usual: as a pytest plugin, this module turns the
 ``ModuleNotFoundError`` into the same skip.
 """
 
@@ -25,7 +25,7 @@ OPTIONAL = {
     "jsonschema", "keras", "matplotlib", "networkx", "onnx", "onnxruntime", "onnxslim", "paho", "pdoc", "pyseccomp",
     "tensorboard", "tensorflow", "tflite", "torch", "tqdm", "twine", "yaml",
 }  # fmt: skip
-"""Packages that `make dev` does not install."""
+"""Packages outside of `make dev`."""
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 

@@ -1,7 +1,7 @@
-"""The operator that CONTRIBUTING.md adds, in a bundle that every runner computes without a change.
+"""The operator added in CONTRIBUTING.md, in a bundle for all runners, none of which needs a change.
 
-``written(folder)`` follows the page in a copy of the project, in which the copy writes the bundle. The copy runs this
-module as a program for that.
+``written(folder)`` follows the page in a copy of the project. The copy then runs this module as a program, which writes
+the bundle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exports that tests share: created once, and cached for the user until their sources or packages change.
+"""Shared exports of tests: created once, and cached for the user until their sources or packages change.
 
 folder = made_once("rows", export, ["scripts/operator_table", "scripts/operators_keras.py"])
 """
@@ -33,16 +33,16 @@ CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CP
 """Variables that make libraries behave as on another CPU (scripts/test_cpus.py)."""
 
 KEPT = 4
-"""Number of cached results per name, so that switching between branches does not export again."""
+"""Number of cached results per name, so a switch between branches does not export again."""
 
 
 def made_once(name: str, make: Callable[[Path], None], sources: Sequence[str] = ()) -> Path:
-    """Return a folder that ``make`` has filled, now or in an earlier run with the same sources and packages.
+    """Return a folder filled by ``make``, now or in an earlier run with the same sources and packages.
 
     Args:
         name: name of the folder: letters, digits and hyphens.
         make: called with an empty folder.
-        sources: files and folders, relative to the root, that the result depends on in addition to ``EXPORTER``.
+        sources: files and folders, relative to the root, on which the result depends in addition to ``EXPORTER``.
     """
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)

@@ -47,10 +47,10 @@ def of_operators() -> Iterator[Case]:
 
 
 def goals_of(case: Case) -> list[str]:
-    """Return the subsets that a case belongs to.
+    """Return the subsets with a case.
 
     One operator of ours: the model is a single ONNX operator of the importer's table, and first reads a tensor of
-    32-bit floats. On a picture: that tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch, only
+    32-bit floats. On a picture: this tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch, only
     with operators of the table, and with a first input of floats with four axes.
     """
     first = case.inputs[0] if case.inputs else None

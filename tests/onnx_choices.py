@@ -1,4 +1,4 @@
-"""ONNX operators that run on the CPU, each after a map of 4 channels and 8x6 pixels, for ``test_onnx_operators``."""
+"""ONNX operators for the CPU, each after a map of 4 channels and 8x6 pixels, for ``test_onnx_operators``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def logical(kind: str) -> Build:
 
 
 def function(kind: str) -> Build:
-    """Return a builder for a rounding function, on values that are not integers."""
+    """Return a builder for a rounding function, on values between integers."""
     return lambda made, x: made.op(
         kind, [made.op("Add", [made.op("Mul", [x, made.constant(3.0)], MAP), made.constant(0.013)], MAP)], MAP
     )
@@ -275,4 +275,4 @@ MORE: dict[str, list[Build]] = {
     "Gather": [at_best("Gather"), of_a_table, in_any_order],
     "Pow": [lambda made, x: made.op("Pow", [made.constant(1.5), x], MAP)],
 }
-"""Builders for operators that shaders have as well."""
+"""Builders for operators with shaders."""

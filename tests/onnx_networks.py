@@ -185,7 +185,7 @@ def batch_norm(made: File, x: str) -> str:
 
 
 def factors(made: File, x: str) -> str:
-    """Add an operation with a constant of any shape that can be broadcast."""
+    """Add an operation with a constant of any broadcastable shape."""
     _, channels, height, width = made.shapes[x]
     shape = _pick(made, (1,), (channels, 1, 1), (1, channels, 1, 1), (), (1, 1, height, width), (height, 1))
     other = made.constant(made.rng.uniform(0.5, 1.5, shape))

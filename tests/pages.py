@@ -88,7 +88,7 @@ def arguments_of(one: Command) -> tuple[str, ...]:
 
 
 def script_of(one: Command) -> str:
-    """Return the project's script that a command runs, or an empty string."""
+    """Return the path of the project's script in a command, or an empty string."""
     word = one.words[1] if one.words[0] in ("python", "python3") and len(one.words) > 1 else one.words[0]
     return word if "/" in word and (ROOT / word).is_file() and word.rpartition("/")[0] != "tests" else ""
 

@@ -115,9 +115,10 @@ class Camera:
 
 
 class Picamera:
-    """The module.
+    """The fake module.
 
-    ``left``: frames until the camera is unplugged; ``gives``: formats that replace the requested ones.
+    ``left`` is the number of frames until the camera is unplugged. ``gives`` has formats to use instead of the
+    requested ones.
     """
 
     def __init__(self, pictures: Sequence[np.ndarray], left: int = -1, broken: bool = False) -> None:

@@ -21,5 +21,5 @@ def plant(folder: Path) -> Path:
 
 
 def executed(folder: Path) -> list[str]:
-    """Return the names of the modules that were executed."""
+    """Return the names of the executed modules."""
     return sorted(path.stem for path in folder.glob("*.executed"))

@@ -1,4 +1,4 @@
-"""Hand-built networks that find red squares, and tasks around them, with exactly known answers."""
+"""Hand-built detectors of red squares, and tasks around them, with exactly known answers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _image(size: int, fit: str) -> Node:
 
 
 def _red(size: int, filters: int) -> NDArray[np.floating]:
-    """Return a kernel that computes the mean of red minus the mean of green, for each filter."""
+    """Return a kernel for the mean of red minus the mean of green, for each filter."""
     kernel = np.zeros((size, size, 3, filters))
     kernel[:, :, 0] = 1 / size**2
     kernel[:, :, 1] = -1 / size**2

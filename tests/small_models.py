@@ -94,7 +94,7 @@ def random_inputs(graph: Any, seed: int) -> Inputs:
 
 
 def with_weights(model: Any, seed: int) -> Any:
-    """Randomise every weight so that values and their differences do not vanish; return the model."""
+    """Randomise every weight without vanishing values or differences; return the model."""
     rng = np.random.default_rng(seed)
     for weight in model.weights:
         kind, shape = weight.path.rsplit("/", 1)[-1], tuple(weight.shape)
@@ -139,7 +139,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 
     keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
     seed = zlib.crc32(name.encode())
-    keras.utils.set_random_seed(seed)  # for weights that keep their initial values
+    keras.utils.set_random_seed(seed)  # for weights with their initial values
     model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
     try:
         floats, likeness = _exported(name, model, folder, seed)
@@ -181,7 +181,7 @@ def _as_called(model: Any, values: dict[str, NDArray[np.float32]]) -> Any:
 
 
 def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
-    """Return whether runners return logits for an output that is probabilities in the model."""
+    """Return whether runners return logits for an output with probabilities in the model."""
     (output,) = (output for output in graph.outputs if output.name == key)
     (after,) = (output for output in prepared.outputs if output.name == key)
     ops = [graph.by_name[name].op for name in output.layers]

@@ -28,7 +28,7 @@ ORANGE = np.full((8, 8, 3), (255, 102, 0), np.uint8)
 
 
 def network() -> Graph:
-    """Return a network for the dominant colour of an image, with weights that you can check by hand."""
+    """Return a network for the dominant colour of an image, with weights simple enough for a check by hand."""
     mix = np.array([[1, 0, 0, -1], [0, 1, 0, -1], [0, 0, 1, -1]], np.float32)  # 3 channels in, 4 out
     nodes = (
         Node("picture", "input", (), {"shape": (8, 8, 3)}),

@@ -68,7 +68,7 @@ def _lowest_tier(item: pytest.Item, sampled: bool, drivers: bool) -> str | None:
 
 
 def _sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that ``sampled`` keeps in the tier ``test``: the same ones in any order."""
+    """Return the tests kept by ``sampled`` in the tier ``test``: the same ones in any order."""
     chosen, cases = set(), defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("sampled")

@@ -1,4 +1,4 @@
-"""Manifests of the tiny bundle that exceed a cap, and the reader's message for each."""
+"""Manifests of the tiny bundle beyond a cap, and the reader's message for each."""
 
 from __future__ import annotations
 

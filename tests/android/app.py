@@ -10,7 +10,7 @@ FAKES = ANDROID.parent / "tests" / "android" / "fakes"
 
 
 def command_of_app(tools: Tools, apk: Path, folder: Path, activity: str = "glslinfer.app.MainActivity") -> list[str]:
-    """Return the command that runs the APK's own classes on the fake phone, after converting its dex to a jar.
+    """Return the command for the APK's own classes on the fake phone, after converting its dex to a jar.
 
     Args:
         tools: compilers and converters.

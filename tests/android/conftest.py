@@ -52,11 +52,11 @@ def apk(tools: Tools, squares: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def app(tools: Tools, apk: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that starts the app of the APK on the faked phone."""
+    """The command for the app of the APK on the fake phone."""
     return command_of_app(tools, apk, tmp_path_factory.mktemp("phone"))
 
 
 @pytest.fixture(scope="session")
 def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with three classes that the app does not contain."""
+    """A model with three classes, which is not in the app."""
     return write_tiny(tmp_path_factory.mktemp("other"))

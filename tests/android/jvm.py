@@ -1,4 +1,4 @@
-"""Helpers that start Java programs in tests and read their output."""
+"""Java programs started from tests, and their output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 
 class Jvm:
-    """A command line that starts a Java class, optionally in the working directory ``folder``."""
+    """The command line of a Java class, with an optional working directory ``folder``."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)
@@ -26,7 +26,7 @@ class Jvm:
         return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300)
 
     def json(self, *arguments: object) -> Any:
-        """Return the JSON that the program prints, or None if it prints nothing."""
+        """Return the printed JSON, or None if the program prints nothing."""
         done = self.start(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
         return json.loads(done.stdout) if done.stdout else None
@@ -69,7 +69,7 @@ class Jvm:
 
 
 class Server(Jvm):
-    """A process of ``glslinfer.desktop.Main`` that executes all commands, because a JVM takes a second to start."""
+    """A process of ``glslinfer.desktop.Main`` for all commands, because a JVM takes a second to start."""
 
     def __init__(self, command: Sequence[str]) -> None:
         super().__init__(command)

@@ -15,10 +15,10 @@ from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "grocery-x22-257.glslnn"
-"""The model in the app under test, which is also the one that `make apk` includes (test_apk.py)."""
+"""The model in the app under test, also the one in the app of `make apk` (test_apk.py)."""
 
 SMALL = ROOT / "models" / "trashnet-x22-129.glslnn"
-"""A classifier for tests that work with any model."""
+"""A classifier for tests of any model."""
 
 IMAGES = ROOT / "docs" / "images"
 Pixels = NDArray[np.uint8]
@@ -26,7 +26,7 @@ Pixels = NDArray[np.uint8]
 PORTRAIT, LANDSCAPE = (270, 480), (480, 270)
 CAMERA_SIZES = ((1280, 720), (640, 480), (320, 240))
 CAMERA = (640, 480)
-"""The camera size that the app chooses: the smallest that is good enough for a screen."""
+"""The app's choice of camera size: the smallest one good enough for a screen."""
 
 
 def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
@@ -130,7 +130,7 @@ class Phone:
         return self.tell("idle")
 
     def input(self, height: int, width: int) -> Pixels:
-        """Return the last image that the network read, uint8 (height, width, 4)."""
+        """Return the network's last input image, uint8 (height, width, 4)."""
         path = self.folder / "input.rgba"
         self.tell("input", path)
         return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)

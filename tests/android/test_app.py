@@ -41,7 +41,7 @@ def classifier() -> Iterator[glsl_infer.Classifier]:
 
 
 def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
-    """Check that the screen shows Python's results for the same bytes, and its first label for the photograph."""
+    """Check the screen against Python's results for the same bytes, and its first label for the photograph."""
     size = classifier.session.bundle.manifest.input.size
     logits = classifier.session.run(np.ascontiguousarray(phone.input(size, size)[..., :3]))
     wanted = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
@@ -87,7 +87,7 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     phone.tell("choose", "Open a file ...")
     phone.tell("file", tmp_path / "long.glslnn")
     phone.ready()
-    found = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses text that does not fit
+    found = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
     shown = {label for label, _ in found}
     assert set(long[:2]) < shown
     (shortened,) = shown - set(long[:2])
@@ -172,7 +172,7 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
     phone.look(scene("pineapple007.jpg"))
     for name, orientation in (("banana006.jpg", 1), ("leek001.jpg", 6)):
         upright = preprocess.open_image(IMAGES / name)
-        turned = upright.rotate(90 if orientation == 6 else 0, expand=True)  # the file of a camera that was turned
+        turned = upright.rotate(90 if orientation == 6 else 0, expand=True)  # the file of a camera turned by 90 degrees
         exif = Image.Exif()
         exif[0x0112] = orientation
         turned.save(tmp_path / name, quality=95, exif=exif)
@@ -239,7 +239,7 @@ def test_everything_has_room(
 ) -> None:
     """All texts and buttons fit on small phones, tablets and foldables, with small and huge text.
 
-    The fake Canvas refuses text that does not fit.
+    The fake Canvas refuses clipped text.
     """
     phone = Phone(app, apk, tmp_path, screen=screen, points=points)
     try:

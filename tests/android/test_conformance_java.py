@@ -1,4 +1,4 @@
-"""The Java runner computes the sound bundles of tests/conformance, and names the rule that each damaged one breaks."""
+"""The Java runner computes the sound bundles of tests/conformance, and names the broken rule of each damaged one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 
 def test_damaged(runner: Jvm) -> None:
-    """Each message ends with the rule that the index lists for the bundle."""
+    """Each message ends with the index's rule for the bundle."""
     files = [FOLDER / entry["file"] for entry in INDEX["damaged"]]
     verdicts = dict(zip((path.name for path in files), runner.verdicts(files)))
     assert len(verdicts) > 60

@@ -294,7 +294,7 @@ INPUTS: dict[str, tuple[dict[str, Any], str]] = {
         "input 'image' reads 256 x 144 pixels of 1 bytes, 243 bytes were given; give a Picture of any size",
     ),
 }
-"""Inputs that are unknown, missing or of a wrong type, and the runner's messages."""
+"""Unknown, missing or mistyped inputs, and the runner's messages."""
 
 
 @pytest.mark.parametrize("what", INPUTS)

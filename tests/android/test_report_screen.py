@@ -50,7 +50,7 @@ def started(reporting: Any, folder: Path, *extras: object, screen: tuple[int, in
 
 
 def sent(phone: Phone, path: Path) -> dict[str, Any]:
-    """Press Send, and return the report that the app shares."""
+    """Press Send, and return the shared report."""
     phone.tell("press", "Send")
     phone.tell("sent", path)
     return saved.read(path)
@@ -105,7 +105,7 @@ def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, mon
 
 
 def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Path) -> None:
-    (tmp_path / "report-model").write_text("sound")  # left by an app that a driver crashed
+    (tmp_path / "report-model").write_text("sound")  # left by an app after a driver crash
     phone = started(reporting, tmp_path, screen=(800, 450))
     texts = phone.tell("wait", "Report: done")["texts"]
     models = {model["model"]: model for model in sent(phone, tmp_path / "sent.json")["models"]}

@@ -1,4 +1,4 @@
-"""Python, Java and TypeScript accept and refuse the same files, out of about a hundred that were changed."""
+"""Python, Java and TypeScript accept and refuse the same files, out of about a hundred changed ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A driver with one fault, injected between the engine and the real GL library.
 
-``FaultyApi`` is the real ``Api`` with wrapped functions; calls that do not concern the fault reach the real driver. A
-layer's program is recognised by the source of its fragment shader.
+``FaultyApi`` is the real ``Api`` with wrapped functions; calls without the fault reach the real driver. A layer's
+program is recognised by the source of its fragment shader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
 
 
 class FaultyApi(Api):
-    """The real library, with a hook around each function that a fault needs."""
+    """The real library, with a hook around each function of the fault."""
 
     def __init__(self, text: bytes = b"\0") -> None:
         super().__init__(api._library("GLES2", "libGLESv2"))

@@ -44,9 +44,9 @@ def make_bundle(
     precision_for: Mapping[str, int] = MappingProxyType({}),
     draw_cost: float = DRAW,
 ) -> Bundle:
-    """Return the bundle of a graph that is already optimised, as read from its file.
+    """Return the bundle of an optimised graph, as read from its file.
 
-    ``prepared_for`` is the layout that decides about partial sums, if it is not ``layout``.
+    ``prepared_for`` is the layout for the choice of partial sums, if it is not ``layout``.
     """
     prepared = prepare(
         graph,
@@ -78,7 +78,7 @@ def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]
 
 
 def gpu_steps(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
-    """Return the values that the GPU stores for a layer, in the same steps."""
+    """Return the GPU's stored values of a layer, in the same steps."""
     return np.rint(in_steps(session.run_layer(name, inputs), session.bundle.values[name]))
 
 

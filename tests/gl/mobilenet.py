@@ -40,7 +40,7 @@ def make(folder: Path) -> None:
 
 
 def read(folder: Path) -> MobileNet:
-    """Return the network that ``make`` wrote."""
+    """Return the network written by ``make``."""
     import graph_file
 
     with np.load(folder / "pictures.npz") as saved:

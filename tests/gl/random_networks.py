@@ -251,8 +251,8 @@ def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
 
     With ``fine``, each layer that can be stored in 16 bits is, in two of three cases.
 
-    A network is drawn again if one of its layers amplifies its input ten thousand times and cancels most of that. The
-    floats of a shader are too imprecise for it, and trained networks do not contain such layers.
+    A network is drawn again if one of its layers amplifies its input ten thousand times and cancels most of the result.
+    The floats of a shader are too imprecise for it, and trained networks do not contain such layers.
     """
     for attempt in itertools.count():
         rng = np.random.default_rng([seed, list(KINDS).index(kind), *[attempt] * bool(attempt)])
@@ -290,7 +290,7 @@ def fine_rounding(made: Bundle, node: Node) -> float:
 
 
 def drawn_nodes(made: Bundle) -> list[Node]:
-    """Return the nodes that have passes."""
+    """Return the nodes with passes."""
     return [node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)]
 
 

@@ -30,7 +30,7 @@ PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 
 
 def everywhere() -> Iterator[object]:
-    """Yield each activation in one place, rotating over the places, and for `make test-all` in all of them."""
+    """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
         for index, place in enumerate(PLACES):
             first = number % len(PLACES) == index

@@ -1,4 +1,4 @@
-"""``glsl-infer aibench``: its rows, its score, and a network that is built and run."""
+"""``glsl-infer aibench``: its rows, its score, and the build and run of one network."""
 
 from __future__ import annotations
 

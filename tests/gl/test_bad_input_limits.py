@@ -1,6 +1,6 @@
 """A driver with limits too small for the model is reported with a remedy before any compilation.
 
-Mesa has no variable that lowers these limits, so the tests change the reported values of a real context.
+Mesa has no variable for lower limits, so the tests change the reported values of a real context.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_all_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_baked_model_fits_where_uniforms_do_not(
     capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The advised baked weights fit into the 16 uniform vectors that OpenGL ES 2.0 guarantees."""
+    """The advised baked weights fit into the 16 uniform vectors guaranteed by OpenGL ES 2.0."""
     report(monkeypatch, {"GL_MAX_FRAGMENT_UNIFORM_VECTORS": 16})
     uniform, baked = (write_tiny(tmp_path, f"{weights}.glslnn", weights) for weights in ("uniform", "baked"))
     assert "--weights baked" in refused(capfd, ["classify", "--model", uniform, EXAMPLE])

@@ -1,4 +1,4 @@
-"""Files that are damaged, too large or not images: `classify` reports each in one line and continues."""
+"""Damaged, oversized and non-image files: `classify` reports each in one line and continues."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def told() -> tuple[list[int], Any]:
-    """Return a list, and a function that appends its argument to the list."""
+    """Return a list and its append function, as a progress callback."""
     heard: list[int] = []
     return heard, heard.append
 

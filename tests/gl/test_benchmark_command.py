@@ -22,7 +22,7 @@ FEW = ("--runs", "4", "--warm-up", "1")
 
 @pytest.fixture
 def calm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without load, so that no warning about load is printed."""
+    """A machine without load, to avoid warnings about load."""
     monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 0.0)
 
 

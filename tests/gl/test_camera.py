@@ -151,7 +151,7 @@ SET_PIPE_SIZE = 1031
 
 
 def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
-    """Wait until a pipe has less space than two lines, so that the writing process blocks."""
+    """Wait until a pipe has less space than two lines and its writer blocks."""
     deadline = time.monotonic() + 300.0
     while room - int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) >= 2 * line:
         assert time.monotonic() < deadline, "nothing more is written"

@@ -1,4 +1,4 @@
-"""Values that ranges clip on the user's own input are reported by layer."""
+"""Values clipped by ranges on the user's own input are reported by layer."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context
 
 
 def arrays_set(session: Session) -> int:
-    """Return the number of arrays that a frame sets."""
+    """Return the number of arrays set by a frame."""
     return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
 
 

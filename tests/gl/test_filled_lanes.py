@@ -22,7 +22,7 @@ SIZE = 7
 
 
 def made_of(source: Node, channels: int, filled: int, bits: int, padding: int = 0) -> Bundle:
-    """Return a layer, zeros in its padding lanes, and a convolution that reads all of them."""
+    """Return a layer, zeros in its padding lanes, and a convolution over all of these channels."""
     rng = np.random.default_rng(channels + bits)
     picked = (*range(channels), *[-1] * filled)
     grown = Node("grown", "channel_gather", (source.name,), {"channels": picked})

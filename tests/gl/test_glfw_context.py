@@ -24,7 +24,7 @@ from glsl_infer.support.child_process import ROOT
 
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide EGL from glfw, so that only GLX remains on X11."""
+    """Hide EGL from glfw, which leaves only GLX on X11."""
     create = glfw_window._create
 
     def without_egl(module: Any, api: int, *arguments: Any) -> Any:
@@ -154,7 +154,7 @@ def test_a_machine_without_x_libraries(screen: str, monkeypatch: pytest.MonkeyPa
 
 def test_no_opengl_es_on_the_screen(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def create(module: Any, api: int, *_: Any) -> None:
-        glfw.window_hint(0x7FFFFFFF, 0)  # an invalid hint that glfw reports
+        glfw.window_hint(0x7FFFFFFF, 0)  # an invalid hint, reported by glfw
 
     monkeypatch.setattr(glfw_window, "_create", create)
     with pytest.raises(ContextError, match=r"no glfw window .*\(EGL: Invalid .*; native: Invalid .*apt install"):

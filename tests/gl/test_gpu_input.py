@@ -52,7 +52,7 @@ def inside(session: Session) -> np.ndarray:
 
 
 def within(session: Session, texture: np.ndarray) -> np.ndarray:
-    """Return the part of the input texture that the image occupies."""
+    """Return the image's part of the input texture."""
     entry = session.bundle.manifest.input
     view = entry.value.views[0]
     return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]

@@ -17,7 +17,7 @@ from glsl_infer.support.child_process import ROOT
 
 @pytest.fixture
 def argv(tmp_path: Path) -> list[str]:
-    """A command that classifies an image."""
+    """The command line for the classification of an image."""
     Image.fromarray(tiny_picture(3)).save(tmp_path / "photo.png")
     return ["classify", "--model", str(write_tiny(tmp_path)), str(tmp_path / "photo.png")]
 

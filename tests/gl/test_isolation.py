@@ -52,7 +52,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 
 @pytest.mark.parametrize("command", [["inspect", "--layers", "picture.png"], ["benchmark", "--runs", "1"]])
 def test_commands_let_a_child_meet_a_file_first(command: list[str], children: list[str], tmp_path: Path) -> None:
-    """Every command that draws a file starts a child first, not only ``classify``."""
+    """Every drawing command starts a child first, not only ``classify``."""
     path = tiny.write_tiny(tmp_path)
     picture = tmp_path / "picture.png"
     Image.new("RGB", (32, 32)).save(picture)
@@ -190,7 +190,7 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
 def test_what_a_child_has_started_ends_with_it(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Processes that a child has started end with it, and cannot type into the terminal."""
+    """Processes started by a child end together with the child, and cannot type into the terminal."""
     said = tmp_path / "pid"
     code = f"""
 import os, time

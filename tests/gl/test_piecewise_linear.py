@@ -1,4 +1,4 @@
-"""Piecewise linear sigmoids with random parameters, in every layer that can have an activation."""
+"""Piecewise linear sigmoids with random parameters, in every layer with an activation."""
 
 from __future__ import annotations
 

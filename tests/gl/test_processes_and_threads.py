@@ -164,7 +164,7 @@ PROCESSES = 10
 
 
 def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
-    """Processes that share a cache and an output write complete files, each from one of them.
+    """Processes that share a cache and an output write complete files, each from a single process.
 
     Their process ids are the same, as they can be in containers.
     """

@@ -20,7 +20,7 @@ QUEUED, DONE, UPLOAD = ("Clear", "DrawArrays"), ("Finish", "ReadPixels"), "TexSu
 
 
 class Recording(FaultyApi):
-    """The real library, and the names of the calls that queue commands, wait for them, or upload."""
+    """The real library, and the names of the calls that queue commands, wait for their end, or upload."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Recording(FaultyApi):
         return call
 
     def last_before_uploads(self) -> list[str]:
-        """Return the last call before each upload that is not an upload itself."""
+        """Return the last other call before each upload."""
         others = [name for name in self.calls if name != UPLOAD]
         counts = np.cumsum([name != UPLOAD for name in self.calls])
         return [others[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]

@@ -1,4 +1,4 @@
-"""Shaders that round their output, as for drivers that truncate in stores, are as exact."""
+"""Shaders with their own rounding, for drivers that truncate in stores, are as exact."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_lying_and_upside_down(mesh: FaceMesh, quarters: int) -> None:
 
 
 def test_fifty_faces(mesh: FaceMesh) -> None:
-    """With fifty faces, each detection is one of them, and the mesh processes at most its documented number."""
+    """With fifty faces, each detection is a real face, and the mesh processes at most its documented number."""
     small = person(72)
     middle = nose(mesh) * 72 / 384
     places = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]

@@ -73,7 +73,7 @@ def test_labels_and_bars_stand_below(window: PictureWindow) -> None:
     window.show(quarters(100, 100), THREE, "labels")
     pixels = shot(window)
     panel = np.asarray(label_panel.draw(THREE, 640, 240))
-    np.testing.assert_array_equal(pixels[-len(panel) :], panel)  # to the pixel, so that text is sharp
+    np.testing.assert_array_equal(pixels[-len(panel) :], panel)  # to the pixel, for sharp text
     assert (panel[:, :200] > 200).any()
     assert box_of(pixels, RED)[1] == 0
     assert box_of(pixels, GREEN)[3] == 480 - len(panel)

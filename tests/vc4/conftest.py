@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/vc4"))  # budget.py
 
 PHOTOGRAPHED = {name: [ROOT / "docs/images/glass128.jpg"] for name in ("trashnet-x22-129", "superres-x2-96")}
-"""Images that are drawn by the small models in addition to the probe."""
+"""Images drawn by the small models in addition to the probe."""
 
 
 NAMED = bool(os.environ.get("VC4_PREFIX") or os.environ.get("VC4_RUN"))
@@ -35,7 +35,7 @@ NAMED = bool(os.environ.get("VC4_PREFIX") or os.environ.get("VC4_RUN"))
 
 @pytest.fixture(scope="session")
 def drivers() -> tuple[Driver, ...]:
-    """A driver of each version of Mesa that scripts/vc4/build.sh builds."""
+    """A driver of each Mesa version of scripts/vc4/build.sh."""
     try:
         return find_all()
     except InputError as error:
@@ -71,5 +71,5 @@ def executor(driver: Driver) -> Executor:
 
 @pytest.fixture(scope="session")
 def compared(executor: Executor) -> Callable[[Path], tuple[Pixels, ...]]:
-    """A function that draws a shipped model in both rounding modes, once for all tests."""
+    """A function to draw a shipped model in both rounding modes, once for all tests."""
     return cache(lambda path: compare(path, executor, PHOTOGRAPHED.get(path.stem, ())))

@@ -53,7 +53,7 @@ def _with_member(made: Bundle, name: str, data: bytes) -> Bundle:
 
 
 BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor = s;"
-"""A texel that is fetched in a branch, so that the other thread has nothing to do."""
+"""A texel fetched in a branch, which leaves the other thread nothing to do."""
 
 
 def alive(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Rows of docs/engineering/applications.json that are counted again replace the old ones."""
+"""Rows of docs/engineering/applications.json are replaced when they are counted again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The costs that ``glsl-infer get`` lists for a Pi Zero W match the counts of the networks' bundles."""
+"""The costs in ``glsl-infer get`` for a Pi Zero W match the counts of the networks' bundles."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_sweep_has_all_kinds() -> None:
 def test_what_the_whole_sweep_said(mesa: str) -> None:
     """The table of the full sweep has no failures; ``scripts/vc4/convolutions.py --write`` updates it.
 
-    Batches that were added later may be missing.
+    Newer batches may be missing.
     """
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]

@@ -19,7 +19,7 @@ def executor(each_executor: Executor) -> Executor:
 
 
 def toward_zero(exact: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the float32 values nearest to the exact ones that are not farther from zero."""
+    """Return the float32 values nearest to the exact ones, but not farther from zero."""
     nearest = exact.astype(F32)
     beyond = np.abs(nearest.astype(np.float64)) > np.abs(exact)
     return np.where(beyond, np.nextafter(nearest, F32(0)), nearest)

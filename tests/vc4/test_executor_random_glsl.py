@@ -27,7 +27,7 @@ def expression(rng: np.random.Generator, depth: int) -> str:
 
 
 def fragment(rng: np.random.Generator) -> str:
-    """Return random statements, with branches and loops, that compute a colour from two texels and four floats."""
+    """Return random statements, with branches and loops, for a colour from two texels and four floats."""
     lines = ["vec4 x = texture2D(t0, at); float v = 0.1;"]
     for _ in range(int(rng.integers(1, 4))):
         first, second, third = (expression(rng, 2) for _ in range(3))

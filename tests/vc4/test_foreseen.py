@@ -1,4 +1,4 @@
-"""The estimate of a frame without the driver's compiler is close to the estimate with it."""
+"""The estimate of a frame without the driver's compiler is close to the compiler's."""
 
 from __future__ import annotations
 

@@ -381,7 +381,7 @@ def test_groups_that_share_a_slice(
 ) -> None:
     """Groups that share a slice compile with two threads as constants.
 
-    A group's weights leave out the components of other groups, so fetches wait for each of them.
+    A group's weights leave out the components of other groups, and each group's fetches wait for the previous ones.
     """
     options = Options(weights="baked", precision="8", precision_for={"layer": bits}, memory="naive")
     nodes = layer(8, channels, kernel, filters=filters, groups=groups)

@@ -38,7 +38,7 @@ HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")
 
 
 class PageError(Exception):
-    """An exception that a page threw, or a step without an answer."""
+    """An exception in a page, or a step without an answer."""
 
 
 class Browser:
