@@ -47,7 +47,7 @@ def of_operators() -> Iterator[Case]:
 
 
 def goals_of(case: Case) -> list[str]:
-    """Return the subsets with a case.
+    """Return the goal subsets of a case.
 
     One operator of ours: the model is a single ONNX operator of the importer's table, and first reads a tensor of
     32-bit floats. On a picture: this tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch, only

@@ -143,7 +143,10 @@ def one_hot(axis: int) -> Build:
 
 
 def suppressed(made: File, x: str) -> str:
-    """Add non-maximum suppression of boxes in two classes, in a case where ONNX Runtime's omissions do not matter."""
+    """Add non-maximum suppression of the best five boxes in each of two classes, which are too far apart to overlap.
+
+    ONNX Runtime leaves out rows in other cases.
+    """
     rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
     away = made.constant(np.arange(48).reshape(1, 48, 1) * 10.0)
     corner = made.op("Add", [made.op("Sigmoid", [made.slice(rows, 2, range(2))], (1, 48, 2)), away], (1, 48, 2))

@@ -139,7 +139,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
 
 
 def test_published_faces(tools: Tools, tmp_path: Path) -> None:
-    """The app draws the mesh and the mask of a real person; screenshots are kept for review."""
+    """The app draws the mesh and the mask of a portrait; screenshots are kept for review."""
     for name in ("face-detection", "face-mesh", "selfie-segmentation"):
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")

@@ -28,7 +28,7 @@ TOLERANCE = 0.52
 PARTIAL_TOLERANCE = 1.1
 """The same for 16-bit partial sums with weights in textures (``products_texture.ROUNDING``).
 
-VideoCore IV truncates these sums as well. It is a 230th of a step of the resulting 8-bit map.
+VideoCore IV truncates these sums as well. One of their steps is a 230th of a step of the resulting 8-bit map.
 """
 
 

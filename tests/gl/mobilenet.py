@@ -21,7 +21,7 @@ SOURCES = ("scripts/accuracy_keras.py", "scripts/graph_file.py", "training", "te
 
 @dataclass(frozen=True)
 class MobileNet:
-    """The imported graph, Keras' logits of the test images, and images, uint8 (n, 64, 64, 3)."""
+    """The imported graph, Keras' logits of the test images, and calibration and test images, uint8 (n, 64, 64, 3)."""
 
     graph: Graph
     logits: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""The driver may compile in threads: the engine allows it before it compiles anything."""
+"""The engine allows the driver to compile in threads, before it compiles anything."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_what_gl_makes_no_texture_of(context: Context) -> None:
     before = living(context.gl)
     with Objects(context.gl) as objects:
         image = image_of(objects.texture(4, 4))
-        image.close()  # not a valid image
+        image.close()  # the handle is now invalid
         with pytest.raises(ImageError, match="OpenGL error 0x50"):
             ExternalTexture(context.gl, image)
     assert living(context.gl) == before

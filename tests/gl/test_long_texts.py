@@ -18,7 +18,10 @@ pytestmark = pytest.mark.drivers
 
 
 def rough(channels: int = 640, filters: int = 40) -> Graph:
-    """Return a 1x1 convolution over many channels with one huge weight per filter, so that 8 bits are too few."""
+    """Return a 1x1 convolution over many channels with one weight per filter so large that 8 bits are too few.
+
+    The other weights would lose their precision in 8 bits.
+    """
     rng = np.random.default_rng(5)
     layer = conv_node(rng, "rough", ("feed",), channels, filters)
     kernel = layer.weights["kernel"].copy()

@@ -23,7 +23,7 @@ from glsl_infer.runtime.session import Session
 ROOT = Path(__file__).resolve().parents[2]
 
 EXACT = 1e-9
-"""Error of float64 in computing the size of a step, in steps."""
+"""Error of float64 values that are a whole number of steps, in steps."""
 
 SOURCES = ("scripts/operator_table", "scripts/operators_keras.py")
 OTHERS = tuple(row for row in ROWS if row not in SAMPLE)

@@ -30,7 +30,7 @@ SHARED = [method for method in installed() if method != "naive"]
 
 
 class Maker:
-    """Bundles of one graph with different texture sharing; all other compiler steps run once."""
+    """Bundles of one graph with different texture sharing; its calibration maps are computed once."""
 
     def __init__(self, graph: Graph, layout: str = "atlas") -> None:
         self._graph, self._layout = graph, layout

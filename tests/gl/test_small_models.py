@@ -19,7 +19,7 @@ from glsl_infer.runtime.session import Session
 from models import NAMES, NOT_YET, RUN_EVERYWHERE
 
 EXACT = 1e-9
-"""Error of float64 in computing the size of a step, in steps."""
+"""Error of float64 values that are a whole number of steps, in steps."""
 
 
 def runs(name: str) -> object:

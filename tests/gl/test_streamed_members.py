@@ -1,4 +1,4 @@
-"""A session that reads a file frees the textures of weights, and reads them again on request."""
+"""A session that reads a file itself frees the textures of weights, and reads them again on request."""
 
 from __future__ import annotations
 

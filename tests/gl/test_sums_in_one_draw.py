@@ -55,7 +55,7 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     made = make_bundle(graph, precision_for={"wide": bits})
     filters = len(graph.by_name["wide"].weights["bias"])
     slices = -(-filters // 4)
-    several = bits == 16 and seed % 4 > 1  # their activations have constants per channel
+    several = bits == 16 and seed % 4 > 1  # their activations have their own constants
     assert draws(made) in ([slices], [slices] * 2, [2 * slices]) or several
     assert error(made, context) <= TOLERANCE
     read = made.graph.by_name["wide"].weights

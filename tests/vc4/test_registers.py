@@ -347,7 +347,7 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     residual: bool,
     weight_bits: str,
 ) -> None:
-    """Layers that store 16 bits with two channels per draw have registers even for 16-bit weights and 16-bit maps."""
+    """Layers that store 16 bits, from rows of two channels, have registers for 16-bit weights and 16-bit maps too."""
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     bits = {"feed": 16, "layer": 16}
     options = Options(weights="texture", weight_bits=weight_bits, precision="8", precision_for=bits, memory="naive")
@@ -381,7 +381,7 @@ def test_groups_that_share_a_slice(
 ) -> None:
     """Groups that share a slice compile with two threads as constants.
 
-    A group's weights leave out the components of other groups, and each group's fetches wait for the previous ones.
+    A group's weights leave out the components of other groups, so the fetches wait for all four components of the sum.
     """
     options = Options(weights="baked", precision="8", precision_for={"layer": bits}, memory="naive")
     nodes = layer(8, channels, kernel, filters=filters, groups=groups)
