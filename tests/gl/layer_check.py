@@ -26,9 +26,9 @@ TOLERANCE = 0.52
 """Largest error in steps: a driver may round x.5 either way, and its float32 sums differ slightly from float64."""
 
 PARTIAL_TOLERANCE = 1.1
-"""The same for 16-bit partial sums with weights in textures (``products_texture.ROUNDING``).
+"""The same for 16-bit partial sums with weights in textures (``products_texture.ROUNDING``), in 16-bit steps.
 
-VideoCore IV truncates these sums as well. One of their steps is a 230th of a step of the resulting 8-bit map.
+VideoCore IV truncates these sums as well. The tolerance is a 230th of a step of the resulting 8-bit map.
 """
 
 
