@@ -1,4 +1,4 @@
-"""Texts of activations for tests: every form, with parameters of each sign."""
+"""Names of activations for tests: every function, with parameters of each sign."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ PARAMETERS = {
     "threshold": ("(0.5,0.25)", "(-0.5,1)"),
 }
 CHANNELS = 6
-"""For which functions with parameters for each channel are."""
+"""Number of channels of the functions with parameters per channel."""
 
 TEXTS = [f"{name}{parameters}" for name in FORMS for parameters in PARAMETERS.get(name, ("",))]

@@ -1,9 +1,9 @@
-"""Folders that stand for the files of Raspberry Pi boards, as ``glsl-infer doctor`` reads them.
+"""Folders with the files of Raspberry Pi boards, as read by ``glsl-infer doctor``.
 
-    machine = zero_w(tmp_path)                                            # all is right
-    machine = zero_w(tmp_path, {"boot/firmware/config.txt": None})        # without that file
+    machine = zero_w(tmp_path)                                            # a sound board
+    machine = zero_w(tmp_path, {"boot/firmware/config.txt": None})        # without the file
 
-A file ``usr/bin/NAME`` is a program that runs.
+A file ``usr/bin/NAME`` is an executable program.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ ID=debian
 
 
 def meminfo(total: int, available: int, *, swap: int = 100, cma: int = 256, cma_free: int = 240) -> str:
-    """Return /proc/meminfo of a board; megabytes."""
+    """Return /proc/meminfo of a board; the arguments are in megabytes."""
     pairs = {"MemTotal": total, "MemFree": available // 2, "MemAvailable": available, "SwapTotal": swap}
     pairs |= {"SwapFree": swap, "CmaTotal": cma, "CmaFree": cma_free}
     return "".join(f"{f'{name}:':16}{1024 * count:8} kB\n" for name, count in pairs.items())
@@ -121,7 +121,7 @@ PC = {
 
 
 def driver(renderer: str, version: str) -> dict[str, Any]:
-    """Return what ``glsl-infer info --json`` prints with a driver, without a screen."""
+    """Return the output of ``glsl-infer info --json`` for a driver, without a screen."""
     works = {"works": True, "renderer": renderer}
     return {
         "context": "surfaceless",
@@ -144,7 +144,7 @@ PI = User("pi", frozenset({"pi", "video", "render"}))
 
 
 def machine(root: Path, files: Mapping[str, str | None], **options: Any) -> Machine:
-    """Write files (None: none); return the machine with the user ``pi`` in the right groups and the driver VC4."""
+    """Write files (None: no file); return the machine with the user ``pi`` in the right groups and the driver VC4."""
     for name, text in files.items():
         if text is None:
             continue

@@ -1,4 +1,4 @@
-"""A real MQTT broker for tests: Debian's mosquitto, from the PATH or unpacked into the cache, nothing installed."""
+"""A real MQTT broker for tests: Debian's mosquitto from the PATH, or unpacked into the cache without installation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USER, PASSWORD = "pi", "raspberry"
 
 
 def tools() -> tuple[str, str, dict[str, str]]:
-    """Return the broker, the program that writes its passwords, and their environment; skip where there are none."""
+    """Return the broker, its password program and their environment; skip the test if they are not available."""
     installed = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
     if installed is not None:
         return installed, "mosquitto_passwd", dict(os.environ)
@@ -46,7 +46,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def broker(folder: Path, port: int, *, users: bool = False) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a broker until the block ends, or it is killed before."""
+    """Run a broker until the block ends, unless it is killed earlier."""
     program, passwords, environment = tools()
     settings = f"listener {port} 127.0.0.1\nallow_anonymous {'false' if users else 'true'}\nuser root\n"
     if users:

@@ -1,11 +1,11 @@
-"""A bundle's manifest, passes and graph as one JSON-like dict that tests can change, and back into members.
+"""A bundle's manifest, passes and graph as one mutable JSON-like dict, and back into members.
 
     data = whole(members)                    # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
     data["passes"][0]["clear"] = False
-    members = members_from(data, members)    # manifest.json, passes.bin and graph.json anew; hashes are right again
-    manifest = manifest_from(data)           # or just the Manifest, as the reader understands it
+    members = members_from(data, members)    # manifest.json, passes.bin and graph.json again, with right hashes
+    manifest = manifest_from(data)           # or just the Manifest, as the reader parses it
 
-Written from docs/reference/bundle-format.md alone: it shares nothing with ``glsl_infer.bundle.pass_table``.
+It is written from docs/reference/bundle-format.md alone and shares nothing with ``glsl_infer.bundle.pass_table``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glsl_infer.bundle.manifest import Manifest
 
 Data = dict[str, Any]
 NOWHERE = 0xFFFF
-"""The index that stands for a name that is not there."""
+"""The index of unknown names."""
 
 
 def whole(members: Mapping[str, bytes]) -> Data:
@@ -36,9 +36,9 @@ def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = Tru
     """Return the members with manifest.json, passes.bin and graph.json made of ``data``.
 
     Args:
-        data: what ``whole`` returned, changed.
-        members: the other members are taken from here.
-        rehash: make the sha256 of all members right; else they are those of ``data``.
+        data: the changed result of ``whole``.
+        members: source of the other members.
+        rehash: compute the sha256 of all members; False keeps the hashes of ``data``.
     """
     changed = {
         **members,
@@ -51,7 +51,7 @@ def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = Tru
 
 
 def rehashed(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the members with every sha256 in manifest.json made right."""
+    """Return the members with the right sha256 of each in manifest.json."""
     manifest = json.loads(members["manifest.json"])
     manifest["members"] = {
         name: hashlib.sha256(member).hexdigest() for name, member in members.items() if name != "manifest.json"
@@ -65,7 +65,7 @@ def manifest_data(data: Data) -> Data:
     passes = data["passes"]
     manifest = {key: value for key, value in data.items() if key != "graph"}
     if not isinstance(passes, list):
-        return manifest  # a count and a number of quads, or what a test puts there
+        return manifest  # a count and a number of quads, or the test's own data
     manifest["layers"] = list(dict.fromkeys(entry["layer"] for entry in passes))
     manifest["floats"] = _float_members(passes)
     manifest["passes"] = {"count": len(passes), "quads": sum(len(entry["quads"]) for entry in passes)}
@@ -73,7 +73,7 @@ def manifest_data(data: Data) -> Data:
 
 
 def manifest_from(data: Data) -> Manifest:
-    """Return the manifest as the reader understands it.
+    """Return the manifest as parsed by the reader.
 
     Raises:
         BundleError: it does not follow the format.
@@ -82,7 +82,7 @@ def manifest_from(data: Data) -> Manifest:
 
 
 def table(data: Data) -> bytes:
-    """Return passes.bin for a list of passes. A name that is not there becomes the index ``NOWHERE``."""
+    """Return passes.bin for a list of passes. An unknown name becomes the index ``NOWHERE``."""
     passes: Sequence[Data] = data["passes"]
     layers, floats = list(dict.fromkeys(entry["layer"] for entry in passes)), _float_members(passes)
     programs = {program["name"]: program for program in data["programs"]}
@@ -104,7 +104,7 @@ def table(data: Data) -> bytes:
         known = [name for name, _ in programs.get(entry["program"], {"uniforms": []})["uniforms"]]
         for name in known:
             if name not in entry["uniforms"]:
-                continue  # the table then means something else, as a damaged one does
+                continue  # the table then has another meaning, like a damaged one
             value = entry["uniforms"][name]
             if isinstance(value[0], str):
                 parts.append(struct.pack("<BHI", 1, index(floats, value[0]), value[1]))

@@ -1,4 +1,4 @@
-"""Bundle files made and broken for tests."""
+"""Valid and damaged bundle files for tests."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ HOSTILE_VERTEX_SHADERS: dict[str, Callable[[bytes], bytes]] = {
     "carriage returns": lambda text: text.replace(b"\n", b"\r\n"),
     "nothing": lambda text: b"",
 }
-"""What a stranger may make of a bundle's vertex shader; the first ones end a process with some drivers."""
+"""Hostile changes of a bundle's vertex shader; the first ones crash some drivers."""
 
-_CAPABILITY_VERSION, _DAC_OVERRIDE, _DAC_READ_SEARCH = 0x20080522, 1 << 1, 1 << 2  # of linux/capability.h
+_CAPABILITY_VERSION, _DAC_OVERRIDE, _DAC_READ_SEARCH = 0x20080522, 1 << 1, 1 << 2  # from linux/capability.h
 
 SECOND_TILE = tiny.tiny_manifest()["graph"]["layers"][1]["output"]["views"][1][1:]
-"""Where the second slice of the first convolution lies; the probe's first record belongs to the first."""
+"""Position of the second slice of the first convolution; the probe's first record belongs to the first slice."""
 
 
 def refusal(path: Path) -> str:
-    """The message with which a file is refused; it names the file."""
+    """Return the error message for a file, which names it."""
     with pytest.raises(BundleError) as caught:
         bundles.read(path)
     message = str(caught.value)
@@ -65,19 +65,19 @@ def members_of(data: bytes, folder: Path) -> Members:
 
 
 def zipped(path: Path, members: Mapping[str, bytes], extra: tuple[tuple[str, bytes], ...] = ()) -> Path:
-    """Write a zip of members as they are, in any order, with repetitions in ``extra``."""
+    """Write a zip of members without changes, in any order; ``extra`` can repeat names."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are there already
+        warnings.simplefilter("ignore", UserWarning)  # about duplicate names
         for name, data in extra:
             archive.writestr(name, data)
     return path
 
 
 def rehashed(members: Members, changes: Mapping[str, bytes] | None = None) -> Members:
-    """Change members, with their sha256 in the manifest kept right."""
+    """Return changed members with the right sha256 in the manifest."""
     manifest = json.loads(members["manifest.json"])
     changed = {**members, **(changes or {})}
     manifest["members"] = {
@@ -87,12 +87,12 @@ def rehashed(members: Members, changes: Mapping[str, bytes] | None = None) -> Me
 
 
 def hostile_vertex_shader(folder: Path, good: bytes, kind: Union[str, Callable[[bytes], bytes]]) -> Path:
-    """Write the tiny bundle with the vertex shader for four varyings changed, its hash made right.
+    """Write the tiny bundle with a changed vertex shader for four varyings and the right hash.
 
     Args:
-        folder: where.
+        folder: output folder.
         good: the tiny bundle as a file.
-        kind: key of ``HOSTILE_VERTEX_SHADERS``, or what to do with the text.
+        kind: key of ``HOSTILE_VERTEX_SHADERS``, or a function that changes the source.
     """
     members, name = members_of(good, folder), "shaders/quads4.vert"
     changed = (HOSTILE_VERTEX_SHADERS[kind] if isinstance(kind, str) else kind)(members[name])
@@ -112,9 +112,9 @@ def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Give up root's right to read and write whatever the permissions say, where the tests run as root.
+    """Drop root's right to ignore file permissions, if the tests run as root.
 
-    It stays root, so it may still read its own files: what is imported now may lie in a folder that is private to root.
+    The process stays root and can read its own files, because later imports may be in a folder private to root.
     """
     if os.geteuid() != 0:
         yield
@@ -123,7 +123,7 @@ def ordinary_user() -> Iterator[None]:
     header, had = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, had) == 0, os.strerror(ctypes.get_errno())
     less = type(had)(*had)
-    less[0] &= ~(_DAC_OVERRIDE | _DAC_READ_SEARCH)  # the first number: the lower 32 effective ones
+    less[0] &= ~(_DAC_OVERRIDE | _DAC_READ_SEARCH)  # the first element: the lower 32 effective capabilities
     assert libc.capset(header, less) == 0, os.strerror(ctypes.get_errno())
     try:
         yield

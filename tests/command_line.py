@@ -1,7 +1,7 @@
-"""Running commands in tests: in this process, with the result that ``subprocess.run`` would return.
+"""Commands run in the test's own process, with the result of ``subprocess.run``.
 
-A process of its own takes half a second of imports, and five with TensorFlow. It is needed only where the test is about
-the process: signals, the process's own streams, imports, crashes, limits, what happens at its exit.
+A separate process takes half a second for imports, and five with TensorFlow. It is only needed in tests about the
+process: signals, its own streams, imports, crashes, limits, and its exit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
-    """Run a command that cannot work, and return its message: one line, nothing on standard output."""
+    """Run a failing command, and return its message: one line, with an empty standard output."""
     assert main([str(word) for word in argv]) == code
     output = capsys.readouterr()
     assert output.out == ""
@@ -49,9 +49,9 @@ def run(
 
     Args:
         argv: arguments, without the program.
-        entry: a function of the arguments that returns the exit code; default ``glsl-infer``.
-        folder: the current folder meanwhile.
-        environment: variables that are set meanwhile.
+        entry: a function from the arguments to the exit code; default ``glsl-infer``.
+        folder: current folder during the run.
+        environment: variables to set during the run.
     """
     words = [str(word) for word in argv]
     with restored(folder, environment), _captured() as streams:
@@ -60,9 +60,10 @@ def run(
 
 
 def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
-    """Run a Python script in this process, as ``python SCRIPT`` does but with the modules that are loaded already.
+    """Run a Python script in this process, as ``python SCRIPT`` does, but with the loaded modules.
 
-    Modules of the script's folder that it imports are forgotten afterwards, as two folders may have one of a name.
+    Modules imported from the script's folder are unloaded afterwards, because two folders may have modules with the
+    same name.
     """
 
     def execute(words: Sequence[str]) -> int:
@@ -84,12 +85,12 @@ def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
 
 
 def run_in_child(*commands: Sequence[object], before: str = "", **environment: str) -> list[Done]:
-    """Run command lines of ``glsl-infer`` one after the other in one process of their own.
+    """Run command lines of ``glsl-infer`` one after the other in one child process.
 
     Args:
         commands: the arguments of each.
-        before: Python that the process executes first.
-        environment: variables that only this process has.
+        before: Python code to execute first.
+        environment: additional variables of the process.
     """
     lines = json.dumps([[str(word) for word in argv] for argv in commands])
     program = (
@@ -111,7 +112,7 @@ def run_in_child(*commands: Sequence[object], before: str = "", **environment: s
 
 @contextlib.contextmanager
 def restored(folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Restore afterwards what a command may change in its process: environment, folder, ``sys``, signal handlers."""
+    """Restore environment, folder, ``sys`` and signal handlers afterwards, which a command can change."""
     here, variables = Path.cwd(), dict(os.environ)
     argv, path, hook, limit = sys.argv[:], sys.path[:], sys.excepthook, sys.getrecursionlimit()
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -133,7 +134,7 @@ def restored(folder: Path | None = None, environment: Mapping[str, str] | None =
 
 @contextlib.contextmanager
 def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
-    """Capture both streams; code that writes bytes finds ``buffer``, as in a process."""
+    """Capture both streams; code that writes bytes can use ``buffer``, as in a process."""
     raw = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(one, "utf-8", errors="backslashreplace", write_through=True) for one in raw)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -1,4 +1,4 @@
-"""The raw files of tests/conformance, as docs/reference/bundle-format.md says how to read them."""
+"""The raw files of tests/conformance, read as in docs/reference/bundle-format.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDEX: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "index.json").read
 
 
 def array_of(entry: dict[str, Any]) -> NDArray[Any]:
-    """Return what an input or an output of the index has in its file."""
+    """Return the array of an input or output in the index."""
     kind = np.dtype(np.uint8 if entry["file"].endswith(".u8") else "<f4")
     return np.frombuffer((FOLDER / entry["file"]).read_bytes(), kind).reshape(entry["shape"])
 
@@ -25,7 +25,7 @@ def inputs_of(entry: dict[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def check_outputs(entry: dict[str, Any], results: dict[str, NDArray[Any]]) -> None:
-    """Compare results with those of a sound bundle: all but ``differing`` numbers lie within the tolerance."""
+    """Compare results with those of a sound bundle: all but ``differing`` values must be within the tolerance."""
     assert list(results) == [expected["name"] for expected in entry["outputs"]]
     for expected in entry["outputs"]:
         wanted, given = array_of(expected), results[expected["name"]]

@@ -1,4 +1,4 @@
-"""Settings of the whole suite."""
+"""Settings of the entire suite."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from hypothesis import settings
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one.
+# NumPy's threads spin while they wait: for small matrices they take three times the CPU time of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a child process that crashes says where
-# The user's compiled programs are no test's business; child processes inherit it.
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a crashing child process prints its traceback
+# Tests must not use the user's compiled programs; child processes inherit the variable.
 os.environ["GLSL_INFER_CACHE"] = "off"
-os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own
+os.environ["GLSL_INFER_ISOLATION"] = "off"  # a second process for each drawing command; test_isolation sets it
 
-# A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; processes that tests start would inherit that.
+# A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; child processes would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of docs/ are written from: operator_table
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # modules for generated pages of docs/: operator_table
 
 pytest_plugins = ["failed_commands", "independent", "needs", "snapshots", "tiers"]
 
-# A busy machine is not a failure, and a run is the same every time: make sweep is what draws new cases.
+# A busy machine is not a failure, and every run has the same cases; only make sweep draws new ones.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def a_busy_machine_prints_no_progress() -> Iterator[None]:
-    """Commands that are run here print none of the lines that a long step has after 20 seconds."""
+    """Commands in this process print no progress lines, which long steps print after 20 seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("glsl_infer.cli.progress.SILENT", 3600.0)
         yield
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector leave alone what lasts as long as the run: TensorFlow's objects, and the tests themselves."""
+    """Exclude long-lived objects from garbage collection, such as TensorFlow's and the tests themselves."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Does what CONTRIBUTING.md says under "Add an operator in one file", in a copy of the project."""
+"""Follow "Add an operator in one file" of CONTRIBUTING.md in a copy of the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages import ROOT
 
 SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("\n## Add an operator in one file\n")[2]
 FILES = dict(re.findall(r"^`([\w./]+)`:\n\n```(?:python|glsl)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL))
-"""The files that the section shows whole, by their names."""
+"""The complete files in the section, by name."""
 
 DIFFS = re.findall(r"^```diff\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 TESTS = re.findall(r"^ {4}python -m pytest (\S+)$", SECTION, re.MULTILINE)
@@ -35,7 +35,7 @@ def followed(folder: Path) -> Path:
 
 
 def run(folder: Path, *words: str, given: str = "") -> str:
-    """Run a command in the copy, on the copy's package; return what it prints."""
+    """Run a command in the copy, with the copy's package; return its output."""
     done = subprocess.run(
         words,
         cwd=folder,
@@ -51,7 +51,7 @@ def run(folder: Path, *words: str, given: str = "") -> str:
 
 
 def passes(folder: Path, test: str) -> None:
-    """Run one of the section's tests, which must be there and pass."""
+    """Run one of the section's tests, which must exist and pass."""
     assert test in TESTS
     output = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
     assert re.search(r"\d+ passed", output), output

@@ -1,7 +1,7 @@
 """The operator lists that MACE and TensorFlow Lite's GPU delegate document, and a small graph for each row.
 
-The lists are scripts/operator_table/mace.csv and tflite_gpu.csv: the name there, our operator, where it runs
-(``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph here that runs it.
+The lists are scripts/operator_table/mace.csv and tflite_gpu.csv. A row has their name, our operator, the place where it
+runs (``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph of this module that runs it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LISTS = ("mace", "tflite_gpu")
 
 @dataclass(frozen=True)
 class Documented:
-    """A row of a list; see the module."""
+    """A row of a list, with the columns of its CSV file."""
 
     list: str
     name: str
@@ -58,11 +58,11 @@ SINGLE = {
     "split": ("channel_gather", {"channels": (2, 3)}),
     "transposition": ("transpose", {}),
 }
-"""An operator alone on a map that a convolution makes, by the graph's name."""
+"""A single operator on the output of a convolution, by the graph's name."""
 
 
 def graph_of(name: str) -> Graph:
-    """Return a picture, a convolution with a sigmoid, and the operator called ``subject``; all weights are seeded."""
+    """Return an input, a convolution with a sigmoid, and the operator called ``subject``; all weights are seeded."""
     rng = np.random.default_rng(3)
     channels = 16 if name == "shuffle" else CHANNELS
     first = [input_node(SIZE), _conv(rng, "stem", "image", 3, channels)]
@@ -152,7 +152,7 @@ def _matrix_product(rng: np.random.Generator, first: list[Node]) -> Graph:
 
 
 def _gather(rng: np.random.Generator, first: list[Node]) -> Graph:
-    pixels = Node("pixels", "tensor_reshape", ("image",), {"shape": (SIZE * SIZE, 3)})  # bytes, of which ties are exact
+    pixels = Node("pixels", "tensor_reshape", ("image",), {"shape": (SIZE * SIZE, 3)})  # bytes have exact ties
     best = Node("best", "tensor_argmax", ("pixels",), {"axis": 0})
     return _ended([*first, _rows("rows", "stem"), pixels, best], Node("subject", "gather", ("rows", "best")))
 
@@ -184,7 +184,7 @@ def _psroi_align(rng: np.random.Generator, first: list[Node]) -> Graph:
 
 
 def _space_to_batch(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Phases of 2x2 pixels as maps of their own; what comes out is a tensor of four axes."""
+    """Return a graph with 2x2 phases of pixels as separate maps, in a tensor of four axes."""
     half = SIZE // 2
     moves = (
         ("blocks", "tensor_reshape", {"shape": (half, 2, half, 2, CHANNELS)}),
@@ -195,7 +195,7 @@ def _space_to_batch(rng: np.random.Generator, first: list[Node]) -> Graph:
 
 
 def _batch_to_space(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Four maps, each with its own convolution behind it, become one."""
+    """Return a graph with four maps, each after its own convolution, combined into one."""
     half = SIZE // 2
     phases = [
         Node(f"phase{y}{x}", "spatial_slice", ("stem",), {"begin": (y, x), "size": (half, half), "strides": (2, 2)})
@@ -219,14 +219,17 @@ def _chain(source: str, moves: tuple[tuple[str, str, dict[str, object]], ...]) -
 
 
 def _equal(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """Equal to itself mirrored: bytes that a shader only moves, so that equal ones stay equal."""
+    """Return a comparison of the input with its mirror image.
+
+    A shader only moves the bytes, so equal ones stay equal.
+    """
     mirrored = Node("mirrored", "spatial_slice", ("image",), {"begin": (7, 0), "size": (8, 8), "strides": (-1, 1)})
     nodes = [*first, mirrored]
     return _ended(nodes, Node("subject", "tensor_binary", ("image", "mirrored"), {"operation": "equal"}))
 
 
 def _lstm(rng: np.random.Generator, first: list[Node]) -> Graph:
-    """One step of TensorFlow Lite's basic LSTM: gates of what is read and of what was said before."""
+    """Return one step of TensorFlow Lite's basic LSTM: gates of the input and of the previous output."""
     width, hidden = CHANNELS, 6
     nodes = [*first, Node("mean", "global_average_pool", ("stem",))]
     before = [dense_node(rng, name, "mean", width, hidden) for name in ("before", "state")]

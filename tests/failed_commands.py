@@ -1,6 +1,6 @@
-"""What a command printed before it failed, in the report of the test that ran it.
+"""Plugin to add the output of a failed command to the report of its test.
 
-``subprocess.run(..., check=True, capture_output=True)`` raises ``CalledProcessError``, whose text leaves that out.
+``subprocess.run(..., check=True, capture_output=True)`` raises ``CalledProcessError``, whose text does not have it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Union
 import pytest
 
 _LAST = 8000
-"""Characters that are shown of each stream, counted from its end."""
+"""Largest number of reported characters per stream, counted from its end."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Files of TensorFlow Lite and ONNX, exported by the command that a person types.
+"""Files of TensorFlow Lite and ONNX, exported with the user's command.
 
 model, bundle, photos = exported("detector.tflite", folder)
 """
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def detector() -> bytes:
-    """Channels of zeros beside a map, slopes, a gate, a transposed convolution, and rows of two maps: a detector."""
+    """Return a detector: channels of zeros, slopes, a gate, a transposed convolution, rows of two maps."""
     made = File(5)
     x = made.conv(made.input((1, 16, 12, 3)), 6, stride=2)
     x = made.op("PRELU", [x, made.random(1, 1, 6)], (1, 8, 6, 6))
@@ -43,7 +43,7 @@ def detector() -> bytes:
 
 
 def open_sizes() -> bytes:
-    """A network of any height and width, as Keras writes one: shapes of the file are those of one example."""
+    """Return a network of any height and width, as Keras writes it: the file has the shapes of one example."""
     made = File(7)
     x = made.input((1, 1, 1, 3))
     y = made.conv(x, 6, stride=2, fused=1)
@@ -55,7 +55,7 @@ def open_sizes() -> bytes:
 
 
 def rows() -> bytes:
-    """ONNX: two maps of a detector whose rows are joined and cut, a gate, and a mask of twice the size."""
+    """Return an ONNX detector: rows of two maps are concatenated and sliced, a gate, and a mask of twice the size."""
     made = onnx_networks.File(9)
     y = made.op("Relu", [made.conv(made.input((1, 3, 24, 20)), 8, stride=2)], (1, 8, 12, 10))
     y = made.op("Mul", [y, made.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
@@ -70,11 +70,11 @@ def rows() -> bytes:
 FILES = {"detector.tflite": detector, "open.tflite": open_sizes, "rows.onnx": rows}
 
 EVERYWHERE = ("detector.tflite", "rows.onnx")
-"""Those that are compared in the three runners."""
+"""Files for the comparison of the three runners."""
 
 
 def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:
-    """Return a file of a name in ``FILES``, its bundle, and the folder with the photographs that it was made with."""
+    """Return a file of a name in ``FILES``, its bundle, and the folder of its calibration images."""
     model, bundle, photos = folder / name, folder / "made.glslnn", folder / "photos"
     model.write_bytes(FILES[name]())
     photos.mkdir()

@@ -1,4 +1,4 @@
-"""The Khronos reference compiler, run once on any number of shaders."""
+"""The Khronos reference compiler, run once for any number of shaders."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import needs
 
 Shader = tuple[str, str, str]
-"""Name, stage (``vert`` or ``frag``) and text."""
+"""Name, stage (``vert`` or ``frag``) and source."""
 
 
 def lint(shaders: Iterable[Shader], folder: Path) -> None:
-    """Assert that each of the shaders is valid; the failure quotes the compiler's log and the invalid texts."""
+    """Check the shaders; a failure quotes the compiler's log and the invalid sources."""
     distinct = {(stage, text): name for name, stage, text in shaders}
     assert distinct, "there is no shader"
     files: dict[Path, tuple[str, str]] = {}
@@ -24,7 +24,7 @@ def lint(shaders: Iterable[Shader], folder: Path) -> None:
     validator = needs.program("glslangValidator", "glslang-tools")
     done = subprocess.run([validator, *map(str, files)], capture_output=True, text=True, check=False)
     if done.returncode:
-        # The log has the name of each file, and after it the errors of that file.
+        # The log has the name of each file, followed by its errors.
         parts = done.stdout.split(f"{folder}/")
         failed = [part.partition("\n") for part in parts if "ERROR:" in part]
         wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)

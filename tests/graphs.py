@@ -1,4 +1,4 @@
-"""Small random graphs for tests: one operator each, with inputs to feed it."""
+"""Small random graphs for tests, with one operator each, and its inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLS = "piecewise_linear_sigmoid"
 
 
 def input_node(size: int, channels: int = 3) -> Node:
-    """A picture."""
+    """Return an image input."""
     return Node("image", "input", (), {"shape": (size, size, channels)})
 
 
@@ -31,7 +31,7 @@ def conv_node(
     dilations: tuple[int, int] = (1, 1),
     activation: str = PLS,
 ) -> Node:
-    """A convolution whose outputs spread over the activation's steep part."""
+    """Return a convolution whose outputs cover the steep part of the activation."""
     fan_in = kernel[0] * kernel[1] * channels // groups
     shape = (*kernel, channels // groups, filters)
     weights = {
@@ -49,7 +49,7 @@ def conv_node(
 
 
 def dense_node(rng: np.random.Generator, name: str, source: str, inputs: int, outputs: int, **attrs: object) -> Node:
-    """A dense layer."""
+    """Return a dense layer."""
     weights = {
         "kernel": rng.normal(0, 2.0, (inputs, outputs)).astype(np.float32),
         "bias": rng.normal(0, 1.0, outputs).astype(np.float32),
@@ -58,13 +58,13 @@ def dense_node(rng: np.random.Generator, name: str, source: str, inputs: int, ou
 
 
 def pool_node(name: str, source: str) -> Node:
-    """A global average pool."""
+    """Return a global average pool."""
     return Node(name, "global_average_pool", (source,), {"scale": None})
 
 
 @dataclass(frozen=True)
 class Case:
-    """A graph around one layer under test, and inputs for that layer as their textures hold them."""
+    """A graph around one layer under test, and inputs of that layer as stored in textures."""
 
     graph: Graph
     layer: str
@@ -72,11 +72,11 @@ class Case:
 
 
 def classifier(rng: np.random.Generator, body: list[Node], channels: int, classes: int = 3) -> Graph:
-    """A graph of a picture, ``body`` (whose last node has ``channels``), pool and dense."""
+    """Return a graph of an input, ``body`` (whose last node has ``channels``), pool and dense."""
     tail = [pool_node("pool", body[-1].name), dense_node(rng, "dense", "pool", channels, classes)]
     return Graph("test", (*body, *tail), "dense")
 
 
 def stored_map(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """A random feature map as 8 bits hold it."""
+    """Return a random feature map as stored in 8 bits."""
     return rng.integers(0, 256, shape) / 255.0

@@ -1,6 +1,6 @@
-"""Fragment shaders that the format does not allow, and some that it does: all three readers are asked for each.
+"""Forbidden fragment shaders, and some allowed ones, for the readers of all three runners.
 
-A text stands behind ``HEAD``; a refusal names the line in which ``HERE`` stands, or the last one.
+Each text follows ``HEAD``. A refusal names the line with ``HERE``, or the last one.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "float y = f(coord0.x);",
     ),
 }
-"""Declarations and lines of ``main`` that only a checker of values refuses, by what it has to follow."""
+"""Declarations and lines of ``main`` that only a check of values refuses, by the construct that it must follow."""
 
 REFUSED: dict[str, str] = {
     "a coordinate that is NaN": _main("gl_FragColor = texture2D(source, vec2(0.0 / 0.0)); //!"),
@@ -164,7 +164,7 @@ REFUSED: dict[str, str] = {
     "the end of the reader's own": _main("end", "discard; //!"),
     **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
 }
-"""By what is wrong."""
+"""Refused texts, by the error."""
 
 TAKEN: dict[str, str] = {
     "the least": _main(),
@@ -180,10 +180,10 @@ TAKEN: dict[str, str] = {
     "an index": "#define LAST 3\n" + _main("vec4 y = weights[LAST - 1] + weights[0].xyzw;"),
     "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
 }
-"""What readers must not refuse."""
+"""Valid texts, which readers must accept."""
 
 
 def line_of(text: str) -> int:
-    """Return the line that a refusal of ``HEAD + text`` names."""
+    """Return the line named in a refusal of ``HEAD + text``."""
     lines = (HEAD + text).removesuffix("\n").split("\n")
     return next((number for number, line in enumerate(lines, 1) if HERE in line), len(lines))

@@ -1,4 +1,4 @@
-"""Tiny models that end in an image, made by the engine itself."""
+"""Tiny models with an image as output, built by the engine itself."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SIZE = 12
 
 
 def filtered(channels: int = 3, *, low: Sequence[float] = (0.0,), high: Sequence[float] = (1.0,)) -> Bundle:
-    """3x3 pixels of a picture of some range -> an image of as many pixels, in [0, 1]."""
+    """Return a model from 3x3 pixels of an input with some range to an image of the same size, in [0, 1]."""
     rng = np.random.default_rng(channels)
     conv = conv_node(rng, "conv", ("image",), 3, channels, kernel=(3, 3), padding=(1, 1, 1, 1), activation="relu(1)")
     return _built(_picture(low, high), conv)
 
 
 def doubled() -> Bundle:
-    """3x3 pixels -> an image of twice the width and height."""
+    """Return a model from 3x3 pixels to an image of twice the width and height."""
     conv = conv_node(
         np.random.default_rng(5), "conv", ("image",), 3, 12, kernel=(3, 3), padding=(1, 1, 1, 1), activation="sigmoid"
     )
@@ -32,7 +32,7 @@ def doubled() -> Bundle:
 
 
 def halved() -> Bundle:
-    """2x2 pixels -> an image of half the width and height."""
+    """Return a model from 2x2 pixels to an image of half the width and height."""
     conv = conv_node(np.random.default_rng(6), "conv", ("image",), 3, 3, kernel=(2, 2), strides=(2, 2))
     return _built(_picture((0.0,), (1.0,)), conv)
 

@@ -1,4 +1,4 @@
-"""Comparing Keras with what is imported from it; for tests of tests/keras only."""
+"""Comparison of Keras models with their imported graphs, for tests of tests/keras only."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def check(
     input_range: tuple[float, float] | None = None,
     fed: tuple[float, float] = (0.0, 1.0),
 ) -> Graph:
-    """Compare Keras with the imported and with the optimised graph on a picture; return the latter.
+    """Compare Keras with the imported and with the optimised graph on an image; return the latter.
 
-    ``fed`` is what Keras gets for bytes 0 and 255.
+    ``fed`` is the pair of Keras' input values for bytes 0 and 255.
     """
     model = as_saved(randomise(keras.Model(inputs, outputs), seed))
     return check_model(model, seed, input_range=input_range, fed=fed)
 
 
 def as_saved(model: keras.Model) -> keras.Model:
-    """Return the model as a file gives it back: tuples among arguments are lists then, arrays are tensors."""
+    """Return the model as loaded from a file, where tuples among arguments are lists and arrays are tensors."""
     try:
         again = keras.models.model_from_json(model.to_json())
-    except (TypeError, ValueError):  # with a class of the test's own
+    except (TypeError, ValueError):  # with a class defined in the test
         return model
     again.set_weights(model.get_weights())
     return again
@@ -58,7 +58,7 @@ def check_model(
     fed: tuple[float, float] = (0.0, 1.0),
     tolerance: float = 1e-5,
 ) -> Graph:
-    """As ``check``, for a model with its weights."""
+    """Compare a model with given weights, as ``check`` does."""
     shape = tuple(model.inputs[0].shape[1:])
     picture = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
     values = fed[0] + (fed[1] - fed[0]) * (picture[None] / 255.0)
@@ -71,7 +71,7 @@ def check_model(
     last = graph.by_name[output.layers[0]]
     before = [graph.by_name[name].op for name in last.inputs if not last.weights]
     if not small.outputs[0].steps and "softmax" in (last.op, *before):
-        numbers = softmax(numbers)  # the optimiser drops a final one
+        numbers = softmax(numbers)  # the optimiser removes a final one
     close(numbers.reshape(expected.shape), expected, tolerance)
     return small
 
@@ -83,5 +83,5 @@ def close(output: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
 
 
 def cpu_operators(model: Any) -> list[str]:
-    """Return the operators of a Keras model that no shader draws, in order."""
+    """Return the operators of a Keras model for the CPU, in order."""
     return [node.op for node in to_graph(model).nodes if ops.get(node.op).on_cpu]

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 GENERATORS: dict[int, dict[str, Any]] = {}
-"""States of the modules' generators after import, by ``id``."""
+"""State of each module-level generator after import, by ``id``."""
 
 KERAS_FOLDERS = {"keras", "training"}
-"""Folders of tests that run in a process with TensorFlow."""
+"""Folders of tests for a process with TensorFlow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,7 @@
-"""Random Keras networks as people write them, another for each seed; for whoever may import Keras.
+"""Random Keras networks in the style of real ones, one for each seed; only for tests with access to Keras.
 
-A network is a stem, a few blocks and one to three heads. Weights are Keras' own random ones; what training would move
-(statistics, scales, offsets, slopes) is moved.
+A network is a stem, a few blocks and one to three heads. Kernels keep the initial weights of Keras. Statistics, scales,
+offsets and slopes, which start as constants, get random values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_PIXELS = 48 * 48
 
 
 def random_network(seed: int) -> keras.Model:
-    """Return the network of a seed; inputs are pictures of 1 or 3 channels, or vectors, of numbers from 0 to 1."""
+    """Return the network of a seed, with images of 1 or 3 channels or vectors as inputs, of values from 0 to 1."""
     keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
     height, width = (int(rng.integers(12, 33)) for _ in range(2))
@@ -55,7 +55,7 @@ def random_network(seed: int) -> keras.Model:
 
 
 def _moved(model: keras.Model, rng: np.random.Generator) -> keras.Model:
-    """Move what training would move."""
+    """Randomise the weights with constant initial values."""
     for weight in model.weights:
         kind = weight.path.rpartition("/")[2]
         if kind in ("gamma", "moving_variance", "scale"):
@@ -72,7 +72,7 @@ def _pick(rng: np.random.Generator, *choices: Any) -> Any:
 
 
 def activated(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Put a random activation behind a map."""
+    """Add a random activation after a map."""
     kind = str(rng.choice(ACTIVATIONS))
     if kind == "relu6":
         return layers.ReLU(6.0)(x)
@@ -90,7 +90,7 @@ def activated(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def normalised(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Put a random normalisation behind a map: nearly always batch normalisation."""
+    """Add a random normalisation after a map, which is nearly always a batch normalisation."""
     kind = rng.random()
     if kind < 0.7:
         return layers.BatchNormalization()(x)
@@ -133,7 +133,7 @@ def _separable(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _inverted(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """MobileNet's block: wide, depthwise, gate, narrow, sum."""
+    """Return MobileNet's block: wide, depthwise, gate, narrow, sum."""
     channels, stride = x.shape[-1], _pick(rng, 1, 1, 2)
     y = activated(rng, layers.BatchNormalization()(layers.Conv2D(2 * channels, 1, use_bias=False)(x)))
     y = layers.DepthwiseConv2D(_pick(rng, 3, 5), strides=stride, padding="same", use_bias=False)(y)
@@ -157,7 +157,7 @@ def _squeezed(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _looked_at(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A gate for each pixel, of the mean and the largest of its channels."""
+    """Return a map times a gate for each pixel, computed from the mean and maximum of its channels."""
     parts = [ops.mean(x, axis=-1, keepdims=True), ops.max(x, axis=-1, keepdims=True)]
     return x * layers.Conv2D(1, 3, padding="same", activation="sigmoid")(layers.Concatenate()(parts))
 
@@ -204,7 +204,7 @@ def _blurred(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _up_and_joined(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A U-net's turn: half the size, back again, beside what was there."""
+    """Return a U-net's block: half the size, upsampled again, and concatenated with its input."""
     height, width = x.shape[1:3]
     y = layers.Conv2D(_filters(rng), 3, padding="same", activation="relu")(layers.MaxPooling2D(2, padding="same")(x))
     kind = _pick(rng, "transposed", "transposed2", "nearest", "bilinear", "resized")
@@ -250,7 +250,7 @@ def _cut(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _halves(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Channels in two halves, one of which goes through a convolution; then shuffled."""
+    """Return a map with a convolution of half of its channels, then shuffled."""
     channels = x.shape[-1]
     if channels % 2:
         return x
@@ -290,7 +290,7 @@ def _turned(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _mixed(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Dense layers for each pixel, behind a layer norm: ConvNeXt's block, a transformer's feed-forward part."""
+    """Return dense layers for each pixel after a layer norm, as in ConvNeXt's block and in a transformer."""
     channels = x.shape[-1]
     y = layers.DepthwiseConv2D(5, padding="same")(x)
     y = layers.Dense(2 * channels)(layers.LayerNormalization(epsilon=1e-6)(y))
@@ -299,7 +299,7 @@ def _mixed(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _attended(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Pixels that attend to pixels, at a small size."""
+    """Return self-attention over pixels, at a small size."""
     while x.shape[1] * x.shape[2] > 100:
         x = layers.AveragePooling2D(2, padding="same")(x)
     height, width, channels = x.shape[1:]

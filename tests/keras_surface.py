@@ -1,7 +1,7 @@
-"""The classes and functions of Keras that make sense for pictures, each in a tiny model, and those that are refused.
+"""The classes and functions of Keras for images, each in a tiny model, and the refused ones.
 
-To flip a row: once something works, take its line out of ``REFUSED_LAYERS``, ``REFUSED_ACTIVATIONS`` or
-``REFUSED_OPS``. The test fails as long as it stands there and works.
+If a refused row starts to work, remove it from ``REFUSED_LAYERS``, ``REFUSED_ACTIVATIONS`` or ``REFUSED_OPS``. The test
+fails until then.
 """
 
 # A layer is made anew for each model, not when this file is read.
@@ -16,7 +16,7 @@ import keras
 L, K = keras.layers, keras.ops
 
 Build = Callable[[Any], Any]
-"""From a feature map (8, 8, 4) to an output."""
+"""A function from a feature map (8, 8, 4) to an output."""
 
 
 def stem(x: Any, channels: int = 4) -> Any:
@@ -132,7 +132,7 @@ LAYERS: Mapping[str, Build] = {
     "UnitNormalization": lambda x: L.UnitNormalization()(_vector(x)),
     "UpSampling2D": _one("UpSampling2D", 2),
     "ZeroPadding2D": _one("ZeroPadding2D", 1),
-    # Not for pictures: each in a model, so that its refusal can be read.
+    # Not for images: each is in a model, to test its error message.
     "AdaptiveAveragePooling1D": _on(_rows, "AdaptiveAveragePooling1D", 4),
     "AdaptiveAveragePooling3D": _on(_volume, "AdaptiveAveragePooling3D", 2),
     "AdaptiveMaxPooling1D": _on(_rows, "AdaptiveMaxPooling1D", 4),
@@ -192,12 +192,12 @@ def _all(reason: str, names: str) -> dict[str, str]:
 
 
 REFUSED_LAYERS: Mapping[str, str] = {
-    # For pictures, and not there yet.
+    # For images, but not supported yet.
     "Pipeline": "its layers can be exported one by one",
     "AutoContrast": "it looks at the whole picture, outside of training too",
     "ContrastLimitedAdaptiveHistogramEqualization": "it looks at the whole picture, outside of training too",
     "Lambda": "it holds Python code",
-    # Not for pictures.
+    # Not for images.
     "Masking": "for sequences",
     **_all(
         _VOLUME,
@@ -207,7 +207,7 @@ REFUSED_LAYERS: Mapping[str, str] = {
     **_all(_STATE, "ConvLSTM1D ConvLSTM2D RNN"),
     **_all(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
 }
-"""Layers that are refused, and why."""
+"""Refused layers, with the reason."""
 
 NO_MODEL: Mapping[str, str] = {
     **_all("no layer of a model", "InputSpec Layer Wrapper InputLayer"),
@@ -218,14 +218,14 @@ NO_MODEL: Mapping[str, str] = {
     "ConvLSTM3D": "volumes over time",
     "Equalization": "Keras itself cannot build a functional model of it",
 }
-"""Names of keras.layers of which no tiny model of a feature map can be made."""
+"""Classes of keras.layers without a tiny model on a feature map, with the reason."""
 
 REFUSED_ACTIVATIONS: Mapping[str, str] = {
     "glu": "it halves the channels",
     "sparsemax": "its values depend on other channels",
     "threshold": "rarely used",
 }
-"""Functions of keras.activations that are refused behind a convolution in the middle of a network."""
+"""Functions of keras.activations, refused after a convolution in the middle of a network."""
 
 
 def other(x: Any) -> Any:
@@ -316,4 +316,4 @@ OPS: Mapping[str, Build] = {
 """Elementwise operations, reductions and geometry, by their names in keras.ops."""
 
 REFUSED_OPS: Mapping[str, str] = {}
-"""Operations that are refused, and why."""
+"""Refused operations, with the reason."""

@@ -1,6 +1,6 @@
-"""Keras models as ONNX models, written as PyTorch exports them: channels first, padding in pixels, constants stored.
+"""Keras models as ONNX models in PyTorch's style: channels first, padding in pixels, stored constants.
 
-Only what ``tests/keras/test_same_graph.py`` needs.
+It covers the layers of ``tests/keras/test_same_graph.py`` only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20
-"""Of ONNX: the first with Gelu."""
+"""ONNX opset, the first with Gelu."""
 
 _FUNCTIONS = {
     "elu": "Elu",
@@ -42,12 +42,12 @@ _OPERATIONS = {
 }
 _REDUCTIONS = {"Max": "ReduceMax", "Mean": "ReduceMean", "Min": "ReduceMin", "Sum": "ReduceSum"}
 _FIRST = {0: 0, 1: 2, 2: 3, 3: 1, -1: 1}
-"""An axis of ONNX by the same of Keras."""
+"""ONNX axis for each axis of Keras."""
 _OF_TWO = {"Add": "Add", "Multiply": "Mul", "Subtract": "Sub", "Maximum": "Max", "Minimum": "Min", "Divide": "Div"}
 
 
 def to_onnx(model: keras.Model) -> onnx.ModelProto:
-    """Return a functional model of one input as ONNX."""
+    """Return a functional model with one input as ONNX."""
     return _Writer(model).made()
 
 

@@ -1,4 +1,4 @@
-"""Problems for the memory planner, and what of it is installed."""
+"""Problems for the memory planner, and the planner's available methods."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from glsl_infer.compiler import memory
 
 
 def installed() -> tuple[str, ...]:
-    """The methods that run here: a flow needs networkx, which only exporters have."""
+    """Return the available methods: "flow" needs networkx, which only exporters have."""
     return tuple(method for method in memory.METHODS if method != "flow" or find_spec("networkx"))
 
 
 @st.composite
 def lifetimes(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
-    """(first, last) step of so many tensors."""
+    """Draw (first, last) steps of ``count`` tensors."""
     firsts = draw(st.lists(st.integers(0, 8), min_size=count, max_size=count))
     return [(first, first + draw(st.integers(0, 4))) for first in firsts]
 
 
 @st.composite
 def problems(draw: st.DrawFn, most: int = 9) -> tuple[list[int], list[tuple[int, int]]]:
-    """Sizes and lifetimes of up to ``most`` tensors."""
+    """Draw sizes and lifetimes of up to ``most`` tensors."""
     sizes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=most))
     return sizes, draw(lifetimes(len(sizes)))

@@ -1,10 +1,10 @@
-"""Packages and programs that only some tests need: without one, these are skipped with the reason; in CI they fail.
+"""Packages and programs for some tests only: a test without them is skipped with the reason; in CI it fails.
 
     tflite = needs.module("tflite")             # imports it, at the top of a test module or in a test
-    needs.installed("keras")                    # for a child process, which imports it
-    strace = needs.program("strace", "strace")  # the path of a program and Debian's package of it
+    needs.installed("keras")                    # for an import in a child process
+    strace = needs.program("strace", "strace")  # the path of a program; the second name is its Debian package
 
-A module of tests may import an optional package as usual, too: as a pytest plugin, this module turns the
+A test module can also import an optional package as usual: as a pytest plugin, this module turns the
 ``ModuleNotFoundError`` into the same skip.
 """
 
@@ -25,20 +25,20 @@ OPTIONAL = {
     "jsonschema", "keras", "matplotlib", "networkx", "onnx", "onnxruntime", "onnxslim", "paho", "pdoc", "pyseccomp",
     "tensorboard", "tensorflow", "tflite", "torch", "tqdm", "twine", "yaml",
 }  # fmt: skip
-"""Packages that `make dev` does not install."""
+"""Packages outside of `make dev`."""
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def missing(reason: str) -> NoReturn:
-    """Skip the test or the module of tests that calls this; in CI fail."""
+    """Skip the calling test or test module; in CI, fail."""
     if IN_CI:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason, allow_module_level=True)
 
 
 def module(name: str) -> ModuleType:
-    """Return a module of an optional package."""
+    """Return an optional module, or skip the test."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -46,13 +46,13 @@ def module(name: str) -> ModuleType:
 
 
 def installed(name: str) -> None:
-    """Require an optional package without importing it."""
+    """Require an optional package without importing it, or skip the test."""
     if importlib.util.find_spec(name) is None:
         missing(_install(name))
 
 
 def program(name: str, package: str) -> str:
-    """Return the path of a program of Debian's package ``package``."""
+    """Return the path of a program of Debian's package ``package``, or skip the test."""
     path = shutil.which(name)
     if path is None:
         missing(f"{name} is not installed: sudo apt-get install {package}")
@@ -64,7 +64,7 @@ def _install(name: str) -> str:
 
 
 def _absent(error: BaseException | None) -> str:
-    """Return the optional package whose absence caused an error; empty if that is not its cause."""
+    """Return the optional package whose absence caused an error, or an empty string for another cause."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in OPTIONAL:
             return error.name or ""

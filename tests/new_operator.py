@@ -1,7 +1,7 @@
-"""The operator that CONTRIBUTING.md adds, in a bundle: each runner computes it, and not one was changed for it.
+"""The operator added in CONTRIBUTING.md, in a bundle for all runners, none of which needs a change.
 
-``written(folder)`` does what the page says in a copy of the project, and lets the copy write the bundle. Run as a
-program, in that copy, the module is what writes it.
+``written(folder)`` follows the page in a copy of the project. The copy then runs this module as a program, which writes
+the bundle.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _BUNDLE, _PICTURE, _EXPECTED = "new_operator.glslnn", "picture.rgb", "expected.j
 
 @dataclass(frozen=True)
 class NewOperator:
-    """A bundle with a layer of the new operator, whose attribute is new too, and what a runner computes with it.
+    """A bundle with a layer of the new operator, which has a new attribute, and the expected output.
 
     Attributes:
-        bundle: the file.
+        bundle: path of the file.
         picture: uint8 (SIZE, SIZE, 3).
         output: the logits of the exact reference, one for each of ``LABELS``.
-        tolerance: how far a logit may be off: that of the bundle's own probe.
+        tolerance: largest error of a logit, from the bundle's own probe.
     """
 
     bundle: Path
@@ -39,8 +39,8 @@ class NewOperator:
 
 
 def written(folder: Path) -> NewOperator:
-    """Follow CONTRIBUTING.md in a copy of the project under ``folder``, and let the copy write the bundle there."""
-    from contributing import followed, run  # reads CONTRIBUTING.md, which the copy has not
+    """Follow CONTRIBUTING.md in a copy of the project under ``folder``, and write the bundle with the copy."""
+    from contributing import followed, run  # reads CONTRIBUTING.md, which is not in the copy
 
     copy = followed(folder / "copy")
     run(copy, sys.executable, "tests/new_operator.py", str(folder))
@@ -50,7 +50,7 @@ def written(folder: Path) -> NewOperator:
 
 
 def _write(folder: Path) -> None:
-    """Write the three files; only where ``glsl_infer`` has the operator."""
+    """Write the three files, in a copy whose ``glsl_infer`` has the operator."""
     from graphs import conv_node, dense_node, input_node, pool_node
 
     from glsl_infer import bundle as bundles

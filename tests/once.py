@@ -1,4 +1,4 @@
-"""Exports that tests share: made once, and kept in the user's cache until something that they depend on changes.
+"""Shared exports of tests: created once, and cached for the user until their sources or packages change.
 
 folder = made_once("rows", export, ["scripts/operator_table", "scripts/operators_keras.py"])
 """
@@ -30,25 +30,25 @@ PACKAGES = ("keras", "numpy", "pillow", "tensorflow")
 """Packages whose results an export depends on."""
 
 CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
-"""Variables that make libraries compute as on another CPU (scripts/test_cpus.py)."""
+"""Variables that make libraries behave as on another CPU (scripts/test_cpus.py)."""
 
 KEPT = 4
-"""Results of each name that the cache keeps, so that switching between branches does not export again."""
+"""Number of cached results per name, so a switch between branches does not export again."""
 
 
 def made_once(name: str, make: Callable[[Path], None], sources: Sequence[str] = ()) -> Path:
-    """Return a folder that ``make`` has filled, now or in an earlier run with the same sources and packages.
+    """Return a folder filled by ``make``, now or in an earlier run with the same sources and packages.
 
     Args:
-        name: of the folder: letters, digits and hyphens.
+        name: name of the folder: letters, digits and hyphens.
         make: called with an empty folder.
-        sources: files and folders, relative to the root, that the result depends on besides ``EXPORTER``.
+        sources: files and folders, relative to the root, on which the result depends in addition to ``EXPORTER``.
     """
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
     result = cache / f"{name}-{_digest([*EXPORTER, *sources])}"
     with (cache / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # parts of the suite run side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parts of the suite run in parallel
         if not result.is_dir():
             unfinished = cache / f"{name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)

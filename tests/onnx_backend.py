@@ -1,19 +1,19 @@
-"""Cases of onnx.backend.test on our runner: a model, its inputs and outputs -> passed, failed, or why it is excluded.
+"""Cases of onnx.backend.test on our runner: a model, its inputs and outputs -> passed, failed, or excluded.
 
     verdict = judge(case, context)
 
 A case passes if the imported graph computes the case's outputs in floats, and if the bundle, calibrated with the case's
-inputs, draws what the graph computes of the inputs as textures hold them: within 0.52 of a stored step for each layer
-that rounds, or 1.2 times the exact reference's own error.
+inputs, draws the graph's results for the inputs as stored in textures. The error limit is 0.52 of a stored step for
+each layer that rounds, or 1.2 times the exact reference's own error.
 
-Cases of one operator have weights, sizes and axes as inputs, and any number of axes. A network has them otherwise, so
-these forms are tried, and the first that is imported counts:
+Cases of one operator have weights, sizes and axes as inputs, and any number of axes. A network does not, so these forms
+are tried, and the first that can be imported counts:
 
     as it is            inputs of integers are constants
     constants           so are all inputs but the first
     axis in front       the network reads (1, ...) and squeezes it: a tensor of up to three axes
-    one by one          the first axis is a batch, whose items are run one after the other; only where ONNX's own
-                        reference says that the items do not depend on one another
+    one by one          the first axis is a batch, whose items are run one after the other; only if ONNX's own
+                        reference shows that the items do not depend on one another
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ FORMS = ("as it is", "constants", "axis in front", "constants, axis in front", "
 
 STEPS, FACTOR = 0.52, 1.2
 MOST_OFF = 4.0 / 255.0
-"""What an output may be off at most, in shares of its range: several layers of 8 bits round one after the other."""
+"""Largest error of an output, as a share of its range: the roundings of several 8-bit layers add up."""
 RELATIVE = 1e-3
-"""Of the graph in floats beside a case's outputs; onnx itself allows it its backends."""
+"""Relative tolerance of the graph in floats against a case's outputs, the same as onnx allows its backends."""
 EXTREMES = 100.0 - 1e-9
-"""A percentile: ranges cut nothing off, for operators are judged, not the choice of ranges."""
+"""Percentile of the calibrated ranges: nothing is clipped, because the cases test operators, not ranges."""
 
 Arrays = Sequence[NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model with inputs and what comes out; ``kind`` is a folder of onnx.backend.test."""
+    """A model with inputs and expected outputs; ``kind`` is a folder of onnx.backend.test."""
 
     name: str
     kind: str
@@ -68,18 +68,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case; ``reason`` is the form in which it passed, or a line that says why it did not."""
+    """The result of a case; ``reason`` is the form in which it passed, or a line about the failure."""
 
     verdict: str
     reason: str
 
 
 class Wrong(Exception):
-    """Other numbers than there should be."""
+    """An error in an output's values."""
 
 
 def judge(case: Case, context: Context) -> Verdict:
-    """Return what becomes of a case."""
+    """Return the verdict of a case."""
     ends = (*case.inputs[:1], *case.outputs)
     if not case.inputs or any(getattr(array, "dtype", None) in (None, object) for array in (*case.inputs, *ends)):
         return Verdict(EXCLUDED, "reads or makes what is no tensor of numbers")
@@ -102,13 +102,13 @@ def judge(case: Case, context: Context) -> Verdict:
             refused = " ".join(str(error).split())
         except Wrong as error:
             return Verdict(FAILED, f"{form}: {error}")
-        except Exception as error:  # whatever it is, it is a fault of ours
+        except Exception as error:  # any other exception is a bug of the engine
             return Verdict(FAILED, f"{form}: {type(error).__name__}: {error}")
     return Verdict(EXCLUDED, refused)
 
 
 def _tried(case: Case, form: str, context: Context) -> bool:
-    """Import, build, run and compare in a form; return False where the form is none of this case's."""
+    """Import, build, run and compare in a form; return False if the form does not apply to this case."""
     constants, front, single = "constants" in form, "front" in form, "one by one" in form
     shape = case.inputs[0].shape
     variable = [place for place, array in enumerate(case.inputs) if array.dtype in FLOATS and not (constants and place)]
@@ -136,7 +136,7 @@ def _tried(case: Case, form: str, context: Context) -> bool:
 
 
 def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool = False) -> onnx.ModelProto:
-    """Return the model with some inputs as constants, and others of another shape, which a Reshape makes theirs."""
+    """Return the model with some inputs as constants, and others with another shape that a Reshape restores."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     known = {tensor.name for tensor in model.graph.initializer}
@@ -167,13 +167,13 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
 
 
 def _independent(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays) -> bool:
-    """Return whether ONNX's own reference makes the same of a batch's items one by one."""
+    """Return whether ONNX's own reference gives the same outputs for the items of a batch one by one."""
     names = [value.name for value in model.graph.input][-len(items[0]) :]
     try:
         evaluator = ReferenceEvaluator(model)
         each = [evaluator.run(None, dict(zip(names, item))) for item in items]
         together = [np.concatenate(parts) for parts in zip(*each)]
-    except Exception:  # of whatever kind: numpy's, or that it has no such operator
+    except Exception:  # of any type: from numpy, or for a missing operator
         return False
     return all(one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-5) for one, two in zip(together, wanted))
 
@@ -183,12 +183,12 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, c
 
     Raises:
         GlslInferError: it cannot be exported.
-        Wrong: outputs are not what they should be.
+        Wrong: an output's error is too large.
     """
     if any(not opset.domain and opset.version < 7 for opset in model.opset_import):
         try:
             model = onnx.version_converter.convert_version(model, 13)
-        except Exception as error:  # of onnx's C++
+        except Exception as error:  # from onnx's C++ code
             raise InputError(f"onnx cannot convert it from its opset: {str(error).splitlines()[0][:80]}") from None
     made = _imported(model)
     names = list(made.inputs)
@@ -211,7 +211,7 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, c
 
 
 def _imported(model: onnx.ModelProto) -> Imported:
-    """Import a model whose inputs are numbers, and whose outputs are for nothing in particular."""
+    """Import a model with arrays as inputs (not images) and outputs without a special purpose."""
     first = imported(model)
     graph = first.survey.whole()
     fits = {node.name: "none" for node in graph.inputs if is_picture(node)}
@@ -219,12 +219,12 @@ def _imported(model: onnx.ModelProto) -> Imported:
 
 
 def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, float, float]]:
-    """Yield each output's largest error and what it may be, in steps of the output."""
+    """Yield each output's name, largest error and allowed error, in steps of the output."""
     held = {}
     for node in bundle.graph.inputs:
         held[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
     drawn, stored = session.run(sample), reference.run(bundle.graph, sample)
-    # A CPU part reads an input as it was given, a texture has it rounded.
+    # A CPU part reads an input unchanged, but a texture stores it rounded.
     floats = [reference.run(bundle.graph, values, mode="float") for values in (held, sample)]
     rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(held)
     for output in bundle.graph.outputs:
@@ -240,10 +240,11 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
 
 
 def _step(bundle: Any, output: Any, span: float) -> Any:
-    """Return what a stored step of an output is worth; of what the CPU computes, a 255th of its range."""
+    """Return the size of a stored step of an output; for a CPU output it is a 255th of its range."""
     value = bundle.values.get(output.layers[0]) if len(output.layers) == 1 and not output.steps else None
     if isinstance(value, (FeatureMap, FineMap)):
-        return np.abs(value.scale_of) / (255.0 if value.bits == 8 else 255.0 * 64.0)  # of 16 bits four: sums are floats
+        # The step for 16 bits is four stored steps, because sums are floats.
+        return np.abs(value.scale_of) / (255.0 if value.bits == 8 else 255.0 * 64.0)
     if isinstance(value, (FixedPoint, FixedMap)):
         return value.scale / 256.0
     return span / 255.0

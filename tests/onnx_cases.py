@@ -1,4 +1,4 @@
-"""The cases of onnx.backend.test, as the package ``onnx`` brings them, and sets of them that are goals."""
+"""The cases of onnx.backend.test from the package ``onnx``, and the subsets for which the suite has goals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.importers.onnx.operators import OPERATORS
 
 NODE = "node"
 FOLDERS = ("pytorch-converted", "pytorch-operator", "simple")
-"""Whole models. The data is the same from onnx 1.16.2 to the newest."""
+"""Folders of complete models. The data is the same from onnx 1.16.2 to the newest version."""
 
 MAP = "one operator of ours on a picture"
 OPERATOR = "one operator of ours"
@@ -34,7 +34,7 @@ def cases() -> Iterator[Case]:
 
 
 def of_operators() -> Iterator[Case]:
-    """Yield the cases of one operator; onnx takes seconds to make them."""
+    """Yield the cases of one operator; onnx takes seconds to generate them."""
     from onnx.backend.test.loader import load_node_model_tests
 
     with warnings.catch_warnings():
@@ -47,11 +47,11 @@ def of_operators() -> Iterator[Case]:
 
 
 def goals_of(case: Case) -> list[str]:
-    """Return the sets that a case belongs to.
+    """Return the goal subsets of a case.
 
-    One operator of ours: the model is one operator of ONNX that the importer has in its table, and reads a tensor of
-    32-bit floats first. On a picture: that tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch,
-    of operators in the table alone, whose first input is of floats and has four axes.
+    One operator of ours: the model is a single ONNX operator of the importer's table, and first reads a tensor of
+    32-bit floats. On a picture: this tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch, only
+    with operators of the table, and with a first input of floats with four axes.
     """
     first = case.inputs[0] if case.inputs else None
     nodes = case.model.graph.node
@@ -80,7 +80,7 @@ def _read(path: Path) -> Any:
     try:
         tensor.ParseFromString(path.read_bytes())
         return numpy_helper.to_array(tensor)
-    except Exception:  # a sequence, say
+    except Exception:  # for example a sequence
         return None
 
 

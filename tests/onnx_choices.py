@@ -1,4 +1,4 @@
-"""ONNX operators that the CPU computes, each behind a map of 4 channels and 8x6 pixels: for ``test_onnx_operators``."""
+"""ONNX operators for the CPU, each after a map of 4 channels and 8x6 pixels, for ``test_onnx_operators``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def logical(kind: str) -> Build:
 
 
 def function(kind: str) -> Build:
-    """A function of numbers that lie between whole ones."""
+    """Return a builder for a rounding function, on values between integers."""
     return lambda made, x: made.op(
         kind, [made.op("Add", [made.op("Mul", [x, made.constant(3.0)], MAP), made.constant(0.013)], MAP)], MAP
     )
@@ -50,7 +50,7 @@ def chosen(yes: Any, no: Any) -> Build:
 
 
 def masked_softmax(made: File, x: str) -> str:
-    """A constant mask of numbers that are infinite, in front of a softmax."""
+    """Add a constant mask with infinite values before a softmax."""
     rows = made.reshape(x, (1, 4, 48))
     scores = made.op("MatMul", [rows, made.transpose(rows, (0, 2, 1))], (1, 4, 4))
     masked = made.op("Add", [scores, made.constant(np.triu(np.full((4, 4), -np.inf), 1))], (1, 4, 4))
@@ -62,13 +62,13 @@ def truncated(to: int) -> Build:
 
 
 def places(made: File, x: str) -> tuple[str, str]:
-    """The best pixel of each channel: its number, and a list of all pixels."""
+    """Add the best pixel of each channel: its index, and a list of all pixels."""
     flat = made.reshape(x, (1, 4, 48))
     return made.op("ArgMax", [flat], (1, 4, 1), axis=2), flat
 
 
 def row_and_column(made: File, x: str) -> str:
-    """What decoders of key points compute: whole numbers, divided and what is left."""
+    """Add the integer division and remainder of decoders of key points."""
     best, _ = places(made, x)
     parts = [as_float(made, made.op(kind, [best, made.constant(6, "int64")], (1, 4, 1))) for kind in ("Div", "Mod")]
     return made.op("Concat", parts, (1, 4, 2), axis=2)
@@ -99,7 +99,7 @@ def of_a_table(made: File, x: str) -> str:
 
 
 def of_each(made: File, x: str) -> str:
-    """With an axis of both, which is as long as one."""
+    """Add a GatherND with a batch axis."""
     best, flat = places(made, x)
     points = made.op("Concat", [made.constant(np.arange(4).reshape(1, 4, 1), "int64"), best], (1, 4, 2), axis=2)
     return made.op("GatherND", [flat, points], (1, 4), batch_dims=1)
@@ -143,7 +143,10 @@ def one_hot(axis: int) -> Build:
 
 
 def suppressed(made: File, x: str) -> str:
-    """As many boxes as the best of two classes; what ONNX Runtime leaves out does not occur."""
+    """Add non-maximum suppression of the best five boxes in each of two classes, which are too far apart to overlap.
+
+    ONNX Runtime leaves out rows in other cases.
+    """
     rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
     away = made.constant(np.arange(48).reshape(1, 48, 1) * 10.0)
     corner = made.op("Add", [made.op("Sigmoid", [made.slice(rows, 2, range(2))], (1, 48, 2)), away], (1, 48, 2))
@@ -188,7 +191,7 @@ def sequence(kind: str, gates: int, direction: str = "forward", last: bool = Fal
 
 
 def attention(mask: str = "", heads: tuple[int, int] = (2, 2), rank: int = 3, past: bool = False, **more: Any) -> Build:
-    """Six queries beside as many keys, of heads of eight numbers."""
+    """Return a builder for attention with six queries and keys, in heads of eight values."""
 
     def build(made: File, x: str) -> str:
         made.opset = 23
@@ -201,7 +204,7 @@ def attention(mask: str = "", heads: tuple[int, int] = (2, 2), rank: int = 3, pa
             return made.transpose(made.reshape(flat, (1, 6, count, 8)), (0, 2, 1, 3))
 
         given = [projected(heads[0]), *(projected(heads[1]) for _ in range(2)), ""]
-        if mask == "blind":  # the second query sees nothing
+        if mask == "blind":  # the second query is fully masked
             given[3] = made.constant(np.arange(36).reshape(6, 6) % 3 > (np.arange(6)[:, None] == 1) * 5, "bool")
         elif mask == "bool":
             given[3] = made.op("Greater", [made.slice(rows, 2, range(6)), made.constant(-2.0)], (1, 6, 6))
@@ -223,7 +226,7 @@ def triangle(shift: int | None = None, **attributes: Any) -> Build:
 
 
 def in_any_order(made: File, x: str) -> str:
-    """More rows than are joined one by one: what a sliding window reads."""
+    """Add a Gather of more rows than are concatenated one by one, as a sliding window reads."""
     return made.op("Gather", [x, made.constant(np.arange(72) * 5 % 7, "int64")], (1, 4, 72, 6), axis=2)
 
 
@@ -268,11 +271,11 @@ CASES: dict[str, list[Build]] = {
     "Where": [chosen(None, 0.25), chosen(np.full((4, 1, 1), -3.0), None), masked_softmax],
     "Xor": [logical("Xor")],
 }  # fmt: skip
-"""By the operator's type."""
+"""Builders by the operator's type."""
 
 MORE: dict[str, list[Build]] = {
     "Cast": [truncated(WHOLE), truncated(BOOL)],
     "Gather": [at_best("Gather"), of_a_table, in_any_order],
     "Pow": [lambda made, x: made.op("Pow", [made.constant(1.5), x], MAP)],
 }
-"""Of operators that shaders have as well."""
+"""Builders for operators with shaders."""

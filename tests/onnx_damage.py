@@ -1,4 +1,4 @@
-"""ONNX files changed in their structure: the parts stay parts, and no longer fit together."""
+"""ONNX files with a damaged structure: valid parts that do not fit together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OPERATORS = (
 
 
 def sound(seed: int) -> bytes:
-    """Return a file with many kinds of parts: constants, attributes, shapes that are computed, several outputs."""
+    """Return a file with many kinds of parts: constants, attributes, computed shapes, several outputs."""
     shape = (1, 4, 8, 6)
     made = File(seed, 13 + seed % 5)
     x = made.conv(made.input(("N", 3, 8, 6)), 4)
@@ -58,7 +58,7 @@ def sound(seed: int) -> bytes:
 
 
 def damaged(data: bytes, rng: Rng, *, most: int = 4) -> bytes:
-    """Return a file with one to ``most`` of its parts changed, or one file in eight with other bytes."""
+    """Return a file with one to ``most`` of its parts changed, or in one of eight cases with other bytes."""
     if rng.random() < 0.125:
         changed = np.frombuffer(data, np.uint8).copy()
         for place in rng.integers(0, len(changed), rng.integers(1, 6)):
@@ -154,7 +154,7 @@ def _other_type(rng: Rng, model: Any) -> None:
 
 
 def _elsewhere(rng: Rng, model: Any) -> None:
-    """Let a tensor lie in another file: of this machine."""
+    """Move a tensor's data to an external file of this machine."""
     tensor = _of(rng, model.graph.initializer)
     tensor.data_location = 1
     entry = tensor.external_data.add()

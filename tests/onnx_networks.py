@@ -1,4 +1,4 @@
-"""ONNX files made by ``onnx.helper``: single operators, and random networks of many."""
+"""ONNX files built with ``onnx.helper``: single operators, and random networks of many operators."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ needs.module("onnxruntime")
 helper, numpy_helper, TensorProto = onnx.helper, onnx.numpy_helper, onnx.TensorProto
 
 NEWEST = 23
-"""The newest opset that is tried; ONNX Runtime, which judges, knows those up to it."""
+"""The newest opset in tests, which ONNX Runtime, the reference, also supports."""
 
 IR_VERSION = 10
 
 
 class File:
-    """A file in the making. Tensors go by their names, and their shapes are known.
+    """Builder of an ONNX file. Tensors have names and known shapes.
 
     Args:
-        seed: of all random numbers.
-        opset: of the file.
+        seed: seed of all random values.
+        opset: opset of the file.
     """
 
     def __init__(self, seed: int, opset: int = 17) -> None:
@@ -37,7 +37,7 @@ class File:
         self._count = 0
 
     def input(self, shape: Sequence[Any], name: str = "x") -> str:
-        """Add an input; a text is a size that is left open (1 for the batch)."""
+        """Add an input; a string is a dynamic size (1 for the batch)."""
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         self.shapes[name] = tuple(1 if isinstance(size, str) else size for size in shape)
         return name
@@ -49,11 +49,11 @@ class File:
         return name
 
     def random(self, *shape: int, spread: float = 0.5) -> str:
-        """Add a constant of random numbers."""
+        """Add a constant of random values."""
         return self.constant(self.rng.normal(0.0, spread, shape))
 
     def op(self, kind: str, inputs: Sequence[str], shape: Sequence[int], domain: str = "", **attributes: Any) -> str:
-        """Add an operator with one output of a shape."""
+        """Add an operator with one output of the given shape."""
         return self.several(kind, inputs, [shape], domain, **attributes)[0]
 
     def several(
@@ -79,10 +79,10 @@ class File:
         self._count += 1
         return f"{kind}-{self._count}"
 
-    # What is written in other ways in older files.
+    # Operators with another form in older opsets.
 
     def axes(self, kind: str, x: str, axes: Sequence[int], shape: Sequence[int], since: int = 13, **more: Any) -> str:
-        """Add an operator whose axes are an attribute before an opset, and an input from it on."""
+        """Add an operator whose axes are an attribute before the opset ``since``, and an input from then on."""
         if self.opset < since:
             return self.op(kind, [x], shape, axes=list(axes), **more)
         return self.op(kind, [x, self.constant(axes, "int64")], shape, **more)
@@ -130,7 +130,7 @@ class File:
         return self.op("Transpose", [x], [self.shapes[x][axis] for axis in order], perm=list(order))
 
     def resize(self, x: str, factors: tuple[int, int], mode: str = "nearest", **attributes: Any) -> str:
-        """Add a Resize by whole factors, or an Upsample where there is none yet."""
+        """Add a Resize by integer factors, or an Upsample in older opsets."""
         batch, channels, height, width = self.shapes[x]
         shape = (batch, channels, height * factors[0], width * factors[1])
         scales = [1.0, 1.0, float(factors[0]), float(factors[1])]
@@ -154,7 +154,7 @@ class File:
 
 
 Block = Callable[[File, str], str]
-"""From a map to a map."""
+"""A function from a map to a map."""
 
 
 def _pick(made: File, *choices: Any) -> Any:
@@ -170,7 +170,7 @@ def _same(kind: str, since: int = 7, **attributes: Any) -> Block:
 
 
 def convolution(made: File, x: str) -> str:
-    """A convolution with random options."""
+    """Add a convolution with random options."""
     groups = _pick(made, 1, 1, 2, made.shapes[x][1])
     groups = groups if made.shapes[x][1] % groups == 0 else 1
     filters = groups * _pick(made, 1, 2) if groups > 1 else _pick(made, 3, 6, 8)
@@ -178,14 +178,14 @@ def convolution(made: File, x: str) -> str:
 
 
 def batch_norm(made: File, x: str) -> str:
-    """A batch normalisation behind a convolution."""
+    """Add a batch normalisation after a convolution."""
     x = made.conv(x, 6)
     weights = [made.random(6), made.random(6), made.random(6), made.constant(made.rng.uniform(0.5, 2.0, 6))]
     return made.op("BatchNormalization", [x, *weights], made.shapes[x], epsilon=1e-4)
 
 
 def factors(made: File, x: str) -> str:
-    """Constants of all shapes that can be broadcast."""
+    """Add an operation with a constant of any broadcastable shape."""
     _, channels, height, width = made.shapes[x]
     shape = _pick(made, (1,), (channels, 1, 1), (1, channels, 1, 1), (), (1, 1, height, width), (height, 1))
     other = made.constant(made.rng.uniform(0.5, 1.5, shape))
@@ -195,13 +195,13 @@ def factors(made: File, x: str) -> str:
 
 
 def residual(made: File, x: str) -> str:
-    """A sum, product or extreme of two maps."""
+    """Add a sum, product or extreme of two maps."""
     y = made.conv(x, made.shapes[x][1])
     return made.op(_pick(made, "Add", "Mul", "Sub", "Max", "Min", "Sum"), [x, y], made.shapes[x])
 
 
 def activated(made: File, x: str) -> str:
-    """A function of every number."""
+    """Add an elementwise function."""
     channels = made.shapes[x][1]
     simple = ["Relu", "Sigmoid", "Tanh", "Abs", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid",
               "Neg", "ThresholdedRelu"]  # fmt: skip
@@ -218,7 +218,7 @@ def activated(made: File, x: str) -> str:
 
 
 def in_pieces(made: File, x: str) -> str:
-    """A function that exporters write as several operators."""
+    """Add a function that exporters decompose into several operators."""
     shape = made.shapes[x]
 
     def op(kind: str, *inputs: str) -> str:
@@ -249,7 +249,7 @@ def in_pieces(made: File, x: str) -> str:
 
 
 def pooled(made: File, x: str) -> str:
-    """A pooling with random options."""
+    """Add a pooling with random options."""
     batch, channels, height, width = made.shapes[x]
     kind, ceil = _pick(made, "MaxPool", "AveragePool"), made.opset >= 10 and _pick(made, False, True)
     kernel, stride = _pick(made, 2, 3), _pick(made, 1, 2)
@@ -276,7 +276,7 @@ def pooled(made: File, x: str) -> str:
 
 
 def gated(made: File, x: str) -> str:
-    """Squeeze and excite."""
+    """Add squeeze and excite."""
     channels = made.shapes[x][1]
     if _pick(made, True, False):
         mean = made.op("GlobalAveragePool", [x], (1, channels, 1, 1))
@@ -288,7 +288,7 @@ def gated(made: File, x: str) -> str:
 
 
 def shuffled(made: File, x: str) -> str:
-    """Channels in another order, or as pixels, or pixels as channels."""
+    """Add a permutation of channels, or a rearrangement of channels to pixels or back."""
     kind = _pick(made, "shuffle", "pixels", "depth", "space", "space_pieces")
     _, _, height, width = made.shapes[x]
     if kind == "shuffle":
@@ -316,7 +316,7 @@ def shuffled(made: File, x: str) -> str:
 
 
 def resized(made: File, x: str) -> str:
-    """A resize of a small map, by any convention."""
+    """Add a resize of a small map, with any coordinate convention."""
     if max(made.shapes[x][2:]) > 12:
         return x
     factors_ = _pick(made, (2, 2), (3, 2), (1, 2))
@@ -329,7 +329,7 @@ def resized(made: File, x: str) -> str:
 
 
 def enlarged(made: File, x: str) -> str:
-    """A transposed convolution."""
+    """Add a transposed convolution."""
     batch, channels, height, width = made.shapes[x]
     if max(height, width) > 12:
         return x
@@ -343,7 +343,7 @@ def enlarged(made: File, x: str) -> str:
 
 
 def padded(made: File, x: str) -> str:
-    """Padding of any kind, also of channels."""
+    """Add padding of any mode, also of channels."""
     mode, value = _pick(made, ("constant", 0.0), ("constant", 0.5), ("reflect", 0.0), ("edge", 0.0))
     if min(made.shapes[x][2:]) < 3:
         return x
@@ -352,7 +352,7 @@ def padded(made: File, x: str) -> str:
 
 
 def cut(made: File, x: str) -> str:
-    """Slices and splits."""
+    """Add slices and splits."""
     _, channels, height, width = made.shapes[x]
     kind = _pick(made, "rows", "columns", "channels", "split", "gather", "steps")
     if kind == "split" and channels >= 3:
@@ -371,7 +371,7 @@ def cut(made: File, x: str) -> str:
 
 
 def joined(made: File, x: str) -> str:
-    """Branches put together."""
+    """Add a concatenation of branches."""
     parts = [x, made.conv(x, 3), made.op("Relu", [x], made.shapes[x])]
     _, channels, height, width = made.shapes[x]
     if _pick(made, True, True, False):
@@ -383,7 +383,7 @@ def joined(made: File, x: str) -> str:
 
 
 def normalized(made: File, x: str) -> str:
-    """A normalisation by what the map itself holds."""
+    """Add a normalisation by the map's own statistics."""
     _, channels, height, width = made.shapes[x]
     kinds = ["instance", "lrn", "layer_pieces", "l2", *(["layer"] if made.opset >= 17 else [])]
     kind = _pick(made, *kinds, *(["group"] if made.opset >= 21 else []))
@@ -412,12 +412,12 @@ def normalized(made: File, x: str) -> str:
 
 
 def turned(made: File, x: str) -> str:
-    """Rows as columns, or there and back."""
+    """Add a transposition of rows and columns, or the identity."""
     return made.transpose(x, _pick(made, (0, 1, 3, 2), (0, 1, 2, 3)))
 
 
 def computed_shape(made: File, x: str) -> str:
-    """A reshape to sizes that the file computes from the map's own."""
+    """Add a reshape to sizes that the file computes from the map's own."""
     _, channels, height, width = made.shapes[x]
     shape = made.op("Shape", [x], (4,))
     places = [made.op("Gather", [shape, made.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
@@ -429,13 +429,13 @@ def computed_shape(made: File, x: str) -> str:
 
 
 def dropped(made: File, x: str) -> str:
-    """What does nothing."""
+    """Add an operator without effect."""
     kind = _pick(made, "Identity", "Dropout", "Cast")
     return made.op(kind, [x], made.shapes[x], **({"to": 1} if kind == "Cast" else {}))
 
 
 def pixel_products(made: File, x: str) -> str:
-    """A matrix product of every pixel's channels."""
+    """Add a matrix product of every pixel's channels."""
     _, channels, height, width = made.shapes[x]
     rows = made.transpose(made.reshape(x, (1, channels, height * width)), (0, 2, 1))
     product = made.op("MatMul", [rows, made.random(channels, 5)], (1, height * width, 5))
@@ -444,7 +444,7 @@ def pixel_products(made: File, x: str) -> str:
 
 
 def attention(made: File, x: str) -> str:
-    """Attention of all pixels to all, with two heads."""
+    """Add self-attention of all pixels, with two heads."""
     if max(made.shapes[x][2:]) > 12:
         return x
     x = made.conv(x, 8)
@@ -547,9 +547,9 @@ def run(model: Any, feeds: dict[str, Any]) -> list[Any]:
 
 
 def agreement(model: Any, *, seed: int = 0) -> float:
-    """Return the largest difference between ONNX Runtime and the imported graph's float reference, relative.
+    """Return the largest relative difference between ONNX Runtime and the imported graph's float reference.
 
-    An output's differences are divided by its largest number.
+    An output's differences are divided by its largest value.
     """
     from glsl_infer.graph import reference
     from glsl_infer.importers import onnx as importer

@@ -1,4 +1,4 @@
-"""The pages of the documentation as tests read them: their headings, their links, and the commands they show."""
+"""The pages of the documentation, parsed for tests: their headings, their links, and the commands they show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "models/*.md", "android/runner/*.md", ".github/**/*.md")
     for path in ROOT.glob(pattern)
 )
-"""Every page that a reader may open; what node_modules and build folders hold is not ours."""
+"""Every page of the project; node_modules and build folders are excluded."""
 
 OPERATORS = {"&&", "||", "|", ";", "&"}
 SHELLS = {"", "sh", "bash", "console"}
@@ -24,12 +24,12 @@ FIRST_WORD = re.compile(r"glsl-infer|classify|make|pip|python3?|(?:scripts|train
 
 @dataclass(frozen=True)
 class Command:
-    """A command that a page shows.
+    """A command on a page.
 
     Attributes:
-        page: relative to the repository.
-        words: program and arguments; without comments, redirections, variables set in front and ``.venv/bin/``.
-        inline: whether it stands in a sentence, where it may be no more than a name.
+        page: path relative to the repository.
+        words: program and arguments, without comments, redirections, leading variables and ``.venv/bin/``.
+        inline: True if it is in a sentence, where it may only be a name.
     """
 
     page: str
@@ -41,14 +41,14 @@ class Command:
 
 
 def without_code(text: str) -> str:
-    """Return a page without its fenced and indented blocks and code in sentences, which are no headings or links."""
+    """Return a page without fenced and indented blocks and inline code, which cannot contain headings or links."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"(?:^|(?<=\n\n))(?: {4}.*\n|\n(?= {4}))+", "", text)
     return re.sub(r"`[^`\n]*`", lambda code: re.sub(r"[\[\]()]", "", code[0]), text)
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors that GitHub makes of a page's headings."""
+    """Return GitHub's anchors for a page's headings."""
     names: set[str] = set()
     for head in re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.MULTILINE):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
@@ -62,13 +62,13 @@ def anchors(text: str) -> set[str]:
 
 
 def links(text: str) -> list[str]:
-    """Return what a page links to, pictures included."""
+    """Return the link targets of a page, images included."""
     plain = without_code(text)
     return re.findall(r"\]\(\s*<?([^)\s>]+)", plain) + re.findall(r"(?:src|href)=\"([^\"]+)\"", plain)
 
 
 def commands(page: Path) -> list[Command]:
-    """Return the commands of a page's blocks and sentences whose first word we know."""
+    """Return the commands in a page's blocks and sentences that start with a known word."""
     text = page.read_text("utf-8")
     joined = re.sub(r"\\\n\s*", " ", text)
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", joined, re.MULTILINE | re.DOTALL)
@@ -83,23 +83,23 @@ def commands(page: Path) -> list[Command]:
 
 
 def arguments_of(one: Command) -> tuple[str, ...]:
-    """What follows the program: ``glsl-infer COMMAND``, ``python SCRIPT`` or the program itself."""
+    """Return the arguments after the program: ``glsl-infer COMMAND``, ``python SCRIPT`` or the program itself."""
     return one.words[2 if one.words[0] in ("glsl-infer", "python", "python3") else 1 :]
 
 
 def script_of(one: Command) -> str:
-    """The script of ours that a command runs, else an empty string."""
+    """Return the path of the project's script in a command, or an empty string."""
     word = one.words[1] if one.words[0] in ("python", "python3") and len(one.words) > 1 else one.words[0]
     return word if "/" in word and (ROOT / word).is_file() and word.rpartition("/")[0] != "tests" else ""
 
 
 def has_parser(script: str) -> bool:
-    """Return whether a script is Python with argparse; one hands its arguments over to libFuzzer."""
+    """Return whether a script is Python with argparse; one script passes its arguments to libFuzzer."""
     return bool(re.match(r"#!.*python(.*\n)*import argparse", (ROOT / script).read_text("utf-8")))
 
 
 def script_lines() -> dict[str, list[Command]]:
-    """Return the commands that run each of our Python scripts, without those that only name it in a sentence."""
+    """Return the commands that run each of our Python scripts, without mere mentions in sentences."""
     lines: dict[str, list[Command]] = {}
     for one in (one for page in PAGES for one in commands(page)):
         script = script_of(one)
@@ -109,7 +109,7 @@ def script_lines() -> dict[str, list[Command]]:
 
 
 def _split(line: str) -> list[tuple[str, ...]]:
-    """Return the commands of one line of shell, each as its words; none where it is no shell."""
+    """Return the commands of a line of shell, each as its words, or an empty list if the line is not shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
     try:

@@ -1,9 +1,9 @@
-"""Few combinations of the values of several axes, where all of them would take too long and the axes are independent.
+"""Samples of the combinations of several independent axes, for tests where all combinations take too long.
 
-    @pairs_of(("weights", MODES), ("bits", [8, 16]), ("kernel, stride", [(1, 1), (3, 2)]))    # every two values meet
-    @each_of(("case", CASES), ("layout", LAYOUTS))                                            # every value occurs
+    @pairs_of(("weights", MODES), ("bits", [8, 16]), ("kernel, stride", [(1, 1), (3, 2)]))    # every pair of values
+    @each_of(("case", CASES), ("layout", LAYOUTS))                                            # every value
 
-Both stand for stacked ``pytest.mark.parametrize``. The values of an axis may be a dictionary of them by their names.
+Both replace stacked ``pytest.mark.parametrize``. The values of an axis can be a dictionary of values by name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pytest
 
 Row = tuple[Any, ...]
 Axis = tuple[str, Iterable[Any]]
-"""Names of parameters, separated by commas, and their values, which are tuples if there are several names."""
+"""Parameter names, separated by commas, and their values, which are tuples if there are several names."""
 
 
 def pairwise(*axes: Iterable[Any]) -> list[Row]:
-    """Return rows in which every two values of two axes occur together; of two axes that is the full product."""
+    """Return rows in which every two values of two axes occur together; for two axes this is the full product."""
     values = [list(axis) for axis in axes]
     missing = {
         pair
@@ -35,9 +35,10 @@ def pairwise(*axes: Iterable[Any]) -> list[Row]:
 
 
 def each(*axes: Iterable[Any]) -> list[Row]:
-    """Return rows in which every value of every axis occurs: as many as the longest axis has.
+    """Return rows in which every value of every axis occurs, as many as the longest axis has.
 
-    The shorter axes begin again, each time one value later, so that axes of lengths with a common factor meet as well.
+    The shorter axes repeat, each time shifted by one value, so that axes of lengths with a common factor are combined
+    too.
     """
     values = [list(axis) for axis in axes]
     longest = max(map(len, values))

@@ -1,9 +1,9 @@
-"""Parses command lines for scripts, and does nothing else with them.
+"""Parse the command lines of scripts without running them.
 
     python tests/parse_only.py < command-lines.json     # for each script a list of lists of arguments
 
-Prints a JSON object: for each script a list that says for each command line what is wrong with it, or null.
-Each script has a process of its own, a copy of this one.
+The program prints a JSON object: for each script a list with the error of each command line, or null. Each script runs
+in a fork of this process.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _parse = argparse.ArgumentParser.parse_args
 
 
 class Parsed(BaseException):
-    """The arguments are valid; nothing that follows is to happen."""
+    """Raised after valid arguments, to end the script."""
 
 
 def parse_and_stop(parser: argparse.ArgumentParser, *args: Any, **options: Any) -> NoReturn:
-    """Parse as always, then leave the script."""
+    """Parse the arguments, then leave the script."""
     _parse(parser, *args, **options)
     raise Parsed
 
 
 def problem(script: str, arguments: Sequence[str]) -> str | None:
-    """Return what the script's own parser has against the arguments, if anything."""
+    """Return the error of the script's own parser, or None."""
     output = io.StringIO()
     arguments_given = mock.patch.object(sys, "argv", [script, *arguments])
     stopping = mock.patch.object(argparse.ArgumentParser, "parse_args", parse_and_stop)
@@ -50,16 +50,16 @@ def problem(script: str, arguments: Sequence[str]) -> str | None:
 
 
 def problems(script: str, lines: Sequence[Sequence[str]]) -> list[str | None]:
-    """Return ``problem`` of each command line, found by a copy of this process; what ends it is a problem of all."""
+    """Return ``problem`` of each command line, computed in a fork; an exception there is the error of all lines."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        sys.path[0] = str(Path(script).resolve().parent)  # where a script that is run looks for its neighbours
+        sys.path[0] = str(Path(script).resolve().parent)  # where Python looks for the neighbours of a script
         found: list[str | None]
         try:
             found = [problem(script, arguments) for arguments in lines]
-        except BaseException:  # goes to the test, whatever it is
+        except BaseException:  # is reported to the test
             found = [traceback.format_exc()] * len(lines)
         with os.fdopen(writing, "w") as pipe:
             json.dump(found, pipe)

@@ -1,4 +1,4 @@
-"""Small networks that only shaders and the CPU together compute.
+"""Small networks that need both shaders and the CPU.
 
 bundle = parted_bundle()
 graph = detector()
@@ -22,7 +22,7 @@ SIDE, WIDTH = 5, 8
 
 
 def attentive() -> Graph:
-    """Attention between two convolutions. What enters the second is a softmax, so that no range has to be learnt."""
+    """Return attention between two convolutions; the second reads a softmax, so no range needs calibration."""
     rng = np.random.default_rng(23)
     weights = {
         "kernel": rng.normal(0, 1.0, (WIDTH, WIDTH)).astype(np.float32),
@@ -47,7 +47,7 @@ def attentive() -> Graph:
 
 
 def detector() -> Graph:
-    """A region proposal network: boxes, their features by PSROI align, and the best classes of each."""
+    """Return a region proposal network: boxes, their features by PSROI align, and the best classes of each."""
     rng = np.random.default_rng(24)
     anchors = (-4.0, -4.0, 4.0, 4.0, -8.0, -3.0, 8.0, 3.0)
     proposed = {"anchors": anchors, "stride": 2.0, "picture": (13, 13), "most": 6, "least_side": 2.0}
@@ -67,12 +67,12 @@ def detector() -> Graph:
 
 @cache
 def parted_bundle() -> Bundle:
-    """The network with attention in three parts, its pooling moved to the CPU by name."""
+    """Return the bundle of ``attentive`` in three parts, with its pooling moved to the CPU by name."""
     return build(attentive(), LABELS, options=Options(weights="uniform", delegate_for=("peak",))).bundle
 
 
 def filling(data: dict[str, Any], tensors: int) -> None:
-    """Let the CPU part of a manifest of ``attentive`` make so many tensors of 64 million numbers, of 200."""
+    """Make the CPU part of a manifest of ``attentive`` compute ``tensors`` tensors of 64 million values, from 200."""
 
     def operator(name: str, op: str, inputs: list[str], attrs: dict[str, Any]) -> dict[str, Any]:
         return {"name": name, "op": op, "inputs": inputs, "attrs": attrs, "weights": {}}

@@ -1,10 +1,10 @@
-"""A stand-in for the library picamera2, as far as the engine uses it: what it lends, and what was given back.
+"""A fake of the library picamera2, for the engine's calls, which tracks requests and their release.
 
-    picamera2 = Picamera([picture, picture])       # frames to give, uint8 (480, 640, 3), over and over
+    picamera2 = Picamera([picture, picture])       # frames to repeat, uint8 (480, 640, 3)
     monkeypatch.setitem(sys.modules, "picamera2", picamera2)
-    picamera2.cameras[-1].lent()                   # how many requests are out; each may be released once
+    picamera2.cameras[-1].lent()                   # number of open requests; each may be released once
 
-Frames lie in files in memory instead of dma-bufs, one for each buffer, which ``contents`` reads by descriptor.
+Each buffer's frame is in a file in memory instead of a dma-buf; ``contents`` reads it by descriptor.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 STRIDE = 4 * 640 + 64
 OFFSET = 128
 FRAME_SECONDS = 0.002
-"""Between two frames: a camera leaves the CPU to others meanwhile."""
+"""Seconds between two frames, in which other threads can run, as with a real camera."""
 
 
 class Request:
-    """What ``capture_request`` returns."""
+    """The result of ``capture_request``."""
 
     def __init__(self, camera: Camera, fd: int, pixels: np.ndarray) -> None:
         self._camera, self._fd, self._pixels = camera, fd, pixels
@@ -47,7 +47,7 @@ class Request:
 
 
 class Camera:
-    """What ``Picamera2()`` returns."""
+    """The result of ``Picamera2()``."""
 
     def __init__(self, library: Picamera) -> None:
         self._library = library
@@ -88,7 +88,7 @@ class Camera:
             fd = self.free.pop(0)
         height, width = pixels.shape[:2]
         rows = np.zeros((height, STRIDE), np.uint8)
-        texels = np.full((height, width, 4), 77, np.uint8)  # the fourth byte is anything
+        texels = np.full((height, width, 4), 77, np.uint8)  # the fourth byte is undefined
         texels[..., :3] = pixels
         rows[:, : 4 * width] = texels.reshape(height, -1)
         os.pwrite(fd, rows.tobytes(), OFFSET)
@@ -115,7 +115,11 @@ class Camera:
 
 
 class Picamera:
-    """The module. ``left``: frames until the camera is unplugged; ``gives``: formats in place of those asked for."""
+    """The fake module.
+
+    ``left`` is the number of frames until the camera is unplugged. ``gives`` has formats to use instead of the
+    requested ones.
+    """
 
     def __init__(self, pictures: Sequence[np.ndarray], left: int = -1, broken: bool = False) -> None:
         self.pictures, self.left, self.broken = pictures, left, broken
@@ -129,7 +133,7 @@ class Picamera:
         return self.cameras[-1]
 
     def over(self) -> bool:
-        """Whether every camera was stopped and closed once, and all that it lent was given back."""
+        """Return whether every camera was stopped and closed once, and all its requests were released."""
         return all((camera.stopped, camera.closed, camera.lent()) == (1, 1, 0) for camera in self.cameras)
 
     def close(self) -> None:
@@ -138,6 +142,6 @@ class Picamera:
 
 
 def contents(fd: int, offset: int, stride: int, width: int, height: int) -> np.ndarray:
-    """What lies in a plane of four bytes a pixel, uint8 (height, width, 4)."""
+    """Return the contents of a plane with four bytes per pixel, uint8 (height, width, 4)."""
     rows = np.frombuffer(os.pread(fd, stride * height, offset), np.uint8).reshape(height, stride)
     return rows[:, : 4 * width].reshape(height, width, 4)

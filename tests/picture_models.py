@@ -1,4 +1,4 @@
-"""Small models that read pictures of any size, kind and fit."""
+"""Small models with an image input of any size, channels and fit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glsl_infer.graph import Graph, GraphOutput, Node
 
 
 def picture_model(path: Path, size: tuple[int, int], fit: str, channels: int, purpose: str = "values") -> bytes:
-    """Write a model that makes 3 channels of a picture of (height, width) pixels; return the file.
+    """Write a model from an image of (height, width) pixels to a map of 3 channels; return the file.
 
-    Its output is called "map"; ``purpose`` says what it is for.
+    Its output is called "map" and has the purpose ``purpose``.
     """
     rng = np.random.default_rng(5)
     body = [

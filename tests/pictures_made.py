@@ -1,4 +1,4 @@
-"""Pictures made for tests of preprocessing."""
+"""Images for tests of preprocessing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def saved(folder: Path, picture: Image.Image, name: str = "picture.png", **optio
 
 
 def only_colour(pixels: Pixels) -> tuple[int, ...]:
-    """The colour of a picture of one colour."""
+    """Return the colour of an image with a single colour."""
     assert (pixels == pixels[0, 0]).all()
     return tuple(int(value) for value in pixels[0, 0])
 
 
 def palette_picture() -> Image.Image:
-    """Three columns: red, green and blue, of a palette of three."""
+    """Return an image with red, green and blue columns, from a palette of three colours."""
     picture = Image.new("P", (3, 3))
     picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
     picture.putdata([0, 1, 2] * 3)
@@ -37,7 +37,7 @@ def palette_picture() -> Image.Image:
 
 
 def icc_profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:
-    """A minimal ICC version 2 monitor profile."""
+    """Return a minimal ICC version 2 monitor profile."""
     table, body = struct.pack(">I", len(tags)), b""
     for name, data in tags.items():
         table += name + struct.pack(">II", 132 + 12 * len(tags) + len(body), len(data))
@@ -57,7 +57,7 @@ def linear_rgb(red: tuple[float, ...], green: tuple[float, ...], blue: tuple[flo
 
 
 RED, GREEN, BLUE = (0.4360, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)
-"""The primaries of sRGB, as D50 profiles give them."""
+"""The primaries of sRGB, adapted to D50 as in ICC profiles."""
 D50 = (0.9642, 1.0, 0.8249)
 
 

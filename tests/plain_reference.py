@@ -1,4 +1,4 @@
-"""A network on the CPU, written from docs/reference/graph-format.md and docs/reference/bundle-format.md alone."""
+"""A CPU reference, written from docs/reference/graph-format.md and docs/reference/bundle-format.md alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCALES = ("absolute", "leaky_relu", "prelu")
 
 
 class PlainReference:
-    """A bundle, trusted."""
+    """A bundle, which is not checked."""
 
     def __init__(self, path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
@@ -26,7 +26,11 @@ class PlainReference:
         self.layers = {layer["name"]: layer for layer in self.graph["layers"]}
 
     def run(self, given: dict[str, Array]) -> Iterator[tuple[str, Array]]:
-        """Yield every layer's name and stored output, but for pictures, for bytes and numbers by the inputs' names."""
+        """Yield every layer's name and stored output.
+
+        Args:
+            given: bytes of pictures and values of other inputs, by name.
+        """
         values: dict[str, Array] = {}
         for layer in self.layers.values():
             inputs = [values[name] for name in layer["inputs"]]
@@ -145,7 +149,7 @@ class PlainReference:
         return activate(attrs["activation"], unit * sums + bias / a + sum(residual))
 
     def of_inputs(self, layer: Any, groups: int, channels: int, filters: int) -> tuple[Array, Array]:
-        """s_in and z_in of every (i, f)."""
+        """Return s_in and z_in for every (i, f)."""
         c = np.arange(filters) // (filters // groups) * channels + np.arange(channels)[:, None]
         scale, zero = self.range_of(layer["inputs"][0])
         return scale[c], zero[c]
@@ -373,8 +377,8 @@ class PlainReference:
 
 
 def weight_texture(texels: bytes, units: bytes, slices: int, count: int) -> Array:
-    """The columns and, behind them, the bias, as in the other kind of member."""
-    numbers = np.count_nonzero(np.frombuffer(units, "<f4")[4:])  # of each channel, behind all else
+    """Return the columns of a weight texture followed by the bias, as in the other kind of member."""
+    numbers = np.count_nonzero(np.frombuffer(units, "<f4")[4:])  # one for each channel, after all others
     if count > 1 and len(texels) in (4 * slices * (count + more + 3 * numbers) for more in (4, 7)):
         return weight_bytes(np.frombuffer(texels, np.uint8).astype(float).reshape(slices, -1, 4), units, count)
     high, low = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 4)
@@ -386,7 +390,7 @@ def weight_texture(texels: bytes, units: bytes, slices: int, count: int) -> Arra
 
 
 def weight_bytes(rows: Array, units: bytes, count: int) -> Array:
-    """The same of weights of 8 bits."""
+    """Return the same for weights of 8 bits."""
     u = np.frombuffer(units, "<f4").astype(float)
     scale = rows[:, count + 3] * u[0]
     long = 65536 * rows[:, count] + 256 * rows[:, count + 1] + rows[:, count + 2] - 8388608
@@ -394,7 +398,7 @@ def weight_bytes(rows: Array, units: bytes, count: int) -> Array:
 
 
 def weight_pairs(texels: bytes, units: bytes, slices: int, count: int, taps: dict[int, Any]) -> Array:
-    """The same where two output channels have a row; ``taps`` says of each column whose texel it meets."""
+    """Return the same for rows of two output channels; ``taps`` has the texel that each column is multiplied with."""
     u = np.frombuffer(units, "<f4").astype(float)
     each = int(u[-1]) // 8
     rows = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 2, 2)  # half, slice, texel, column
@@ -416,7 +420,7 @@ def weight_pairs(texels: bytes, units: bytes, slices: int, count: int, taps: dic
 
 
 def columns(height: int, width: int, channels: int, filters: int, groups: int) -> Iterator[tuple[Any, ...]]:
-    """(output slice, slot, ky, kx, column, channel) of every column; no channel for those of a depthwise one."""
+    """Yield (output slice, slot, ky, kx, column, channel) of every column; the channel is None if depthwise."""
     slices = range(math.ceil(filters / 4))
     if groups > 1 and channels == 1 and filters == groups:
         for i in slices:
@@ -443,7 +447,7 @@ def columns(height: int, width: int, channels: int, filters: int, groups: int) -
 
 
 def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
-    """(component, filter, group) of output slice i."""
+    """Return (component, filter, group) of output slice i."""
     return [(j, 4 * i + j, (4 * i + j) // (filters // groups)) for j in range(4) if 4 * i + j < filters]
 
 
@@ -478,7 +482,7 @@ def pooled(x: Array, attrs: Any, function: Any) -> Array:
 
 
 def pieces(name: str) -> list[float]:
-    """The numbers of a piecewise linear function."""
+    """Return the parameters of a piecewise linear function."""
     return numbers_of(name) if name.startswith("piecewise_linear(") else []
 
 
@@ -563,7 +567,7 @@ FUNCTIONS = {
 
 
 def rounded(x: Array) -> Array:
-    """What 8 bits over [0, 1] keep."""
+    """Return values rounded to 8 bits over [0, 1]."""
     return np.floor(x * 255 + (0.5 + 1e-9)) / 255
 
 

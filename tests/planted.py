@@ -1,4 +1,4 @@
-"""A folder with modules of names that the project imports: nothing may execute them because it is the current one."""
+"""A folder with modules named like the project's imports, which must not be executed from the current folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ NAMES = (
     *("struct", "tempfile", "typing", "usercustomize", "zipfile"),
     *("glfw", "glsl_infer", "keras", "numpy", "OpenGL", "PIL", "tensorflow", "training", "yaml"),
 )
-"""From the standard library, from packages, and of the project itself."""
+"""Names of the standard library, of packages, and of the project itself."""
 
 
 def plant(folder: Path) -> Path:
-    """Put the modules into a folder; each leaves a file there when it is executed."""
+    """Write the modules into a folder; each creates a file there if it is executed."""
     for name in NAMES:
         mark = folder / f"{name}.executed"
         (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n", "utf-8")
@@ -21,5 +21,5 @@ def plant(folder: Path) -> Path:
 
 
 def executed(folder: Path) -> list[str]:
-    """Return the names of the modules that were executed."""
+    """Return the names of the executed modules."""
     return sorted(path.stem for path in folder.glob("*.executed"))

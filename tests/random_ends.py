@@ -11,7 +11,7 @@ from glsl_infer.graph.picture import FITS
 
 
 def random_ends(seed: int) -> Graph:
-    """Return a network of one to three pictures, maps and vectors, and of one to four outputs."""
+    """Return a network of one to three images, maps and vectors, with one to four outputs."""
     rng = np.random.default_rng(seed)
     height, width = (int(rng.integers(5, 15)) for _ in range(2))
     nodes: list[Node] = []
@@ -53,7 +53,7 @@ def _input(
     height: int,
     width: int,
 ) -> None:
-    """Add an input of some kind."""
+    """Add an input of a random kind."""
     name, kind = f"in{index}", int(rng.integers(3))
     if kind == 0:
         channels, fit = int(rng.choice([1, 3, 4])), str(rng.choice(list(FITS)))
@@ -97,7 +97,7 @@ def _outputs(
         nodes.append(Node("summed", "add", ("first", "second"), {"activation": "relu"}))
         nodes.append(Node("likely", "softmax", ("summed",)))
         outputs.append(GraphOutput("likely", ("likely",)))
-    # What no output reads would be drawn for nothing, and an input without readers is no input.
+    # A layer that no output reads would be drawn in vain, and an input must have a reader.
     read = {layer for output in outputs for layer in output.layers}
     for node in reversed(nodes):
         if node.name in read:

@@ -1,8 +1,8 @@
-"""A small network whose bytes stand for other ranges than [0, 1], made by the engine itself.
+"""A small network whose bytes have other ranges than [0, 1], built by the engine itself.
 
-It has what the network of tiny.py has not: a picture over [-1, 1] that a convolution pads, ranges learnt from pictures,
-a gutter that is not 0, a depthwise convolution, a residual in another range, a wide convolution in partial sums of
-16 bits, both poolings, and as its result logits or an image.
+It covers features that the network of tiny.py lacks: an input over [-1, 1] that a convolution pads, calibrated ranges,
+a gutter that is not 0, a depthwise convolution, a residual in another range, a wide convolution in partial sums of 16
+bits, both poolings, and logits or an image as its result.
 
     bundle = ranged_bundle("image", "planar")
     path = write_ranged(tmp_path, "logits", "atlas")
@@ -31,7 +31,7 @@ ENDS = ("logits", "image")
 
 
 def ranged_graph(end: str = "logits") -> Graph:
-    """The network, with nothing left to optimise."""
+    """Return the network in optimised form."""
     rng = np.random.default_rng(7)
     around = (1, 1, 1, 1)
     body = [
@@ -54,16 +54,16 @@ def ranged_graph(end: str = "logits") -> Graph:
 
 @cache
 def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "auto") -> CompiledNetwork:
-    """The network as passes."""
+    """Return the network as passes."""
     pictures = [ranged_picture(seed) for seed in range(3)]
-    # Short arrays, and partial sums wherever they help: readers should meet those in both layouts.
+    # Short arrays, and partial sums wherever they help: readers should read both layouts with them.
     prepared = prepare(ranged_graph(end), pictures, layout=layout, uniform_vectors=120, exactness=0.0)
     return lower.to_program(prepared.graph, layout=layout, memory=memory, uniform_vectors=120)
 
 
 @cache
 def ranged_bundle(end: str = "logits", layout: str = "atlas") -> Bundle:
-    """The network as a bundle in memory, always the same object."""
+    """Return the network as a bundle in memory, always the same object."""
     return to_bundle(ranged_program(end, layout), LABELS if end == "logits" else ())
 
 
@@ -75,5 +75,5 @@ def write_ranged(folder: Path, end: str = "logits", layout: str = "atlas") -> Pa
 
 
 def ranged_picture(seed: int) -> NDArray[np.uint8]:
-    """A random picture of the network's size."""
+    """Return a random image of the network's size."""
     return np.random.default_rng(seed).integers(0, 256, (SIZE, SIZE, 3), np.uint8)

@@ -1,4 +1,4 @@
-"""Networks that find red squares, built by hand, and the tasks around them: what they must answer is known exactly."""
+"""Hand-built detectors of red squares, and tasks around them, with exactly known answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def folder_of_tasks(folder: Path) -> Path:
 
 
 def picture(width: int, height: int, *squares: tuple[float, float, float]) -> NDArray[np.uint8]:
-    """Return a black picture with red squares: middle x, y and side of each, in pixels."""
+    """Return a black image with red squares, given as middle x, y and side in pixels."""
     image = Image.new("RGB", (8 * width, 8 * height))
     for x, y, side in squares:
         half = side / 2
@@ -87,7 +87,7 @@ def _image(size: int, fit: str) -> Node:
 
 
 def _red(size: int, filters: int) -> NDArray[np.floating]:
-    """Return a kernel that is the mean of red, less that of green, into each filter."""
+    """Return a kernel for the mean of red minus the mean of green, for each filter."""
     kernel = np.zeros((size, size, 3, filters))
     kernel[:, :, 0] = 1 / size**2
     kernel[:, :, 1] = -1 / size**2
@@ -95,14 +95,14 @@ def _red(size: int, filters: int) -> NDArray[np.floating]:
 
 
 def _squares() -> Graph:
-    """At each of 8 x 8 cells: whether it is red, a box of its size, and the middles of its sides."""
+    """Return a network with 8 x 8 cells: the score of red, a box of its size, and the middles of its sides."""
     boxes = _red(4, 8) * np.array([0, 0, 1, 1, -0.5, 0, 0.5, 0])
     nodes = [_image(32, LETTERBOX), _conv("scores", 16 * _red(4, 1), [-8]), _conv("boxes", boxes, [0.0] * 8)]
     return Graph("squares", nodes, [GraphOutput(name, (name,)) for name in ("scores", "boxes")])
 
 
 def _sides() -> Graph:
-    """The middles of the left and right side of a square that covers a quarter of the picture."""
+    """Return a network for the middles of the left and right side of a square that covers a quarter of the image."""
     sides = np.zeros((16, 16, 3, 4))
     middles = 4 * (np.arange(16) + 0.5) / 256
     sides[:, :, 0, 0] = sides[:, :, 0, 2] = middles
@@ -119,6 +119,6 @@ def _sides() -> Graph:
 
 
 def _mask() -> Graph:
-    """Where it is red."""
+    """Return a network for the mask of red pixels."""
     nodes = [_image(32, STRETCH), _conv("mask", 16 * _red(1, 1), [-8], activation="sigmoid")]
     return Graph("mask", nodes, [GraphOutput("mask", ("mask",))])

@@ -1,4 +1,4 @@
-"""A screen that nobody sees: Xvfb, for tests of windows."""
+"""A virtual screen for tests of windows: Xvfb."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PATIENCE = 60.0
 
 @contextmanager
 def virtual_screen(size: str = "1400x1100x24") -> Iterator[str]:
-    """Run Xvfb on a display that is free, in a process group of its own; yield its name, as in ``:7``."""
+    """Run Xvfb on a free display in its own process group; yield the display's name, such as ``:7``."""
     reader, writer = os.pipe()
-    # Without -noreset it starts afresh when its last client leaves, and refuses whoever comes just then.
+    # Without -noreset it restarts when its last client leaves, and refuses a client that connects meanwhile.
     command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
     try:
         server = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Small networks with several inputs and outputs: every kind of input, and every host step.
+"""Small networks with several inputs and outputs, with every kind of input and every host step.
 
 graph = SEVERAL["several"]()
 bundle = several_bundle("several", layout="planar")
@@ -30,7 +30,10 @@ ROWS = (HostStep("rows", 6), HostStep("concatenate"), HostStep("sigmoid"))
 
 
 def several() -> Graph:
-    """A grey picture of 144x256 over [-1, 1] and a vector; classes, a mask, and rows as a detector has them."""
+    """Return a network with a grey image of 144x256 over [-1, 1] and a vector.
+
+    Its outputs are classes, a mask, and rows as of a detector.
+    """
     rng = np.random.default_rng(20)
     body = [
         Node("image", "input", (), {"shape": (144, 256, 1), "fit": CENTER_CROP, "scales": (2.0,), "zeros": (127.5,)}),
@@ -57,7 +60,7 @@ def several() -> Graph:
 
 
 def alpha() -> Graph:
-    """A picture with alpha that is letterboxed and padded; an embedding of length 1, and a map of values."""
+    """Return a network with a letterboxed, padded image with alpha; an embedding of length 1, and a map of values."""
     rng = np.random.default_rng(21)
     body = [
         Node("picture", "input", (), {"shape": (10, 14, 4), "fit": LETTERBOX}),
@@ -74,7 +77,7 @@ def alpha() -> Graph:
 
 
 def numbers() -> Graph:
-    """Three inputs of numbers and no picture: maps of 8 and of 16 bits, and a vector; tags, and rows without a name."""
+    """Return a network with 8-bit and 16-bit maps and a vector as inputs, without an image; tags, and unnamed rows."""
     rng = np.random.default_rng(22)
     sums = {"unit": np.array([0.25, 0.5, 0.125, 1.0], np.float32), "bias": np.array([0.5, 0, -1, 0.25], np.float32)}
     body = [
@@ -97,7 +100,7 @@ def numbers() -> Graph:
 
 
 def fine() -> Graph:
-    """Maps of 16 bits in ranges learnt from pictures: padded, added to, pooled and enlarged, and as outputs."""
+    """Return a network with 16-bit maps in calibrated ranges: padded, added, pooled, enlarged, and as outputs."""
     rng = np.random.default_rng(23)
     linear: dict[str, Any] = {"activation": "linear"}
     body = [
@@ -116,7 +119,7 @@ def fine() -> Graph:
 
 
 def _smaller(node: Node, factors: Sequence[float]) -> Node:
-    """Return a dense layer with smaller weights for some inputs: its results should not all be 0 or 1."""
+    """Return a dense layer with smaller weights for some inputs, so that not all of its results are 0 or 1."""
     kernel = node.weights["kernel"] * np.array(factors, np.float32)[:, None]
     return replace(node, weights={**node.weights, "kernel": kernel})
 
@@ -128,7 +131,7 @@ SEVERAL: Mapping[str, Callable[[], Graph]] = {
     "fine": fine,
 }
 PRECISION = {"fine": "16"}
-"""Of the others it is 8."""
+"""Precision of the networks for which it is not 8."""
 
 
 @cache
@@ -142,7 +145,7 @@ def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weigh
 
 
 def several_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
-    """Return inputs for a network: smooth pictures, whose bytes are all different, and numbers within their ranges."""
+    """Return inputs for a network: smooth images with varying bytes, and values within their ranges."""
     rng = np.random.default_rng(seed)
     given: dict[str, NDArray[Any]] = {}
     for node in graph.inputs:

@@ -25,22 +25,22 @@ from once import made_once
 from models import NAMES, RUN_EVERYWHERE
 
 PICTURES = 6
-"""Random inputs for calibration."""
+"""Number of random calibration images."""
 
 Inputs = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What became of a model.
+    """The result of exporting a model.
 
     Attributes:
-        refusal: why it cannot be exported; empty where it can.
+        refusal: the reason if it cannot be exported, else empty.
         floats: largest difference between Keras and the imported network in floats, relative to the largest value.
-        likeness: correlation of Keras' output with what the exact reference of the bundle computes, the lowest of all
+        likeness: correlation of Keras' output with the output of the bundle's exact reference, the lowest of all
             outputs.
-        path: of the bundle.
-        inputs: what both were computed for.
+        path: path of the bundle.
+        inputs: the inputs of both.
     """
 
     refusal: str
@@ -51,7 +51,7 @@ class Exported:
 
 
 def export(folder: Path, names: Sequence[str]) -> None:
-    """Export models to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one."""
+    """Export models to a folder, in a separate process, because TensorFlow and Mesa's LLVM cannot share one."""
     command = [sys.executable, __file__, str(folder), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -79,7 +79,7 @@ def _half(everywhere: bool) -> dict[str, Exported]:
 
 
 def random_inputs(graph: Any, seed: int) -> Inputs:
-    """Return a picture, or numbers, for each input: soft random patches, as pictures have."""
+    """Return an image of soft random patches, or random values, for each input."""
     rng = np.random.default_rng(seed)
     inputs: Inputs = {}
     for node in graph.inputs:
@@ -94,7 +94,7 @@ def random_inputs(graph: Any, seed: int) -> Inputs:
 
 
 def with_weights(model: Any, seed: int) -> Any:
-    """Give every weight a random value with which neither values nor their differences vanish; return the model."""
+    """Randomise every weight without vanishing values or differences; return the model."""
     rng = np.random.default_rng(seed)
     for weight in model.weights:
         kind, shape = weight.path.rsplit("/", 1)[-1], tuple(weight.shape)
@@ -111,7 +111,7 @@ def with_weights(model: Any, seed: int) -> Any:
 
 
 def fed(graph: Any, inputs: Inputs) -> dict[str, NDArray[np.float32]]:
-    """Return what Keras gets for some inputs: a picture's bytes as the values that they stand for."""
+    """Return Keras' inputs: an image's bytes are converted to values."""
     from glsl_infer.graph.picture import input_values
 
     return {
@@ -123,7 +123,7 @@ def fed(graph: Any, inputs: Inputs) -> dict[str, NDArray[np.float32]]:
 
 
 def main() -> int:
-    """Export the models of the given names, by default all, to the folder that is given."""
+    """Export the models with the given names, by default all, to the given folder."""
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -139,7 +139,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 
     keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
     seed = zlib.crc32(name.encode())
-    keras.utils.set_random_seed(seed)  # for weights that keep the values of their initializer
+    keras.utils.set_random_seed(seed)  # for weights with their initial values
     model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
     try:
         floats, likeness = _exported(name, model, folder, seed)
@@ -181,7 +181,7 @@ def _as_called(model: Any, values: dict[str, NDArray[np.float32]]) -> Any:
 
 
 def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
-    """Return whether runners return logits where the model returns probabilities."""
+    """Return whether runners return logits for an output with probabilities in the model."""
     (output,) = (output for output in graph.outputs if output.name == key)
     (after,) = (output for output in prepared.outputs if output.name == key)
     ops = [graph.by_name[name].op for name in output.layers]
@@ -205,7 +205,7 @@ def relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
 
 def _likeness(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
     wanted = wanted.reshape(given.shape)
-    if given.size < 8:  # too few for a correlation: 1 is equal, 0 is off by the largest value
+    if given.size < 8:  # too few for a correlation: 1 is equal, 0 is an error of the largest value
         return 1.0 - relative(given, wanted)
     return float(np.corrcoef(given.reshape(-1), wanted.reshape(-1))[0, 1])
 

@@ -1,7 +1,7 @@
-"""Texts that tests hold, each in a file: a pytest plugin with the option ``--update`` and the fixture ``snapshot``.
+"""Expected texts in files: a pytest plugin with the option ``--update`` and the fixture ``snapshot``.
 
 def test_messages(snapshot: Snapshot) -> None:
-    snapshot("refusals.txt", text)    # compares with the file beside the test, or writes it with --update
+    snapshot("refusals.txt", text)    # compares with the file next to the test, or writes it with --update
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def snapshot(request: pytest.FixtureRequest) -> Snapshot:
-    """Compare a text with the file of a name next to the test."""
+    """Return a function that compares a text with the named file next to the test."""
 
     def compare(name: str, text: str) -> None:
         path = request.path.with_name(name)

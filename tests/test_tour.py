@@ -1,6 +1,6 @@
-"""A tour of the engine in five minutes: a picture, a convolution, a dense layer, and the label that comes out.
+"""A tour of the engine in five minutes: an image, a convolution, a dense layer, and the resulting label.
 
-Read it from top to bottom. Each test is one stage, and takes what the stage before it made:
+Read it from top to bottom. Each test is one stage, and takes the result of the previous one:
 
     Graph -> optimize -> prepare -> lowering -> bundle -> Session -> Classifier
 """
@@ -24,15 +24,15 @@ from glsl_infer.program import CompiledNetwork
 
 LABELS = ["red", "green", "blue"]
 ORANGE = np.full((8, 8, 3), (255, 102, 0), np.uint8)
-"""A picture: rows, columns, channels, as bytes. The network sees 1.0, 0.4 and 0.0."""
+"""An image: rows, columns, channels, as bytes. The network reads 1.0, 0.4 and 0.0."""
 
 
 def network() -> Graph:
-    """A network that says which colour a picture has most of. Its weights are so simple that you can do it by hand."""
+    """Return a network for the dominant colour of an image, with weights simple enough for a check by hand."""
     mix = np.array([[1, 0, 0, -1], [0, 1, 0, -1], [0, 0, 1, -1]], np.float32)  # 3 channels in, 4 out
     nodes = (
         Node("picture", "input", (), {"shape": (8, 8, 3)}),
-        # Red, green and blue stay what they are, and a fourth channel is 1 where a pixel is black.
+        # Red, green and blue are copied, and a fourth channel is 1 for a black pixel.
         Node(
             "colours",
             "conv2d",
@@ -55,7 +55,7 @@ def network() -> Graph:
 
 
 def test_1_a_graph_says_what_to_compute() -> None:
-    """Importers make one from a Keras model. ``reference`` computes it with NumPy."""
+    """An importer makes a graph from a model file, and ``reference`` computes it with NumPy."""
     graph = network()
     assert graph.shapes["colours"] == (4, 4, 4), "strides of 2 halve 8 x 8"
     values = dict(reference.layers(graph, ORANGE, mode="float"))
@@ -70,7 +70,7 @@ def optimized() -> Graph:
 
 
 def test_2_the_optimiser_makes_it_shorter(optimized: Graph) -> None:
-    """The convolution does the activation, too; softmax is left to the CPU."""
+    """The optimiser fuses the activation into the convolution and leaves softmax to the CPU."""
     assert [node.name for node in optimized.nodes] == ["picture", "colours", "mean", "scores"]
     assert optimized.by_name["colours"].attrs["activation"] == "relu"
 
@@ -83,7 +83,7 @@ def prepared(optimized: Graph) -> Graph:
 
 
 def test_3_values_become_bytes(prepared: Graph) -> None:
-    """A GPU of ES 2.0 stores bytes. Typical pictures show which value 0 and 255 must stand for in each channel."""
+    """An ES 2.0 GPU stores bytes, so calibration images determine the values of bytes 0 and 255 in each channel."""
     exact = dict(reference.layers(prepared, ORANGE, mode="float"))
     stored = dict(reference.layers(prepared, ORANGE, mode="stored"))
     np.testing.assert_allclose(stored["scores"], [5.0, 2.0, 0.0], atol=0.1)
@@ -112,12 +112,15 @@ def file(program: CompiledNetwork, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_5_a_bundle_is_all_that_a_runner_needs(file: Path) -> None:
-    """Shaders, weights, labels and what to draw: the runners in Python, Java and TypeScript read the same file."""
+    """A bundle has all that a runner needs: shaders, weights, labels and passes.
+
+    The runners in Python, Java and TypeScript read the same file.
+    """
     assert bundles.read(file).labels == tuple(LABELS)
 
 
 def test_6_a_session_draws_it(file: Path, prepared: Graph) -> None:
-    """On whatever OpenGL ES 2.0 this machine has."""
+    """A session draws the bundle with this machine's OpenGL ES 2.0 driver."""
     with glsl_infer.Session(file) as session:
         drawn = session.run(ORANGE)
         layers = dict(session.layers(ORANGE))
@@ -126,7 +129,7 @@ def test_6_a_session_draws_it(file: Path, prepared: Graph) -> None:
 
 
 def test_7_a_classifier_names_what_it_sees(file: Path, tmp_path: Path) -> None:
-    """Any photograph: it is cut and scaled to the network's 8 x 8 pixels first."""
+    """A classifier accepts any photograph, which it crops and scales to the network's 8 x 8 pixels first."""
     Image.new("RGB", (40, 30), (255, 102, 0)).save(tmp_path / "orange.png")
     with glsl_infer.Classifier(file) as classifier:
         first, second, third = classifier.classify(tmp_path / "orange.png")

@@ -1,6 +1,6 @@
-"""TensorFlow Lite files changed in their structure: the parts stay parts, and no longer fit together.
+"""TensorFlow Lite files with a damaged structure: valid parts that do not fit together.
 
-A change of bytes alone nearly always breaks an offset, which is refused at once. These files are whole, and wrong.
+Changed bytes alone nearly always break an offset, which is refused at once. These files are complete, but wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tflite_files import schema
 
 Rng = np.random.Generator
 Change = Callable[[Rng, Any, Any], None]
-"""Of a model and its subgraph."""
+"""A function that changes a model and its subgraph."""
 
 _NUMBERS = (0, 1, -1, 2, 3, 7, 64, 4096, 2**20, 2**31 - 1, -(2**31))
 _SIZES = (0, 1, 2, 3, 5, 1000, 2**16, 2**24, 2**31 - 1, -1)
@@ -32,7 +32,7 @@ def damaged(data: bytes, rng: Rng, *, most: int = 4) -> bytes:
         builder = flatbuffers.Builder(1024)
         try:
             builder.Finish(model.Pack(builder), b"TFL3")
-        except (TypeError, struct.error):  # a number that the field has no bits for
+        except (TypeError, struct.error):  # a value that exceeds the field's bits
             continue
         return bytes(builder.Output())
 

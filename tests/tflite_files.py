@@ -1,4 +1,4 @@
-"""TensorFlow Lite files made for tests, and what LiteRT computes from them.
+"""TensorFlow Lite files built for tests, and the results of LiteRT.
 
 made = File()
 x = made.input((1, 8, 8, 3))
@@ -29,7 +29,7 @@ _TYPES = {"f4": "FLOAT32", "f2": "FLOAT16", "i4": "INT32", "i1": "INT8", "u1": "
 
 
 class File:
-    """A file with one subgraph, operator by operator. Shapes have the batch axis; tensors are their numbers."""
+    """Builder of a file with one subgraph. Shapes include the batch axis; tensors are numbered."""
 
     def __init__(self, seed: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
@@ -122,7 +122,7 @@ class File:
     def conv(
         self, x: int, filters: int = 4, kernel: int = 3, stride: int = 1, *, same: bool = True, fused: int = 0
     ) -> int:
-        """A CONV_2D with random weights."""
+        """Add a CONV_2D with random weights."""
         _, height, width, channels = self.shape(x)
         size = [-(-n // stride) if same else (n - kernel) // stride + 1 for n in (height, width)]
         options = {"strideH": stride, "strideW": stride, "dilationHFactor": 1, "dilationWFactor": 1,
@@ -142,7 +142,7 @@ def parsed(data: bytes) -> Model:
 
 
 def litert(data: bytes, inputs: dict[str, NDArray[Any]], *, every_tensor: bool = True) -> Any:
-    """LiteRT after a run on real numbers without a batch axis; see ``litert_outputs.LiteRt``."""
+    """Return LiteRT after a run on values without a batch axis, as a ``litert_outputs.LiteRt``."""
     import tempfile
 
     from glsl_infer.tools.validate.litert_outputs import LiteRt
@@ -157,7 +157,7 @@ def litert(data: bytes, inputs: dict[str, NDArray[Any]], *, every_tensor: bool =
 
 
 def samples(graph: Graph, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """Random bytes for pictures, and numbers for other inputs."""
+    """Return random bytes for images, and random values for other inputs."""
     rng = np.random.default_rng(seed)
     return {
         node.name: rng.integers(0, 256, node.attrs["shape"]).astype(np.uint8)

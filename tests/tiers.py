@@ -6,7 +6,7 @@ Markers put a test into a tier:
 - ``slow``: not in ``quick``.
 - ``exhaustive``: in ``all`` only.
 - ``sampled(N)``: ``test`` runs about one in N of a parametrised test's cases, and at least one; ``all`` runs each.
-- ``drivers``: the test runs on softpipe and the virtual GPU too, where ``--drivers`` leaves out all others.
+- ``drivers``: the test also runs on softpipe and the virtual GPU, for which ``--drivers`` excludes all others.
   ``drivers("all")`` does so in the tier ``all`` only.
 """
 
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _runs(lowest: str | None, tier: str) -> bool:
-    """Return whether a run of ``tier`` includes a test that begins with the tier ``lowest``; None is in no tier."""
+    """Return whether a run of ``tier`` includes a test whose lowest tier is ``lowest``; None is in no tier."""
     if lowest is None:
         return False
     if tier == "rest":
@@ -68,7 +68,7 @@ def _lowest_tier(item: pytest.Item, sampled: bool, drivers: bool) -> str | None:
 
 
 def _sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that ``sampled`` leaves in the tier ``test``: whatever their order is, the same ones."""
+    """Return the tests kept by ``sampled`` in the tier ``test``: the same ones in any order."""
     chosen, cases = set(), defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("sampled")

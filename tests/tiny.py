@@ -1,9 +1,9 @@
-"""A tiny network and its bundle, made by the engine itself: what tests of the format and of runners use.
+"""A tiny network and its bundle, built by the engine itself, for tests of the format and of runners.
 
-The network has every kind of layer that a bundle can hold, at sizes that a software driver draws in
-milliseconds: a 9x9 picture -> padded 5x5/2 convolution to 6 channels (so two pad lanes) -> 1x1 convolution to
-64 -> a residual unit with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd
-number, so half a pad texel). Its weights are in uniform arrays unless another place is asked for.
+The network has every kind of layer that a bundle can contain, at sizes that a software driver draws in milliseconds: a
+9x9 image -> padded 5x5/2 convolution to 6 channels (so two padding lanes) -> 1x1 convolution to 64 -> a residual unit
+with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd number, so half a padding texel).
+By default its weights are in uniform arrays.
 
     bundle = tiny_bundle()          # a Bundle in memory; the same object every time, so do not change it
     path = write_tiny(tmp_path)     # the same as a file
@@ -38,7 +38,7 @@ LABELS = ("first", "second class", "dritte Klasse: größte")
 
 
 def tiny_graph() -> Graph:
-    """The network as an importer would give it: nothing folded or fused; the weights are seeded."""
+    """Return the network as an importer would: nothing is folded or fused; the weights are seeded."""
     rng = np.random.default_rng(2)
     same = (1, 1, 1, 1)
     nodes = (
@@ -65,7 +65,7 @@ def tiny_graph() -> Graph:
 def tiny_program(
     weights: str = "uniform", layout: str = "atlas", memory: str = "auto", weight_bits: str = "auto"
 ) -> CompiledNetwork:
-    """The network as passes; the arguments are those of ``lowering.to_program``."""
+    """Return the network as passes; the arguments are those of ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
     return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory, weight_bits=weight_bits)
 
@@ -78,7 +78,7 @@ def tiny_bundle(
     labels: Sequence[str] = LABELS,
     weight_bits: str = "auto",
 ) -> Bundle:
-    """The network as a bundle in memory."""
+    """Return the network as a bundle in memory."""
     return to_bundle(tiny_program(weights, layout, memory, weight_bits), labels)
 
 
@@ -89,19 +89,19 @@ def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform"
 
 
 def tiny_manifest() -> dict[str, Any]:
-    """The bundle's manifest, passes and graph as data, for tests that change it: see ``bundle_data``."""
+    """Return the bundle's manifest, passes and graph as mutable data (``bundle_data``)."""
     return bundle_data.whole(tiny_members())
 
 
 @cache
 def tiny_members() -> dict[str, bytes]:
-    """All members of the bundle, manifest.json among them."""
+    """Return all members of the bundle, including manifest.json."""
     made = tiny_bundle()
     return {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
 
 
 def tiny_picture(seed: int) -> NDArray[np.uint8]:
-    """A random picture of the network's size."""
+    """Return a random image of the network's size."""
     return np.random.default_rng(seed).integers(0, 256, (SIZE, SIZE, 3), np.uint8)
 
 

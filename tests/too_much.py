@@ -1,4 +1,4 @@
-"""Manifests of the tiny bundle that ask for more than a cap allows, and what a reader says of each."""
+"""Manifests of the tiny bundle beyond a cap, and the reader's message for each."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ TOO_MUCH: dict[str, tuple[Manifest, str]] = {
         "268435456 numbers in an output; a model has at most 67108864",
     ),
 }
-"""The manifest, and a pattern of the message."""
+"""The manifest, and a pattern of the message, by the exceeded cap."""

@@ -1,4 +1,4 @@
-"""The app of an APK as a program for the JVM."""
+"""The app of an APK, run as a program on the JVM."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ FAKES = ANDROID.parent / "tests" / "android" / "fakes"
 
 
 def command_of_app(tools: Tools, apk: Path, folder: Path, activity: str = "glslinfer.app.MainActivity") -> list[str]:
-    """Return the command that starts the APK's own classes, turned back from its dex, on the faked phone.
+    """Return the command for the APK's own classes on the fake phone, after converting its dex to a jar.
 
     Args:
-        tools: to compile with.
+        tools: compilers and converters.
         apk: the app.
-        folder: takes what is compiled for it.
-        activity: what is started.
+        folder: output folder of the compiled classes.
+        activity: class name of the activity to start.
     """
     tools.enjarify(apk, folder / "app.jar")
     runner, desktop = (ANDROID / name / "src" / "main" / "java" for name in ("runner", "desktop"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write docs/engineering/aibench/app.png: the app's AI Benchmark with its real networks, four pictures each.
+"""Write docs/engineering/aibench/app.png: the app's AI Benchmark with its real networks, four images each.
 
 PYTHONPATH=. .venv/bin/python tests/android/benchmark_screenshot.py DIR [FILE.png]
 
-DIR has the bundles and pictures of `glsl-infer aibench --models DIR`. On llvmpipe, export VDSR and DPED into it with
---uniform-vectors 1024, and set GALLIVM_PERF=nopt: its cache of machine code is too small for programs of each slice, so
-that every picture compiles all of them again.
+DIR has the bundles and images of `glsl-infer aibench --models DIR`. On llvmpipe, export VDSR and DPED into it with
+--uniform-vectors 1024, and set GALLIVM_PERF=nopt. Its cache of machine code is too small for one program per slice, so
+every image would compile all programs again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DONE = "AI Benchmark: done"
 
 
 def main() -> None:
-    """Build the app with the networks, run them, and save what is on the screen."""
+    """Build the app with the networks, run them, and save the screen."""
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/engineering/aibench/app.png"
     models = [path.with_suffix(".glslnn") for path in sorted(Path(sys.argv[1]).glob("*.png"))]
     with tempfile.TemporaryDirectory() as name:

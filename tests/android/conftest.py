@@ -1,4 +1,4 @@
-"""The Java runner, compiled once, and how to start it."""
+"""Fixtures: the Java runner, compiled once, and the app on the fake phone."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[J
 
 @pytest.fixture(scope="session")
 def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of tasks that the app has inside."""
+    """The folder of tasks inside the app."""
     return folder_of_tasks(tmp_path_factory.mktemp("squares"))
 
 
 @pytest.fixture(scope="session")
 def apk(tools: Tools, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app with a model, signed with a key of its own."""
+    """The app with a model, signed with its own key."""
     folder = tmp_path_factory.mktemp("apk")
     build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore", [squares])
     return folder / "demo.apk"
@@ -52,11 +52,11 @@ def apk(tools: Tools, squares: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def app(tools: Tools, apk: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that starts the app of the APK on the faked phone."""
+    """The command for the app of the APK on the fake phone."""
     return command_of_app(tools, apk, tmp_path_factory.mktemp("phone"))
 
 
 @pytest.fixture(scope="session")
 def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of three classes that is not in the app."""
+    """A model with three classes, which is not in the app."""
     return write_tiny(tmp_path_factory.mktemp("other"))

@@ -1,4 +1,4 @@
-"""Starting Java programs in tests."""
+"""Java programs started from tests, and their output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 
 class Jvm:
-    """A command line that starts a class; ``folder`` is where it runs, if that matters."""
+    """The command line of a Java class, with an optional working directory ``folder``."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)
@@ -26,13 +26,13 @@ class Jvm:
         return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300)
 
     def json(self, *arguments: object) -> Any:
-        """Return what it prints, which is JSON or nothing."""
+        """Return the printed JSON, or None if the program prints nothing."""
         done = self.start(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
         return json.loads(done.stdout) if done.stdout else None
 
     def refused(self, *arguments: object, code: int = 2) -> str:
-        """Return the message with which it ends: one line, no traceback."""
+        """Return the program's error message, which must be a single line without a traceback."""
         done = self.start(*arguments)
         assert (done.returncode, done.stdout) == (code, "")
         assert done.stderr.startswith("error: ")
@@ -40,7 +40,7 @@ class Jvm:
         return done.stderr
 
     def verdicts(self, paths: Sequence[Path]) -> list[str]:
-        """Return what it finds wrong with each bundle; empty where nothing is."""
+        """Return the reader's error message for each bundle, or an empty string if the bundle is sound."""
         done = self.start("read", *paths)
         assert (done.returncode, done.stderr) == (0, "")
         lines = done.stdout.split("\n")[:-1]
@@ -50,14 +50,14 @@ class Jvm:
         return [line.removeprefix(f"{path}: ") for path, line in zip(paths, lines)]
 
     def run(self, bundle: Path, pictures: NDArray[np.uint8], folder: Path) -> tuple[NDArray[np.float32], Any]:
-        """Return the outputs of pictures (n, size, size, 3), one a row, and what a frame takes."""
+        """Return the outputs of images (n, size, size, 3), one per row, and the statistics of a frame."""
         raw, out = folder / "pictures.rgb", folder / "outputs.f32"
         raw.write_bytes(pictures.tobytes())
         facts = self.json("run", bundle, raw, out)
         return np.frombuffer(out.read_bytes(), "<f4").reshape(len(pictures), -1), facts
 
     def frame(self, bundle: Path, inputs: Mapping[str, NDArray[Any]], folder: Path) -> dict[str, NDArray[np.float32]]:
-        """Return the outputs of a frame by name, in the order in which the runner gives them; see ``input_words``."""
+        """Return the outputs of a frame by name, in the runner's order; for ``inputs`` see ``input_words``."""
         out = folder / "outputs.f32"
         shapes = self.json("frame", bundle, out, *input_words(inputs, folder))
         data, at, results = np.frombuffer(out.read_bytes(), "<f4"), 0, {}
@@ -69,7 +69,7 @@ class Jvm:
 
 
 class Server(Jvm):
-    """A process of ``glslinfer.desktop.Main`` that executes all commands: a JVM takes a second to start."""
+    """A process of ``glslinfer.desktop.Main`` for all commands, because a JVM takes a second to start."""
 
     def __init__(self, command: Sequence[str]) -> None:
         super().__init__(command)
@@ -103,12 +103,12 @@ class Server(Jvm):
 
 
 def input_words(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:
-    """Write inputs into a folder, and return the words that name them to the runner.
+    """Write inputs into a folder, and return the command-line words that pass them to the runner.
 
     Args:
-        inputs: by name; uint8 are pictures of the model's size, uint32 pictures of any size (see ``argb``), all others
-            numbers.
-        folder: where.
+        inputs: by name. uint8 is an image of the model's size, uint32 an image of any size (see ``argb``), and every
+            other type is an array of values.
+        folder: output folder of the files.
     """
     words = []
     for index, (name, array) in enumerate(inputs.items()):
@@ -122,7 +122,7 @@ def input_words(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:
 
 
 def argb(rgba: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return pixels, uint8 (height, width, 4), as Android has them: uint32 (height, width)."""
+    """Return pixels, uint8 (height, width, 4), in Android's format: uint32 (height, width)."""
     wide = rgba.astype(np.uint32)
     packed: NDArray[np.uint32] = wide[..., 3] << 24 | wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
     return packed

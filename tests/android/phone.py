@@ -1,4 +1,4 @@
-"""A phone without Android: the app of an APK on faked ``android.*`` classes, driven line by line."""
+"""A phone without Android: the app of an APK on fake ``android.*`` classes, controlled by lines of text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "grocery-x22-257.glslnn"
-"""What is inside the app under test: what `make apk` puts there (test_apk.py)."""
+"""The model in the app under test, also the one in the app of `make apk` (test_apk.py)."""
 
 SMALL = ROOT / "models" / "trashnet-x22-129.glslnn"
-"""For tests to which any classifier will do."""
+"""A classifier for tests of any model."""
 
 IMAGES = ROOT / "docs" / "images"
 Pixels = NDArray[np.uint8]
@@ -26,11 +26,11 @@ Pixels = NDArray[np.uint8]
 PORTRAIT, LANDSCAPE = (270, 480), (480, 270)
 CAMERA_SIZES = ((1280, 720), (640, 480), (320, 240))
 CAMERA = (640, 480)
-"""What the app chooses of these: the smallest that is good enough for a screen."""
+"""The app's choice of camera size: the smallest one good enough for a screen."""
 
 
 def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
-    """A photograph of docs/images before the camera: it fills the square that the network sees, mirrored beyond."""
+    """Return a camera scene: a photograph of docs/images in the network's square, mirrored beyond its edges."""
     side = min(width, height)
     square = preprocess.to_square(preprocess.open_image(IMAGES / name), side)
     above, before = (height - side) // 2, (width - side) // 2
@@ -39,7 +39,7 @@ def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
 
 
 class Phone:
-    """One start of the app's process. ``scene`` is what stands before the camera, upright, as the user sees it."""
+    """One start of the app's process. A ``scene`` is the upright image in front of the camera, as the user sees it."""
 
     def __init__(
         self,
@@ -50,7 +50,15 @@ class Phone:
         screen: tuple[int, int] = PORTRAIT,
         points: int = 360,
     ) -> None:
-        """Args: ``points``: density-independent pixels on the short side; 360 has a phone, 600 and more a tablet."""
+        """Start the process.
+
+        Args:
+            command: command that starts the app (``command_of_app``).
+            apk: the app.
+            folder: folder for images that are sent and received.
+            screen: width and height of the screen in pixels.
+            points: density-independent pixels on the short side: 360 for a phone, 600 and more for a tablet.
+        """
         self.folder, self.screen, self.rotation = folder, screen, 0
         self._density = min(screen) / points
         self._process = subprocess.Popen(
@@ -63,7 +71,7 @@ class Phone:
         self.tell("sizes", *(side for size in CAMERA_SIZES for side in size))
 
     def tell(self, *words: object) -> Any:
-        """Send a command of glslinfer.fake.Phone and return its answer."""
+        """Send a command to glslinfer.fake.Phone and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\t".join(str(word) for word in words) + "\n")
@@ -89,7 +97,7 @@ class Phone:
         return self.ready()
 
     def ready(self) -> Any:
-        """Do all that is due, until the model is read and compiled."""
+        """Handle all pending events until the model is read and compiled."""
         for _ in range(2000):
             state = self.tell("idle")
             if not any(text.startswith("Reading the model") for text in state["texts"]):
@@ -97,21 +105,21 @@ class Phone:
         raise AssertionError("the model never gets ready")
 
     def photograph(self, path: Path) -> Any:
-        """Choose a photograph, and wait until it was looked at."""
+        """Choose a photograph, and wait until it is classified."""
         self.tell("press", "Photo")
         self.tell("file", path)
         self.tell("wait", "Camera")
         return self.tell("idle")
 
     def rotate(self, rotation: int) -> Any:
-        """Turn the screen as Display.getRotation says it."""
+        """Rotate the screen; ``rotation`` is the value of Display.getRotation."""
         self.rotation = rotation
         upright = self.screen if rotation % 2 == 0 else self.screen[::-1]
         self.tell("rotate", rotation, *upright)
         return self.tell("idle")
 
     def look(self, scene: Pixels, *, front: bool = False) -> Any:
-        """Let the camera send a picture of ``scene`` and the app do what it does with it; return what is to be seen."""
+        """Send an image of ``scene`` from the camera; return the screen's state after the app processed it."""
         buffer, matrix = sent(scene, self.rotation, front=front)
         assert (buffer.shape[1], buffer.shape[0]) == CAMERA
         path = self.folder / "camera.rgba"
@@ -122,7 +130,7 @@ class Phone:
         return self.tell("idle")
 
     def input(self, height: int, width: int) -> Pixels:
-        """Return the picture that the network was given last, uint8 (height, width, 4)."""
+        """Return the network's last input image, uint8 (height, width, 4)."""
         path = self.folder / "input.rgba"
         self.tell("input", path)
         return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)
@@ -136,11 +144,11 @@ class Phone:
 
 
 def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[float]]:
-    """Return what a camera sends of a scene, and its SurfaceTexture's matrix.
+    """Return the camera's buffer for a scene, and the matrix of its SurfaceTexture.
 
-    By the definitions of Android's documentation: with ``rotation`` 1 the phone was turned counter-clockwise, so in its
-    natural orientation the scene lies turned clockwise; a sensor's picture is upright there when it is turned clockwise
-    by SENSOR_ORIENTATION (90 at the back, 270 at the front); and a front camera's is a mirror image then.
+    The definitions are those of Android's documentation. With ``rotation`` 1 the phone was turned counter-clockwise, so
+    in its natural orientation the scene appears turned clockwise. A sensor's image becomes upright when it is turned
+    clockwise by SENSOR_ORIENTATION (90 at the back, 270 at the front). The image of a front camera is then mirrored.
     """
     natural = np.rot90(np.fliplr(scene) if front else scene, -rotation)
     unmirrored = np.fliplr(natural) if front else natural
@@ -148,7 +156,7 @@ def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[flo
     height, width = natural.shape[:2]
 
     def place(s: float, t: float) -> tuple[float, float]:
-        """Where a point of the natural picture (from the lower left) lies in the buffer (from its first row)."""
+        """Return the buffer position (from its first row) of a point of the natural image (from the lower left)."""
         x, y = s * width, (1 - t) * height
         if front:
             x = width - x
@@ -164,7 +172,7 @@ def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[flo
 
 
 def labels(state: Any) -> list[tuple[str, float]]:
-    """Return the labels on the screen with their percentages, which are drawn one before the other."""
+    """Return the labels on the screen with their percentages, in the order in which they are drawn."""
     texts = state["texts"]
     return [
         (label, float(percent.removesuffix(" %"))) for percent, label in zip(texts, texts[1:]) if percent.endswith(" %")
@@ -172,5 +180,5 @@ def labels(state: Any) -> list[tuple[str, float]]:
 
 
 def size_of(state: Any, text: str) -> float:
-    """Return how large a text of the screen is, in pixels."""
+    """Return the font size of a text on the screen, in pixels."""
     return float(state["sizes"][state["texts"].index(text)])

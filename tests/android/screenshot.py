@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/images/android.png: the app's screen, as the tests see it, with a photograph before the camera.
+"""Write docs/images/android.png: the app's screen, as in the tests, with a photograph in front of the camera.
 
 PYTHONPATH=. .venv/bin/python tests/android/screenshot.py [FILE.png]
 """
@@ -22,11 +22,11 @@ from PIL import Image  # noqa: E402
 from toolchain import Tools  # noqa: E402
 
 FRAMES = 40
-"""Enough that the averages of the times forget the first frames."""
+"""Number of frames, enough for the averaged times to forget the first ones."""
 
 
 def main() -> None:
-    """Build the app, show it the picture and save what is on the screen."""
+    """Build the app, show a photograph to its camera and save the screen."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images" / "android.png"
     with tempfile.TemporaryDirectory() as name:
         folder, tools = Path(name), Tools()
@@ -36,7 +36,7 @@ def main() -> None:
         )
         phone.start()
         picture = scene("pineapple007.jpg")
-        for shift in range(FRAMES):  # a hand is never quite still
+        for shift in range(FRAMES):  # small movements, as of a hand
             phone.look(np.roll(picture, shift % 3, axis=1))
         Image.fromarray(phone.shot()).convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(
             target, optimize=True

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Time the Java runner against the Python runner, in turns on the same driver; prints a table, or with --json data.
+"""Time the Java runner against the Python runner, in turns on the same driver; print a table, or data with --json.
 
     PYTHONPATH=. .venv/bin/python tests/android/speed.py [--json] [MODEL.glslnn ...]
 
-A frame is the upload of a picture, all draws, and the read-back of the result. The median of each turn is taken, then
-the best of the turns: on a machine with other work, the smallest is nearest to what the program takes.
+A frame is the upload of an image, all draws, and the read-back of the result. The result is the smallest median of all
+turns: on a machine with other load, the smallest is the closest to the program's own time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TURNS, FRAMES, WARM_UP = 4, 60, 20
 
 
 def python_milliseconds(session: glsl_infer.Session) -> float:
-    """Return the median of some frames."""
+    """Return the median time of FRAMES frames, in milliseconds."""
     pixels = probe.picture(session.bundle.manifest.input.size)
     taken = []
     for _ in range(WARM_UP + FRAMES):
@@ -43,7 +43,7 @@ def python_milliseconds(session: glsl_infer.Session) -> float:
 
 
 def measure(runner: Jvm, model: Path) -> dict[str, Any]:
-    """Return the facts of one model."""
+    """Return the measurements of one model by both runners."""
     with glsl_infer.Session(model) as session:
         facts = session.statistics()
         python, java = [], []
@@ -62,7 +62,7 @@ def measure(runner: Jvm, model: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the models and print the results."""
     parser = argparse.ArgumentParser(description="Time the Java runner against the Python runner.")
     parser.add_argument("models", nargs="*", type=Path, default=sorted((ROOT / "models").glob("*.glslnn")))
     parser.add_argument("--json", action="store_true")

@@ -1,4 +1,4 @@
-"""The AAR: what is inside, that it can be made again, and an app that has nothing else, run from its own dex."""
+"""The AAR: its contents, its reproducible build, and an app with only the AAR, run from its own dex."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_app_that_has_the_aar_alone(tools: Tools, aar: Path, tmp_path: Path) 
     finally:
         phone.close()
     y, x = np.mgrid[0:40, 0:60]
-    with Classifier(model) as classifier:  # the picture that the app makes
+    with Classifier(model) as classifier:  # the same image as in the app
         best = classifier.classify(np.stack([4 * x, 6 * y, 0 * x], axis=2).astype(np.uint8), top=1)[0]
     label, thousandths = text.rsplit(" ", 1)
     assert (label, int(thousandths)) == (best.label, pytest.approx(1000 * best.probability, abs=1))

@@ -1,4 +1,4 @@
-"""The APK: what it says of itself, what is inside, that it verifies, and that it can be made again."""
+"""The APK: its manifest, its contents, its signature and its reproducible build."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_is_inside(apk: Path) -> None:
 
 
 def test_resources_are_stored_and_aligned(apk: Path) -> None:
-    """Android 11 and later refuse an app that targets them otherwise."""
+    """Resources are stored and aligned to 4 bytes, which Android 11 and later require of apps that target them."""
     data = apk.read_bytes()
     with zipfile.ZipFile(apk) as archive:
         info = archive.getinfo("resources.arsc")

@@ -1,4 +1,4 @@
-"""The app of the APK itself, its dex turned back into a jar, on faked android.* classes and a real OpenGL ES driver."""
+"""The app of the APK, its dex converted back to a jar, on fake android.* classes and a real OpenGL ES driver."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def classifier() -> Iterator[glsl_infer.Classifier]:
 
 
 def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
-    """What is on the screen is what Python says of the same bytes, and the label that it gives to the photograph."""
+    """Check the screen against Python's results for the same bytes, and its first label for the photograph."""
     size = classifier.session.bundle.manifest.input.size
     logits = classifier.session.run(np.ascontiguousarray(phone.input(size, size)[..., :3]))
     wanted = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
@@ -57,7 +57,7 @@ def test_what_the_network_is_given(phone: Phone) -> None:
     given = phone.input(size, size)
     difference = np.abs(given[..., :3].astype(int) - preprocess.load(picture, size))
     assert difference.max() <= 1
-    assert difference.mean() < 0.005  # ties: averages of bytes lie in the middle of two rather often
+    assert difference.mean() < 0.005  # ties: averages of bytes are halfway between two bytes rather often
     assert (given[..., 3] == 255).all()
 
 
@@ -87,7 +87,7 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     phone.tell("choose", "Open a file ...")
     phone.tell("file", tmp_path / "long.glslnn")
     phone.ready()
-    found = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses what does not
+    found = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
     shown = {label for label, _ in found}
     assert set(long[:2]) < shown
     (shortened,) = shown - set(long[:2])
@@ -97,7 +97,7 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_a_frame_allocates_nothing(phone: Phone) -> None:
     phone.start()
-    for name in ("pineapple007.jpg", "banana006.jpg"):  # the first ones may: what is made on first use
+    for name in ("pineapple007.jpg", "banana006.jpg"):  # the first frames may create objects on first use
         phone.look(scene(name))
     phone.tell("allocated")
     before = phone.tell("frames")
@@ -117,7 +117,7 @@ def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotatio
     assert_labels(phone, state, classifier, picture)
     point = min(PORTRAIT) / 360
     (first, _), *others = labels(state)
-    assert size_of(state, first) >= 28 * point  # twice a text's 14
+    assert size_of(state, first) >= 28 * point  # twice the normal 14 points
     assert all(size_of(state, label) >= 14 * point for label, _ in others)
     screen = phone.shot()
     assert screen.shape[:2] == (PORTRAIT if rotation % 2 else LANDSCAPE)
@@ -126,7 +126,7 @@ def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotatio
 
 
 def likeness(screen: Pixels, picture: Pixels) -> float:
-    """Return how far the middle of the screen is from the picture's part that should be there, in the mean."""
+    """Return the mean difference between the middle of the screen and the matching part of a picture."""
     high, wide = screen.shape[:2]
     scale = max(wide / picture.shape[1], high / picture.shape[0])
     size = (round(picture.shape[1] * scale), round(picture.shape[0] * scale))
@@ -172,7 +172,7 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
     phone.look(scene("pineapple007.jpg"))
     for name, orientation in (("banana006.jpg", 1), ("leek001.jpg", 6)):
         upright = preprocess.open_image(IMAGES / name)
-        turned = upright.rotate(90 if orientation == 6 else 0, expand=True)  # as a camera that was turned writes it
+        turned = upright.rotate(90 if orientation == 6 else 0, expand=True)  # the file of a camera turned by 90 degrees
         exif = Image.Exif()
         exif[0x0112] = orientation
         turned.save(tmp_path / name, quality=95, exif=exif)
@@ -191,7 +191,7 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
             phone.tell("press", "Camera")
             assert phone.tell("idle")["open"] == 1
             assert labels(phone.look(scene("pineapple007.jpg")))[0][0] == "Pineapple"
-    phone.tell("press", "Model")  # another model looks at the same photograph
+    phone.tell("press", "Model")  # another model classifies the same photograph
     phone.tell("choose", MODEL.stem)
     assert labels(phone.ready())[0][0] == wanted[0].label
     phone.tell("pause")
@@ -214,7 +214,7 @@ def test_what_is_no_photograph(phone: Phone) -> None:
 
 
 def ground(screen: Pixels) -> float:
-    """Return how light the bar of buttons is, in the mean of its lightest and darkest pixels' middle."""
+    """Return the median brightness of the bar of buttons."""
     high, wide = screen.shape[:2]
     bar = screen[int(0.9 * high) :, :] if high > wide else screen[:, int(0.9 * wide) :]
     return float(np.median(bar))
@@ -237,7 +237,10 @@ def test_day_and_night(phone: Phone) -> None:
 def test_everything_has_room(
     app: list[str], apk: Path, tmp_path: Path, screen: tuple[int, int], points: int, text: float
 ) -> None:
-    """Small phones, tablets and folded ones, with small and with huge text; the fake Canvas refuses what has not."""
+    """All texts and buttons fit on small phones, tablets and foldables, with small and huge text.
+
+    The fake Canvas refuses clipped text.
+    """
     phone = Phone(app, apk, tmp_path, screen=screen, points=points)
     try:
         phone.tell("text", text)
@@ -253,7 +256,7 @@ def test_everything_has_room(
             for name, (left, top, right, bottom) in boxes.items():
                 least = 48 * min(screen) / points if points < 400 else 0
                 assert left >= 0 and right <= wide and top >= 0 and bottom <= high, name
-                assert min(right - left, bottom - top) >= least, name  # a finger's
+                assert min(right - left, bottom - top) >= least, name  # the size of a finger
             for one in boxes.values():
                 assert sum(max(one[0], o[0]) < min(one[2], o[2]) and max(one[1], o[1]) < min(one[3], o[3])
                            for o in boxes.values()) == 1  # itself  # fmt: skip
@@ -307,7 +310,7 @@ def test_the_camera_is_refused_then_given(phone: Phone) -> None:
     assert "Without the camera" in " ".join(state["texts"])
     phone.tell("pause")
     phone.tell("resume")
-    assert phone.tell("idle")["questions"] == 1  # nobody is asked twice without a reason
+    assert phone.tell("idle")["questions"] == 1  # the user is not asked twice without a reason
     phone.tell("touch")
     phone.tell("pause")
     phone.tell("answer", "yes")
@@ -348,13 +351,13 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
         message = " ".join(phone.ready()["texts"])
         assert path.name in message
         assert words in message
-    assert labels(phone.look(scene("pineapple007.jpg"))) == before  # with the model from before
+    assert labels(phone.look(scene("pineapple007.jpg"))) == before  # from the previous model
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fit", FITS)
 def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str) -> None:
-    """The app shows the classes of a model that has another output too."""
+    """The app shows the classes of a model with a grey input of another shape and a second output."""
     rng = np.random.default_rng(4)
     nodes = (
         Node("image", "input", (), {"shape": (24, 40, 1), "fit": fit}),

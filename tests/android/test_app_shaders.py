@@ -1,4 +1,4 @@
-"""The app's own shaders are GLSL ES 1.00, for a camera larger and smaller than the network's picture."""
+"""The app's own shaders are valid GLSL ES 1.00, for cameras larger and smaller than the network's input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHADERS = ROOT / "android" / "app" / "src" / "main" / "assets" / "shaders"
 
 
 def lint(source: str, stage: str, folder: Path) -> str:
-    """Return what the reference compiler complains of."""
+    """Return the errors of the reference compiler, or an empty string."""
     path = folder / f"shader.{stage}"
     path.write_text(source)
     done = subprocess.run(["glslangValidator", str(path)], capture_output=True, text=True, check=False)

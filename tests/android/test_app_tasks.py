@@ -1,4 +1,4 @@
-"""Tasks in the app: chosen from its list, on a moving picture, turned and mirrored, and on photographs."""
+"""Tasks in the app: selection from the list, moving images, turned and mirrored ones, and photographs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.exhaustive
 ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "tests/android/shots"
 CELL = 171 / 8
-"""Of the detector, which sees the longer side in 8 cells: a square that fills one is found as it is."""
+"""Cell size of the detector, which divides the longer side into 8 cells; it finds a square of this size exactly."""
 
 YELLOW, BLUE = (255, 196, 0), (0, 200, 255)
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
@@ -43,20 +43,20 @@ def choose(phone: Phone, title: str) -> Any:
 
 
 def scene(*squares: tuple[float, float, float], wide: bool = False) -> Pixels:
-    """Red squares before the camera, where 128 is the short side."""
+    """Return a camera scene of red squares, in units of 1/128 of the short side."""
     small = picture(171, 128, *squares) if wide else picture(128, 171, *squares)
     size = CAMERA if wide else CAMERA[::-1]
     return np.asarray(Image.fromarray(small).resize(size, Image.Resampling.NEAREST))
 
 
 def coloured(screen: Pixels, colour: tuple[int, int, int]) -> tuple[float, float, int]:
-    """Return the middle of all pixels of a colour, and how many there are."""
+    """Return the mean position (x, y) of all pixels with a colour, and their count."""
     rows, columns = np.nonzero(np.abs(screen[:380].astype(int) - colour).max(axis=2) <= 12)
     return float(columns.mean()), float(rows.mean()), len(rows)
 
 
 def on_screen(x: float, y: float, wide: bool = False) -> tuple[float, float]:
-    """Return where a place of a scene lies on the screen, which cuts it."""
+    """Return the screen position of a point in a scene, which the screen crops."""
     high, across = (270, 480) if wide else (480, 270)
     scale = high / 128 if wide else high / 171
     scale = max(scale, across / (171 if wide else 128))
@@ -77,7 +77,7 @@ def test_a_film_of_a_moving_square_is_followed(phone: Phone) -> None:
     assert "Sides: none" in phone.look(scene())["texts"]
     phone.tell("press", "Times")
     assert any(text.startswith("network ") for text in phone.tell("idle")["texts"])
-    choose(phone, MODEL.stem)  # and labels again
+    choose(phone, MODEL.stem)  # back to labels
     assert any(text.endswith(" %") for text in phone.look(scene())["texts"])
 
 
@@ -88,7 +88,7 @@ def test_two_boxes_and_a_turned_phone(phone: Phone) -> None:
     assert "Squares: 2 found" in state["texts"]
     screen = phone.shot()
     middles = sorted(coloured(screen, colour)[:2] for colour in (YELLOW, BLUE))
-    assert middles[0][0] == pytest.approx(on_screen(*left)[0], abs=12)  # its score is written beside it
+    assert middles[0][0] == pytest.approx(on_screen(*left)[0], abs=12)  # its score is written next to it
     assert middles[1][0] == pytest.approx(on_screen(*right)[0], abs=12)
     Image.fromarray(screen).save(_shots() / "squares.png")
     phone.rotate(1)
@@ -112,7 +112,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
     phone.start("model", "mask")
     grey = np.maximum(scene((64, 85, 60)), np.uint8([0, 0, 0]))
     ground = np.full_like(grey, 100)
-    ground[::16] = 180  # lines, which the blur smears
+    ground[::16] = 180  # lines for the blur to smear
     picture_ = np.where(grey.max(axis=2, keepdims=True) > 100, grey, ground)
     state = phone.look(picture_)
     (words,) = [text for text in state["texts"] if text.startswith("Mask: ")]
@@ -121,7 +121,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
     x, y = (round(one) for one in on_screen(64, 85))
     assert np.abs(screen[y - 40 : y + 40, x - 40 : x + 40] - [255, 0, 0]).max() <= 3
     beside = screen[120:340, 10:30].mean(axis=(1, 2))
-    assert 60 < beside.mean() < 85 and beside.std() < 12  # darker, and smooth: the lines' own deviation is 17
+    assert 60 < beside.mean() < 85 and beside.std() < 12  # darker, and smooth: the deviation of the lines is 17
     Image.fromarray(phone.shot()).save(_shots() / "mask.png")
     file = tmp_path / "photograph.png"
     Image.fromarray(picture_).save(file)
@@ -129,7 +129,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
     assert words in state["texts"]
     screen = phone.shot().astype(int)
     middle = screen[screen.shape[0] // 2, screen.shape[1] // 2]
-    assert middle.tolist() == pytest.approx([127, 100, 127], abs=3)  # half of its red, half blue
+    assert middle.tolist() == pytest.approx([127, 100, 127], abs=3)  # half of the red, and half blue
     phone.tell("press", "Camera")
     phone.tell("pause")
     phone.tell("lose")
@@ -139,7 +139,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
 
 
 def test_published_faces(tools: Tools, tmp_path: Path) -> None:
-    """The mesh and the mask of a person before the camera, in pictures to be looked at."""
+    """The app draws the mesh and the mask of a portrait; screenshots are kept for review."""
     for name in ("face-detection", "face-mesh", "selfie-segmentation"):
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")

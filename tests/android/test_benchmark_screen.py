@@ -1,4 +1,4 @@
-"""The app's AI Benchmark: a card for each test inside the app, with what it took or why it failed."""
+"""The app's AI Benchmark: a card for each test in the app, with its time or its error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LANDSCAPE = (800, 450)
 
 @pytest.fixture(scope="module")
 def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
-    """An app with small networks under the names of the benchmark's; one is missing."""
+    """An app with small networks under the names of the benchmark's networks; one is missing."""
     folder = tmp_path_factory.mktemp("benchmark")
     models = [folder / SMALL.name]
     shutil.copyfile(SMALL, models[0])
@@ -33,11 +33,11 @@ def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
         path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
         if test.classes:
             shutil.copyfile(SMALL, path)
-        elif test.network != "srgan":  # which this app has not
+        elif test.network != "srgan":  # missing in this app
             picture_model(path, (24, 36), "stretch/area-average", 1 if test.network == "vdsr" else 3, "image")
         before.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
         models += [path] if path.exists() else []
-    (folder / "dped-192x128.png").write_bytes(b"no picture")  # so that its test fails
+    (folder / "dped-192x128.png").write_bytes(b"no picture")  # makes its test fail
     build_apk.build(tools, models, folder / "demo.apk", folder / "key" / "debug.keystore")
     return command_of_app(tools, folder / "demo.apk", folder), folder / "demo.apk"
 

@@ -1,4 +1,4 @@
-"""The Java runner computes the sound bundles of tests/conformance, and names the rule that each damaged one breaks."""
+"""The Java runner computes the sound bundles of tests/conformance, and names the broken rule of each damaged one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_parts_are_refused_by_their_operators(runner: Jvm) -> None:
 
 
 def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return a picture that the model does not read as it is, uint8 (height, width, channels), as Android has it."""
+    """Return an image, uint8 (height, width, channels), in Android's format, which is not the model's."""
     channels = pixels.shape[-1]
     colours = pixels[..., :3] if channels > 1 else np.repeat(pixels, 3, axis=-1)
     alpha = pixels[..., 3:] if channels == 4 else np.full_like(pixels[..., :1], 255)
@@ -40,7 +40,7 @@ def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 
 def test_damaged(runner: Jvm) -> None:
-    """What is refused ends with the rule, and no refusal is about another."""
+    """Each message ends with the index's rule for the bundle."""
     files = [FOLDER / entry["file"] for entry in INDEX["damaged"]]
     verdicts = dict(zip((path.name for path in files), runner.verdicts(files)))
     assert len(verdicts) > 60

@@ -1,4 +1,4 @@
-"""What the Java runner finds out about a device and tells shaders: as the Python runner does, with the same results."""
+"""The Java runner measures a device and configures shaders like the Python runner, with the same results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     context = Context()
     driver_of(context).__dict__["rounds_stores"] = "ROUND_STORES" in lines
     driver_of(context).__dict__["late_fetch"] = "LATE_FETCH" in lines
-    driver_of(context).__dict__["nearest_sums"] = False  # Java's runner says LATE_FETCH alone
+    driver_of(context).__dict__["nearest_sums"] = False  # Java's runner only writes LATE_FETCH
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
     with Session(SMALL, context=context) as session:

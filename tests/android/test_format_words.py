@@ -1,4 +1,4 @@
-"""The words of the format that have a meaning in Java are those of the one definition of all readers."""
+"""The words of the bundle format in Java match the single definition of all readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Java runner refuses what would crash a driver or fill the memory: other vertex shaders, more than the caps."""
+"""The Java runner refuses bundles that would crash a driver or fill the memory: other vertex shaders, excess sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTS = {
     "passes": r"passes\.count is 65537; a model has at most 65536",
     "quads": r"passes\.quads is 262145; a model has at most 262144",
 }
-"""What the reader says of lists and counts, which it refuses by their description."""
+"""The reader's messages about lists and counts beyond the limits of the format."""
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,14 @@ SIZES: dict[str, tuple[Callable[[Members], Members], str]] = {
     "manifest": (manifest_of((16 << 20) + 1), "manifest.json unpacks to more than 16 MiB"),
     "largest manifest": (manifest_of(16 << 20), ""),
     "graph": (graph_of((16 << 20) + 1), "graph.json unpacks to more than 16 MiB"),
-    "largest graph, which is no JSON": (graph_of(16 << 20), ""),  # a runner does not look into it
+    "largest graph, which is no JSON": (graph_of(16 << 20), ""),  # a runner does not parse it
     "passes": (passes_of((32 << 20) + 1), "passes.bin unpacks to more than 32 MiB (rule: container)"),
     "all members": (lambda members: {**members, "weights/more.f32": bytes(256 << 20)}, "more than 256 MiB"),
 }
 
 
 def test_a_table_of_passes_that_fills_the_memory(runner: Jvm, tmp_path: Path, good: bytes) -> None:
-    """What the counts of a manifest promise is not made before the table has it; what the table has may be refused."""
+    """Large counts in a manifest allocate no memory until the table has the entries; large tables may be refused."""
     members = members_of(good, tmp_path)
     manifest = json.loads(members["manifest.json"])
     manifest["passes"] = {"count": 1 << 16, "quads": 1 << 18}
@@ -115,7 +115,10 @@ def test_members_that_are_too_large(runner: Jvm, tmp_path: Path, good: bytes) ->
 
 
 def test_millions_of_empty_members_take_little_memory(runner: Jvm, tmp_path: Path) -> None:
-    """Each is a header of 30 bytes and a name, and no directory has them; objects for all would take gigabytes."""
+    """A million empty members without a directory do not become gigabytes of objects.
+
+    Each has a header of 30 bytes and a name.
+    """
     path = tmp_path / "entries.glslnn"
     header = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, 7, 0)
     path.write_bytes(b"".join(header + b"%07d" % index for index in range(1_000_000)))

@@ -1,4 +1,4 @@
-"""The Java runner computes the operator that CONTRIBUTING.md adds, of which it has never heard."""
+"""The Java runner computes the operator that CONTRIBUTING.md adds, without knowing it."""
 
 from __future__ import annotations
 

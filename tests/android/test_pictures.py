@@ -1,4 +1,4 @@
-"""Preprocessing in Java, and what it leads to: the same bytes, and the same first label for 20 photographs."""
+"""Preprocessing in Java: the same bytes as in Python, and the same first label for 20 photographs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 
 
 def photographs(data_set: str) -> list[Image.Image]:
-    """Twenty of a data set's test split; where it is not there, those of docs/images and what can be made of them."""
+    """Return 20 images of a data set's test split; if it is missing, the photographs of docs/images and variants."""
     files = sorted((ROOT / "data" / data_set / "test").glob("*/*.jpg"))
     if files:
         return [preprocess.open_image(path) for path in files[:: len(files) // 20][:20]]
@@ -39,7 +39,7 @@ def photographs(data_set: str) -> list[Image.Image]:
 
 
 def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channels: int, folder: Path) -> Pixels:
-    """Return what Preprocess.fit makes of pixels (height, width, 4): uint8 (height, width, channels)."""
+    """Return the result of Preprocess.fit for pixels (height, width, 4): uint8 (height, width, channels)."""
     (picture,) = (word.partition("=")[2] for word in input_words({"picture": argb(rgba)}, folder))
     runner.json("fit", fit, *size[::-1], channels, picture, folder / "fitted")
     return np.frombuffer((folder / "fitted").read_bytes(), np.uint8).reshape(*size, channels)
@@ -53,7 +53,7 @@ def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channel
         "given_size, size",
         [
             ((33, 40), (20, 9)),  # both axes shrink
-            ((9, 50), (14, 12)),  # one shrinks, one grows, or both, or none: as the fit says
+            ((9, 50), (14, 12)),  # one shrinks and one grows, or both, or neither, depending on the fit
             ((1, 3), (4, 5)),
             ((12, 14), (12, 14)),
         ],
@@ -68,7 +68,7 @@ def test_the_same_picture(
 
 
 def test_a_picture_of_another_size_is_fitted(runner: Jvm, tmp_path: Path) -> None:
-    """By the runner itself, in a model that reads numbers too."""
+    """The runner itself fits an image of another size, in a model that also reads values."""
     made, model = several_bundle("several"), tmp_path / "several.glslnn"
     bundles.write(made, model)
     inputs = several_inputs(made.graph, seed=4)

@@ -1,4 +1,4 @@
-"""The Java runner refuses the bundles that the Python runner refuses, in one line that names the file."""
+"""The Java runner refuses the bundles that the Python runner refuses, with a one-line message that names the file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_manifests_changed_in_one_place(runner: Jvm, tmp_path: Path, good: bytes
     count = sum(1 for _ in places(manifest))
     for trial in range(400):
         changed = copy.deepcopy(manifest)
-        # The first places are the rarest kinds: of these all, of the rest some.
+        # The first places are the rarest types: change all of these, and a sample of the others.
         where = trial if trial < 40 else rng.randrange(count)
         container, key = next(place for index, place in enumerate(places(changed)) if index == where)
         value = container[key]
@@ -80,7 +80,7 @@ def test_manifests_changed_in_one_place(runner: Jvm, tmp_path: Path, good: bytes
 
 
 def test_numbers_are_what_they_are_in_python(runner: Jvm, good: bytes, tmp_path: Path) -> None:
-    """An integer of any size is a number, where a number is asked for."""
+    """Integers and floats of any size are accepted or refused as by the Python reader."""
     members, paths = members_of(good, tmp_path), []
     manifest = members["manifest.json"].decode()
     for key in ("max_error", "scale", "width", "version"):
@@ -95,7 +95,10 @@ def test_numbers_are_what_they_are_in_python(runner: Jvm, good: bytes, tmp_path:
 
 
 def first_pass(*changes: tuple[int, bytes]) -> Callable[[bytes], bytes]:
-    """Return what writes bytes into the first pass: layer, program, target (each u16), clear, number of textures ..."""
+    """Return a function that overwrites bytes of the first pass.
+
+    They are: layer, program, target (u16 each), clear, number of textures ...
+    """
 
     def change(table: bytes) -> bytes:
         for at, data in changes:
@@ -131,7 +134,7 @@ TABLES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "cut off": (lambda table: table[:-1], r"pass \d+: passes.bin ends within it"),
     "more": (lambda table: table + b"\0", "passes.bin: 1 bytes behind the last pass of"),
 }
-"""What is done to passes.bin, and a pattern of what the runner says."""
+"""Changes to passes.bin, and patterns of the runner's messages."""
 
 
 def test_tables_of_passes_that_are_broken(runner: Jvm, tmp_path: Path, good: bytes) -> None:
@@ -217,7 +220,7 @@ def test_files_that_are_no_zip_or_cut_off(runner: Jvm, tmp_path: Path, good: byt
     for index, data in enumerate([b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x89PNG\r\n\x1a\n", b"a,b\n" * 999]):
         paths.append(tmp_path / f"foreign{index}.glslnn")
         paths[-1].write_bytes(data)
-    (start,) = struct.unpack("<I", good[-6:-2])  # of the directory: all that is in the file lies before it
+    (start,) = struct.unpack("<I", good[-6:-2])  # offset of the directory, which follows all members
     for length in range(10, start, start // 60):
         paths.append(tmp_path / f"cut{length}.glslnn")
         paths[-1].write_bytes(good[:length])
@@ -232,7 +235,7 @@ def test_damaged_bytes(runner: Jvm, tmp_path: Path, good: bytes) -> None:
             data[rng.randrange(len(data))] = rng.randrange(256)
         paths.append(tmp_path / f"{trial}.glslnn")
         paths[-1].write_bytes(data)
-    assert sum(bool(line) for line in runner.verdicts(paths)) > 100  # nothing but BundleError gets here
+    assert sum(bool(line) for line in runner.verdicts(paths)) > 100  # only BundleError gets here
 
 
 def test_a_zip_bomb(runner: Jvm, tmp_path: Path, good: bytes) -> None:
@@ -269,7 +272,7 @@ def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: byt
 def test_a_driver_that_computes_something_else(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     weights = bytearray(members["weights/expand.f32"])
-    weights[: len(weights) // 2] = bytes(len(weights) // 2)  # in a uniform array: what the shader gets is wrong
+    weights[: len(weights) // 2] = bytes(len(weights) // 2)  # in a uniform array: the shader gets wrong values
     path = zipped(tmp_path / "wrong.glslnn", rehashed(members, {"weights/expand.f32": bytes(weights)}))
     message = runner.refused("check", path, code=1)
     assert "layer 'expand' comes out wrong on this driver" in message
@@ -291,7 +294,7 @@ INPUTS: dict[str, tuple[dict[str, Any], str]] = {
         "input 'image' reads 256 x 144 pixels of 1 bytes, 243 bytes were given; give a Picture of any size",
     ),
 }
-"""What is given beside or instead of what a model reads, and what the runner says."""
+"""Unknown, missing or mistyped inputs, and the runner's messages."""
 
 
 @pytest.mark.parametrize("what", INPUTS)
@@ -312,7 +315,7 @@ def test_one_picture_for_a_model_that_reads_more(runner: Jvm, tmp_path: Path) ->
 
 
 def test_an_output_that_is_wrong_in_the_probe_alone(runner: Jvm, tmp_path: Path) -> None:
-    """All layers are right, and one of several outputs is not."""
+    """A wrong expected output is reported even if all layers are right."""
     bundles.write(several_bundle("several"), tmp_path / "several.glslnn")
     members = members_of((tmp_path / "several.glslnn").read_bytes(), tmp_path)
     manifest = json.loads(members["manifest.json"])

@@ -1,4 +1,4 @@
-"""The app's report: the JSON that glsl-infer report writes, of every model inside the app."""
+"""The app's report: the JSON of glsl-infer report for every model in the app."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACTIVITY = "glslinfer.app.ReportActivity"
 
 @pytest.fixture(scope="module")
 def reporting(tools: Tools, other_model: Path, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """An app with five sound models, one that its driver computes otherwise than its probe says, and a damaged one."""
+    """An app with five sound models, a model whose probe its driver does not match, and a damaged one."""
     folder = tmp_path_factory.mktemp("report")
     sound, damaged, wrong = folder / "sound.glslnn", folder / "damaged.glslnn", folder / "wrong.glslnn"
     shutil.copyfile(other_model, sound)
@@ -50,7 +50,7 @@ def started(reporting: Any, folder: Path, *extras: object, screen: tuple[int, in
 
 
 def sent(phone: Phone, path: Path) -> dict[str, Any]:
-    """Press Send, and return what the app hands over."""
+    """Press Send, and return the shared report."""
     phone.tell("press", "Send")
     phone.tell("sent", path)
     return saved.read(path)
@@ -105,7 +105,7 @@ def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, mon
 
 
 def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Path) -> None:
-    (tmp_path / "report-model").write_text("sound")  # what is left of an app that a driver ended
+    (tmp_path / "report-model").write_text("sound")  # left by an app after a driver crash
     phone = started(reporting, tmp_path, screen=(800, 450))
     texts = phone.tell("wait", "Report: done")["texts"]
     models = {model["model"]: model for model in sent(phone, tmp_path / "sent.json")["models"]}
@@ -126,7 +126,7 @@ def test_leaving_in_the_middle_is_no_crash(reporting: Any, tmp_path: Path) -> No
     phone.tell("resume")
     phone.tell("wait", "Report: done")
     report = sent(phone, tmp_path / "sent.json")
-    phone.tell("recreate")  # the system ended the app behind another one, and the user comes back
+    phone.tell("recreate")  # the system ended the app in the background, and the user returns
     state = phone.tell("idle")
     assert "Report: done" in state["texts"]
     assert sent(phone, tmp_path / "again.json") == report

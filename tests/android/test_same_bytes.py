@@ -1,4 +1,4 @@
-"""The Java runner computes what the Python runner computes on the same driver: every layer, byte for byte."""
+"""Every layer of the Java runner has the same bytes as in the Python runner, on the same driver."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ EXAMPLE = ROOT / "docs" / "images" / "example.jpg"
 
 
 def python_layers(model: Path, inputs: dict[str, Any]) -> dict[str, list[tuple[str, bytes]]]:
-    """Return, by layer that draws, the texels of its textures and its numbers, directly after its passes."""
+    """Return the texels and values of each layer that draws, read directly after its passes."""
     parts: dict[str, list[tuple[str, bytes]]] = {}
     with glsl_infer.Session(model) as session:
         places = {entry.layer: entry.value for entry in session.bundle.manifest.probe.layers}
         for name, numbers in session.layers(inputs):
-            if name in places:  # else it only renames what others draw; a runner does not know it
+            if name in places:  # other layers only rename the maps of drawn ones, and runners do not know them
                 textures = [
                     (f"{name}: texture {texture}", session.read_texture(texture).tobytes())
                     for texture in textures_of(places[name])
@@ -62,7 +62,7 @@ def test_every_layer(runner: Jvm, model: Path, tmp_path: Path) -> None:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Only the runner in Python makes programs one for llvmpipe, and so changes programs less often.
+    # Only the Python runner merges programs for llvmpipe, and so changes programs less often.
     monkeypatch.setattr("glsl_infer.runtime.drivers.shared_constants.merged", lambda bundle, most: bundle)
     with glsl_infer.Session(model) as session:
         size = session.bundle.manifest.input.size

@@ -1,4 +1,4 @@
-"""Tasks in Java find what they find in Python: boxes, points, masks and labels, in pictures and followed in a film."""
+"""Tasks give the same boxes, points, masks and labels in Java as in Python, in single images and in films."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "glsl_infer/tasks/data"
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
 NEAR, FITTED = 0.05, 0.3
-"""Pixels that boxes and points differ by at most: two drivers' bytes; and where shaders or NumPy scale the picture."""
+"""Largest difference of boxes and points in pixels.
+
+NEAR is for the bytes of two drivers, FITTED for images that shaders or NumPy scale.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def context() -> Iterator[Context]:
 
 
 def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.ndarray], folder: Path) -> list[Any]:
-    """Return what the Java runner finds in pictures, uint8 (height, width, 3)."""
+    """Return the Java runner's results for images, uint8 (height, width, 3)."""
     files = []
     for index, pixels in enumerate(pictures):
         files.append(folder / f"{index}.argb")
@@ -121,7 +124,7 @@ def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_p
     with Landmarker(folder / "sides.json", context=context) as sides:
         followed = [sides.follow(frame) for frame in film]
     assert [len(things) for things in found] == [len(things) for things in followed]
-    assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one seen after a while
+    assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one found later
     for things, others in zip(found, followed):
         for one, other in zip(things, others):
             same_points(one, other, 0.2)
@@ -134,7 +137,7 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
         for (thing,), pixels in zip(found, pictures):
             expected = segmenter(pixels).alpha.astype(int)
             off = np.abs(np.array(thing["alpha"]).reshape(expected.shape) - expected)
-            assert off.max() <= 12 and off.mean() <= 0.5  # a steep edge: a step of a byte is up to five after it
+            assert off.max() <= 12 and off.mean() <= 0.5  # a steep edge: one byte before is up to five after
     names = tmp_path / "names.json"
     names.write_text(json.dumps({"task": "classification", "model": "trashnet-x22-129", "top": 2}), "utf-8")
     pixels = np.asarray(Image.open(ROOT / "docs/images/cardboard18.jpg").convert("RGB"))
@@ -168,14 +171,14 @@ def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: P
     *lines, right = done.stdout.split("\n")[:-1]
     assert len(lines) == len(WRONG) and right == ""
     for line, name, (_, _, said) in zip(lines, names, WRONG):
-        assert said in line and (name in line or said == "nowhere.glslnn")  # which lies beside no task
+        assert said in line and (name in line or said == "nowhere.glslnn")  # the missing file of a task
     (tmp_path / "0.argb").write_bytes(np.array([1, 1, 0], "<u4").tobytes())
     assert lines[0] in runner.refused("task", folders, names[0], "look", tmp_path / "0.argb")
 
 
 @pytest.mark.parametrize("task", ["faces", "face-mesh", "selfie"])
 def test_published_networks_find_the_same(runner: Jvm, context: Context, tmp_path: Path, task: str) -> None:
-    """Three runners, one picture: tests/web/test_tasks.py has the browser's."""
+    """Python, Java and the browser (tests/web/test_tasks.py) find the same in one photograph."""
     for name in {"faces": ["face-detection"], "face-mesh": ["face-detection", "face-mesh"]}.get(
         task, ["selfie-segmentation"]
     ):

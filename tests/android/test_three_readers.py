@@ -1,4 +1,4 @@
-"""Python, Java and TypeScript take the same files and refuse the same, of some hundred that were changed."""
+"""Python, Java and TypeScript accept and refuse the same files, out of about a hundred changed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Java runner says of shaders what the Python runner says, in the same words."""
+"""The Java runner reports the same errors in shaders as the Python runner, in the same words."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def test_the_same_verdicts(runner: Jvm, tmp_path: Path) -> None:
     assert runner.verdicts(paths) == expected
     assert expected[0] == ""
     assert sum(text.endswith("(rule: shaders)") for text in expected) == len(REFUSED)
-    assert sum(text.endswith("(rule: uniforms)") for text in expected) == len(TAKEN)  # they declare others
+    assert sum(text.endswith("(rule: uniforms)") for text in expected) == len(TAKEN)  # they declare other uniforms

@@ -1,4 +1,4 @@
-"""A Raspberry Pi without the board: the wheel next to Debian's packages for ARM, on an emulated CPU."""
+"""An emulated Raspberry Pi: the wheel and Debian's packages for ARM, run on an emulated CPU."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SCRIPTS = ROOT / "scripts/arm"
 
 
 class Arm:
-    """The Python of an emulated Raspberry Pi, in which the wheel is installed.
+    """Python on an emulated Raspberry Pi, with the wheel installed.
 
     Attributes:
-        system: as for scripts/arm/fetch.
-        site: the folder of the wheel and its commands.
-        model: a tiny bundle.
-        picture: a picture of the size of its input.
+        system: name of the system, as for scripts/arm/fetch.
+        site: folder of the installed wheel and its commands.
+        model: path of a tiny bundle.
+        picture: path of an image of the model's input size.
     """
 
     def __init__(self, system: str, folder: Path) -> None:
-        """Install the wheel into ``folder``; the system is fetched if it is missing."""
-        subprocess.run([str(SCRIPTS / "fetch"), system], check=True, timeout=900)  # says what it does
+        """Build the wheel and install it into ``folder``; download the system if it is missing."""
+        subprocess.run([str(SCRIPTS / "fetch"), system], check=True, timeout=900)  # prints its progress
         self.system = system
         self.site = folder / "site"
         self.model = write_tiny(folder)
@@ -38,7 +38,7 @@ class Arm:
         module("pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target", self.site, wheel)
 
     def python(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run the emulated Python from a folder that has nothing to do with the project."""
+        """Run the emulated Python in a folder outside the project, without the cache of glsl-infer."""
         return subprocess.run(
             [str(SCRIPTS / "python"), "--system", self.system, str(self.site), *map(str, arguments)],
             cwd=self.folder,
@@ -56,7 +56,7 @@ class Arm:
 
 
 def module(*words: object) -> None:
-    """Run a Python module of this machine, and show what it said where it fails."""
+    """Run a Python module on this machine, and show its output if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", *map(str, words)], capture_output=True, text=True, check=False, timeout=300
     )

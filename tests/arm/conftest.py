@@ -1,4 +1,4 @@
-"""The emulated boards, each set up once."""
+"""Fixtures: the emulated boards, each set up once."""
 
 from __future__ import annotations
 

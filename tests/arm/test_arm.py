@@ -27,7 +27,7 @@ def test_it_is_that_processor(arm: Arm) -> None:
 
 
 def test_nothing_is_left_for_pip_to_compile(arm: Arm) -> None:
-    """Of the packages that the wheel asks for, Debian's satisfy all but glfw, which is Python alone."""
+    """Debian's packages satisfy all requirements of the wheel except glfw, which is pure Python."""
     program = """
 import json, re
 from importlib import metadata
@@ -46,7 +46,7 @@ print(json.dumps(found))
 
 
 def test_classify(arm: Arm) -> None:
-    """The self-check of a first use has run, and the probabilities are those of the exact reference."""
+    """The self-check of the first use has run, and the probabilities match the exact reference."""
     done = arm.command("classify", "--model", arm.model, "--json", arm.picture)
     assert (done.returncode, done.stderr) == (0, "")
     (found,) = json.loads(done.stdout)
@@ -73,6 +73,6 @@ def test_what_is_fetched_is_what_the_page_says() -> None:
     said = {
         word for line in re.findall(r"^ {4}sudo apt install ([^#\n]+)", PAGE, re.MULTILINE) for word in line.split()
     }
-    # venv installs, and does not run; libglfw3 is for --window, picamera2 and av for cameras.
+    # venv is only needed to install, libglfw3 is for --window, picamera2 and av are for cameras.
     assert said - fetched == {"python3-venv", "libglfw3", "python3-picamera2", "python3-av"}
     assert fetched - said == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"

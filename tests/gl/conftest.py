@@ -1,4 +1,4 @@
-"""One context for all tests of this folder; GL errors are looked for before and after each."""
+"""Fixtures: one context for all tests of this folder, which checks for GL errors before and after each test."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def context() -> Iterator[Context]:
 
 @pytest.fixture
 def tiled(context: Context, monkeypatch: pytest.MonkeyPatch) -> Context:
-    """The context, as if its GPU drew tile by tile: every job begins with a clear."""
+    """The context, configured as for a tile-based GPU: every job begins with a clear."""
     monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", False)
     return context
 
@@ -54,7 +54,7 @@ def no_gl_errors(context: Context) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def mobilenet() -> mobilenets.MobileNet:
-    """MobileNet v1 0.25 at 64 px, exported in a process of its own."""
+    """MobileNet v1 0.25 at 64 px, exported in a separate process."""
     needs.installed("keras")
     return mobilenets.read(made_once("mobilenet", mobilenets.make, mobilenets.SOURCES))
 
@@ -67,13 +67,13 @@ def xvfb() -> Iterator[str]:
 
 @pytest.fixture
 def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No DISPLAY and no WAYLAND_DISPLAY, here and in processes that the test starts."""
+    """An environment without DISPLAY and WAYLAND_DISPLAY, also for child processes."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def screen(xvfb: str, no_screen: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A screen of 1400 x 1100 pixels for windows, also of processes that the test starts."""
+    """A screen of 1400 x 1100 pixels for windows, also of child processes."""
     monkeypatch.setenv("DISPLAY", xvfb)
     return xvfb

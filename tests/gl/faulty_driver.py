@@ -1,7 +1,7 @@
 """A driver with one fault, injected between the engine and the real GL library.
 
-``FaultyApi`` is the real ``Api`` whose functions are wrapped; every call that the fault does not concern reaches the
-real driver. A layer's program is recognised by the text of its fragment shader, as the driver gets it.
+``FaultyApi`` is the real ``Api`` with wrapped functions; calls without the fault reach the real driver. A layer's
+program is recognised by the source of its fragment shader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONTEXT_LOST = 0x0507
 
 
 def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
-    """Return the first layer that is drawn with the (first) program of ``layer``, and that program's own text."""
+    """Return the first layer drawn with the (first) program of ``layer``, and the program's fragment source."""
     name = next(entry.program for entry in bundle.manifest.passes if entry.layer == layer)
     program = next(entry for entry in bundle.manifest.programs if entry.name == name)
     first = next(entry.layer for entry in bundle.manifest.passes if entry.program == name)
@@ -26,7 +26,7 @@ def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
 
 
 class FaultyApi(Api):
-    """The real library, and a hook in front of each function that a fault needs."""
+    """The real library, with a hook around each function of the fault."""
 
     def __init__(self, text: bytes = b"\0") -> None:
         super().__init__(api._library("GLES2", "libGLESv2"))
@@ -39,12 +39,12 @@ class FaultyApi(Api):
         self.hook("UseProgram", self.use)
 
     def text(self, name: int) -> str:
-        """Have no extension by which a program would have no text to know it by, or another (uniform_rows.py)."""
+        """Hide extensions that would change or hide a program's source (uniform_rows.py)."""
         names = ("GL_OES_get_program_binary", "GL_OES_texture_float")
         return " ".join(word for word in super().text(name).split(" ") if word not in names)
 
     def hook(self, name: str, hooked: Callable[..., Any]) -> None:
-        """Let ``hooked(real, *arguments)`` stand for a function, where calls are made at once and where prepared."""
+        """Replace a function by ``hooked(real, *arguments)``, for direct and for prepared calls."""
         for place in (self, self.prepared):
             real = getattr(place, name, None)
             if real is not None:
@@ -66,7 +66,7 @@ class FaultyApi(Api):
 
 
 class SkipsDraws(FaultyApi):
-    """Draws with one program are skipped in silence, as VideoCore IV skips a shader that runs out of registers."""
+    """A driver that skips draws with one program without an error, as VideoCore IV does if registers run out."""
 
     def __init__(self, text: bytes) -> None:
         super().__init__(text)
@@ -78,7 +78,7 @@ class SkipsDraws(FaultyApi):
 
 
 class MediumPrecision(FaultyApi):
-    """Fragment shaders are compiled as if they asked for mediump, half the bits of a float."""
+    """A driver that compiles highp fragment shaders as mediump, with half the bits of a float."""
 
     def shader_source(self, real: Any, shader: int, count: int, texts: Any, lengths: Any) -> None:
         text = bytes(texts[0]).replace(b"highp", b"mediump")
@@ -86,7 +86,7 @@ class MediumPrecision(FaultyApi):
 
 
 class OffByOnePixel(FaultyApi):
-    """Quads of one program land one texel further right."""
+    """A driver that shifts the quads of one program one texel to the right."""
 
     def __init__(self, text: bytes) -> None:
         super().__init__(text)
@@ -107,7 +107,7 @@ class OffByOnePixel(FaultyApi):
 
 
 class LosesContext(FaultyApi):
-    """From the n-th draw with one program on nothing is done any more, and glGetError says GL_CONTEXT_LOST."""
+    """A driver that loses its context at the n-th draw with one program; glGetError then returns GL_CONTEXT_LOST."""
 
     def __init__(self, text: bytes, draws: int = 1) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Which GL objects there are, for tests of what is freed."""
+"""The number of existing GL objects, for tests of resource leaks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from glsl_infer.gl.api import Api
 
 
 def living(gl: Api) -> int:
-    """Return how many objects the current context has, among the first 20,000 names of each kind."""
+    """Return the number of objects in the current context, among the first 20,000 names of each kind."""
     kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
     return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 20_000))

@@ -1,4 +1,4 @@
-"""Runs one layer on the GPU and says how far it is from the exact value before rounding, in stored steps."""
+"""The error of one layer on the GPU against the exact value before rounding, in stored steps."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from glsl_infer.program.texels import in_steps, shape_of
 from glsl_infer.runtime.session import Session
 
 TOLERANCE = 0.52
-"""A driver may round x.5 either way, and its float32 sums differ a little from float64."""
+"""Largest error in steps: a driver may round x.5 either way, and its float32 sums differ slightly from float64."""
 
 PARTIAL_TOLERANCE = 1.1
-"""The same of 16-bit partial sums with weights in textures (``products_texture.ROUNDING``), where VideoCore IV cuts off
-sums as well: a 230th of a step of the 8-bit map that they make."""
+"""The same for 16-bit partial sums with weights in textures (``products_texture.ROUNDING``), in 16-bit steps.
+
+VideoCore IV truncates these sums as well. The tolerance is a 230th of a step of the resulting 8-bit map.
+"""
 
 
 def make_bundle(
@@ -42,9 +44,9 @@ def make_bundle(
     precision_for: Mapping[str, int] = MappingProxyType({}),
     draw_cost: float = DRAW,
 ) -> Bundle:
-    """Return the bundle of a graph that needs no optimising, as a reader of the file gets it.
+    """Return the bundle of an optimised graph, as read from its file.
 
-    ``prepared_for`` is the layout whose partial sums it has, where that is not ``layout``.
+    ``prepared_for`` is the layout for the choice of partial sums, if it is not ``layout``.
     """
     prepared = prepare(
         graph,
@@ -66,7 +68,7 @@ def make_bundle(
 
 
 def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
-    """Return the float64 output before rounding, in steps of what its texture stores (saturated like a store)."""
+    """Return the float64 output before rounding, in steps of its texture (saturated like a store)."""
     exact = ops.get(node.op).reference(node, [np.asarray(values, np.float64) for values in inputs])
     value = made.values[node.name]
     low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
@@ -76,12 +78,12 @@ def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]
 
 
 def gpu_steps(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
-    """Return what the GPU stores, in the same steps."""
+    """Return the GPU's stored values of a layer, in the same steps."""
     return np.rint(in_steps(session.run_layer(name, inputs), session.bundle.values[name]))
 
 
 def layer_error(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> float:
-    """Return the largest difference of one layer of a session, in steps."""
+    """Return the largest error of one layer of a session, in steps."""
     given = gpu_steps(session, name, inputs)
     wanted = exact_steps(session.bundle, session.bundle.graph.by_name[name], inputs)
     assert given.shape == wanted.shape
@@ -89,7 +91,7 @@ def layer_error(session: Session, name: str, inputs: Sequence[NDArray[np.floatin
 
 
 def allowed(made: Bundle, name: str) -> float:
-    """Return the largest difference that a layer may have, in steps."""
+    """Return the largest allowed error of a layer, in steps."""
     node = made.graph.by_name[name]
     textured = node.op == "convolution_products" and any(
         member.startswith(f"weights/{name}.") and member.endswith(".rgba") for member in made.members
@@ -105,13 +107,13 @@ def worst(
     weights: str = "auto",
     layout: str = "atlas",
 ) -> float:
-    """Return the largest difference of one layer, in steps."""
+    """Return the largest error of one layer of a graph, in steps."""
     with Session(make_bundle(graph, weights, layout), context=context) as session:
         return layer_error(session, layer, inputs)
 
 
 def stored_inputs(made: Bundle, layer: str, rng: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Return random inputs of a layer, each as its texture holds it: any byte, or any 16-bit number."""
+    """Return random inputs of a layer, as their textures can store them: any byte, or any 16-bit value."""
     inputs: dict[str, NDArray[np.float64]] = {}
     names = made.graph.by_name[layer].inputs
     for name in names:

@@ -1,4 +1,4 @@
-"""MobileNet v1 0.25 at 64 px with random weights, made by Keras in a process of its own."""
+"""MobileNet v1 0.25 at 64 px with random weights, built by Keras in a separate process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = ("scripts/accuracy_keras.py", "scripts/graph_file.py", "training", "te
 
 @dataclass(frozen=True)
 class MobileNet:
-    """The imported graph, Keras' logits of the test pictures, and pictures, uint8 (n, 64, 64, 3)."""
+    """The imported graph, Keras' logits of the test images, and calibration and test images, uint8 (n, 64, 64, 3)."""
 
     graph: Graph
     logits: NDArray[np.float32]
@@ -30,7 +30,7 @@ class MobileNet:
 
 
 def make(folder: Path) -> None:
-    """Let Keras make its files, in ``folder``."""
+    """Build the network's files with Keras in ``folder``."""
     pictures = crops(CALIBRATION + TEST)
     calibration, test = pictures[:CALIBRATION], pictures[CALIBRATION:]
     np.savez(folder / "pictures.npz", calibration=calibration, test=test)
@@ -40,7 +40,7 @@ def make(folder: Path) -> None:
 
 
 def read(folder: Path) -> MobileNet:
-    """Return what ``make`` made."""
+    """Return the network written by ``make``."""
     import graph_file
 
     with np.load(folder / "pictures.npz") as saved:
@@ -51,7 +51,7 @@ def read(folder: Path) -> MobileNet:
 
 
 def crops(count: int) -> NDArray[np.uint8]:
-    """Random windows of the photographs in docs/images."""
+    """Return random crops of the photographs in docs/images."""
     rng = np.random.default_rng(0)
     photographs = [open_image(path) for path in sorted((ROOT / "docs/images").glob("*.jpg"))]
     pictures = []

@@ -1,4 +1,4 @@
-"""A minimal runner, written from docs/reference/bundle-format.md alone; it trusts the file, and frees nothing."""
+"""A minimal runner, written from docs/reference/bundle-format.md alone. It trusts the file, and frees nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PlainRunner:
         """Upload inputs, draw, and yield the name of every layer once it is drawn.
 
         Args:
-            inputs: by name: the bytes of a picture, channels together; the numbers of any other.
+            inputs: by name: the bytes of a picture with interleaved channels, or the values of any other input.
         """
         for entry in self.manifest["inputs"]:
             tiles = tiles_of_picture if entry["kind"] == "picture" else tiles_of_numbers
@@ -60,7 +60,7 @@ class PlainRunner:
             yield layer
 
     def values(self) -> dict[str, list[Array]]:
-        """What the last frame left for each output, before its host steps."""
+        """Return the arrays of each output after the last frame, before its host steps."""
         return {
             output["name"]: [
                 array_of(value, lambda name: (self.sizes[name][0], self.read(name))) for value in output["values"]
@@ -69,7 +69,7 @@ class PlainRunner:
         }
 
     def results(self) -> dict[str, Array]:
-        """The outputs of the last frame."""
+        """Return the outputs of the last frame."""
         results, values = {}, self.values()
         for output in self.manifest["outputs"]:
             arrays = values[output["name"]]
@@ -79,7 +79,7 @@ class PlainRunner:
         return results
 
     def image(self, name: str) -> bytes:
-        """An output for an image, as 8 bits in the range of the first picture with as many channels."""
+        """Return an image output as bytes, in the range of the first picture input with the same number of channels."""
         (_, _, channels), numbers = self.results()[name]
         pictures = [entry["value"] for entry in self.manifest["inputs"] if entry["kind"] == "picture"]
         picture = next((value for value in pictures if value["channels"] == channels), {"scales": [1], "zeros": [0]})
@@ -88,11 +88,11 @@ class PlainRunner:
         return bytes(clip(step + 0.5, 0, 255) for step in steps)
 
     def _texels(self, name: str) -> tuple[int, bytes]:
-        """The width of a target, and all its texels."""
+        """Return the width of a target, and all its texels."""
         return self.sizes[name][0], self.read(name)
 
     def read(self, name: str) -> bytes:
-        """All texels of a target, row 0 first."""
+        """Return all texels of a target, row 0 first."""
         width, height = self.sizes[name]
         data = (ctypes.c_ubyte * (4 * width * height))()
         self.gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[name])

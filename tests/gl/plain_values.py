@@ -1,6 +1,6 @@
-"""Numbers into texels and back, and host steps, in plain Python: written from docs/reference/bundle-format.md alone.
+"""Conversion between values and texels, and host steps, in plain Python, from docs/reference/bundle-format.md alone.
 
-An array is a pair: its shape, and its numbers row by row. A value is the JSON object of the manifest.
+An array is a pair of its shape and its values in row-major order. A value is the JSON object of the manifest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Tile = tuple[str, int, int, int, int, bytes]
 
 
 def of(numbers: Sequence[float], channel: int) -> float:
-    """A number of ``scales`` or ``zeros``: one for all channels, or one for each."""
+    """Return an entry of ``scales`` or ``zeros``, which have one for all channels, or one for each."""
     return numbers[0] if len(numbers) == 1 else numbers[channel]
 
 
@@ -26,7 +26,7 @@ def clip(number: float, low: int, high: int) -> int:
 
 
 def decode(texels: bytes) -> list[int]:
-    """The 16-bit integers of texels, two a texel."""
+    """Return the 16-bit integers of texels, two per texel."""
     return [(high - 128) * 256 + low for high, low in zip(texels[::2], texels[1::2])]
 
 
@@ -72,7 +72,7 @@ def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
 
 
 def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
-    """What a value holds; ``read`` returns a texture's width and its texels."""
+    """Return the array of a value; ``read`` returns a texture's width and its texels."""
     if "views" not in value:
         integers = decode(read(value["texture"])[1])[: value["length"]]
         return (value["length"],), [n * value["scale"] / 256 for n in integers]
@@ -96,7 +96,7 @@ def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
 
 
 def rows_of(array: Array) -> list[list[float]]:
-    """An array cut along all axes but the last."""
+    """Return an array as rows along its last axis."""
     shape, numbers = array
     return [numbers[at : at + shape[-1]] for at in range(0, len(numbers), shape[-1])]
 
@@ -112,7 +112,7 @@ def normalized(row: list[float]) -> list[float]:
 
 
 def after(step: dict[str, Any], arrays: list[Array]) -> list[Array]:
-    """What a host step makes of arrays."""
+    """Return the arrays after a host step."""
     name = step["step"]
     if name == "concatenate":
         shapes = [shape for shape, _ in arrays]

@@ -1,4 +1,4 @@
-"""Random networks around every operator, from a seeded generator: for tests and for scripts/accuracy.py.
+"""Random networks around every operator, from a seeded generator, for tests and scripts/accuracy.py.
 
 The same seed gives the same network on every driver.
 """
@@ -27,7 +27,7 @@ from glsl_infer.runtime.session import Session
 T = TypeVar("T")
 Rng = np.random.Generator
 Made = tuple[list[Node], int]
-"""The nodes of a kind, the last of which is under test, and its channels."""
+"""The nodes of a kind, the last of which is under test, and its number of channels."""
 
 OPEN = ["linear", "relu", "relu(6)", "relu(0.5)"]
 CLOSED = [
@@ -46,7 +46,7 @@ def pick(rng: Rng, options: Sequence[T]) -> T:
 
 
 def whole(rng: Rng, low: int, high: int) -> int:
-    """A whole number from low to high, both included."""
+    """Return a random integer from low to high, both included."""
     return int(rng.integers(low, high + 1))
 
 
@@ -55,7 +55,7 @@ def activation(rng: Rng) -> str:
 
 
 def network(kind: str, rng: Rng) -> Graph:
-    """A picture of some range, two convolutions, the operator under test, then pool and dense or nothing."""
+    """Return an input of some range, two convolutions, the operator under test, and optionally pool and dense."""
     size = whole(rng, 6, 11)  # "a" is one row and two columns smaller, and windows are up to 4x4
     low, high = pick(rng, [(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0), (1.0, -2.0)])
     image = input_node(size)
@@ -191,7 +191,7 @@ def shuffle(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 def before_dense(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """Enough channels for dense layers of one and of several sums."""
+    """Return a layer with enough channels for dense layers of one and of several sums."""
     filters = pick(rng, [1, 5, 16, 70, 270])
     return [conv_node(rng, "n", ("a",), channels, filters, activation=activation(rng))], filters
 
@@ -202,7 +202,7 @@ def flatten(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 def _conv(rng: Rng, name: str, inputs: tuple[str, ...], channels: int, filters: int, groups: int = 1) -> Node:
-    """A convolution of any kernel, strides, paddings and activation."""
+    """Return a convolution with a random kernel, strides, paddings and activation."""
     return conv_node(
         rng,
         name,
@@ -239,20 +239,20 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     **SPATIAL,
     **WINDOWS,
 }
-"""What a network can have in its middle."""
+"""The kinds of networks, by the operator under test."""
 
 
 AMPLIFIED = 0.2
-"""Most steps that the 32-bit sums of a layer may be off by, were all roundings to add up."""
+"""Largest error of the 32-bit sums of a layer, in steps, if all roundings added up."""
 
 
 def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
-    """The bundle of a random network, in a random layout and weights mode, calibrated on three random pictures.
+    """Return the bundle of a random network, with random layout and weights mode, calibrated on three random images.
 
-    With ``fine`` each layer that may be stored in 16 bits is, in two of three cases.
+    With ``fine``, each layer that can be stored in 16 bits is, in two of three cases.
 
-    Networks of which a layer amplifies what it reads ten thousand times, and cancels most of it, are drawn again: no
-    shader's floats could follow, and no trained network is like that.
+    A network is drawn again if one of its layers amplifies its input ten thousand times and cancels most of the result.
+    The floats of a shader are too imprecise for it, and trained networks do not contain such layers.
     """
     for attempt in itertools.count():
         rng = np.random.default_rng([seed, list(KINDS).index(kind), *[attempt] * bool(attempt)])
@@ -269,7 +269,7 @@ def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
 
 
 def rounding(made: Bundle, node: Node) -> float:
-    """How many steps the sums of a convolution are off by where all 32-bit roundings are the largest and add up."""
+    """Return the error of a convolution's sums in steps, if all 32-bit roundings are the largest and add up."""
     kernel = np.abs(node.weights["kernel"].astype(np.float64))
     source, target = made.values[node.inputs[0]], made.values[node.name]
     filters, groups = kernel.shape[3], node.attrs["groups"]
@@ -279,9 +279,9 @@ def rounding(made: Bundle, node: Node) -> float:
 
 
 def fine_rounding(made: Bundle, node: Node) -> float:
-    """What 32-bit sums may be off by where 256 times finer steps show it, in steps of the node's output.
+    """Return the error of 32-bit sums that the 256 times finer steps of 16 bits show, in steps of the node's output.
 
-    Weights in a texture are bytes of which 128 is 0: the sums on the way are larger than what they come to.
+    Weights in a texture are bytes with 128 as 0, so intermediate sums are larger than the result.
     """
     if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
         return 0.0
@@ -290,12 +290,12 @@ def fine_rounding(made: Bundle, node: Node) -> float:
 
 
 def drawn_nodes(made: Bundle) -> list[Node]:
-    """The nodes that have passes."""
+    """Return the nodes with passes."""
     return [node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)]
 
 
 def layer_errors(session: Session, rng: Rng) -> dict[str, float]:
-    """The error of every layer on random stored inputs, in steps."""
+    """Return the error of every layer on random stored inputs, in steps."""
     made = session.bundle
     return {
         node.name: layer_error(session, node.name, stored_inputs(made, node.name, rng)) for node in drawn_nodes(made)

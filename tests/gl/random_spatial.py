@@ -1,7 +1,7 @@
-"""Random nodes of operators with two operands, and of those that move pixels and channels, for random_networks.py.
+"""Random nodes with two operands, and nodes that move pixels and channels, for random_networks.py.
 
-Each function gets a generator, the channels of the maps "a" and "b" and the nodes so far, and returns nodes and the
-channels of the last.
+Each function gets a generator, the number of channels of the maps "a" and "b" and the previous nodes. It returns nodes
+and the number of channels of the last one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def shape_of_a(body: Sequence[Node]) -> Shape:
 
 
 def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """An operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a single number."""
-    operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # any byte may come, 0 as well
+    """Return an operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a scalar."""
+    operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # the divisor could be 0
     height, width, _ = shape_of_a(body)
     kind = str(rng.choice(["same", "channel", "pixel", "row", "vector", "number"]))
     second = "b"
@@ -103,7 +103,7 @@ def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], Made]:
-    """An operator whose pixels read all channels, of "a", a map of many, or both beside each other."""
+    """Return an operator across the channels of "a", of a map with many, or of both concatenated."""
 
     def made(rng: Rng, channels: int, body: list[Node]) -> Made:
         many = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
@@ -120,7 +120,7 @@ def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Nod
 
 
 def normalised(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """A map by its statistics: of its channels, or of groups of them."""
+    """Return a map normalised by its statistics, over channels or over groups of channels."""
     groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
     nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
     if rng.integers(2):

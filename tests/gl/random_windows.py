@@ -1,7 +1,7 @@
-"""Random nodes of operators with windows that convolutions and poolings of random_networks.py do not have.
+"""Random nodes with windows that the convolutions and poolings of random_networks.py do not have.
 
-Each function gets a generator, the channels of the maps "a" and "b" and the nodes so far, and returns nodes and the
-channels of the last.
+Each function gets a generator, the number of channels of the maps "a" and "b" and the previous nodes. It returns nodes
+and the number of channels of the last one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACTIVATIONS = ("linear", "relu", "relu(6)", "sigmoid", "piecewise_linear_sigmoid
 
 
 def dilated(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """A convolution whose taps lie apart: all channels, groups, or each channel for itself; strided or a residual."""
+    """Return a dilated convolution: full, grouped or depthwise, strided or with a residual."""
     groups = int(rng.choice([1, 1, channels]))
     filters = channels if groups > 1 else int(rng.choice([1, 4, 7]))
     kernel = (int(rng.integers(1, 4)), int(rng.integers(2, 4)))
@@ -57,7 +57,10 @@ def dilated(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """The same over many slices: taps are found by tiles then, and planar layout adds partial sums."""
+    """Return a dilated convolution over many slices.
+
+    Its shaders compute taps per tile, and planar layout adds partial sums.
+    """
     many = int(rng.choice([36, 50, 72]))
     height, width, _ = shape_of_a(body)
     dilations = (int(rng.integers(1, height + 3)), int(rng.integers(1, width + 3)))
@@ -68,7 +71,7 @@ def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """Depth to space in blocks of any two sides, in both orders."""
+    """Return a depth to space with any block sides, in both orders."""
     down, across = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     out = int(rng.choice([1, 3, 5] if down * across < 4 else [1, 4]))
     wide_enough = conv_node(rng, "c", ("a",), channels, down * across * out, activation="sigmoid")

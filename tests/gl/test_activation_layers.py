@@ -1,4 +1,4 @@
-"""Every activation in every place that it can have: the stored steps are the reference's."""
+"""Every activation in every possible layer: the stored steps match the reference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 
 
 def everywhere() -> Iterator[object]:
-    """Each activation in one place, another for the next activation; in `make test-all` in every place."""
+    """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
         for index, place in enumerate(PLACES):
             first = number % len(PLACES) == index
@@ -41,12 +41,12 @@ def everywhere() -> Iterator[object]:
 @pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
 def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
     rng = np.random.default_rng(len(text))
-    # One of these after the other would leave what floats can follow.
+    # Several of these in a row would exceed the precision of floats.
     steep = text.startswith("power") or text in ("exponential", "log", "square")
-    positive = text.startswith("power(-") or text == "log"  # infinitely steep at 0: sums are 0 exactly or well above
+    positive = text.startswith("power(-") or text == "log"  # infinitely steep at 0: sums are exactly 0 or far above
     bounded = "sigmoid" if positive else "tanh"
     first, inputs = (bounded, ("stem", "stem", "stem")) if steep else (text, ("unit", "stem", "unit"))
-    second = "relu" if text == "log" else text  # nothing but 0 itself is as far below 1
+    second = "relu" if text == "log" else text  # only 0 itself is so far below 1
     body = [
         input_node(SIZE),
         conv_node(rng, "stem", ("image",), 3, CHANNELS, kernel=(3, 3), padding=SAME, activation=first),

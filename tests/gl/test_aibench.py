@@ -1,4 +1,4 @@
-"""``glsl-infer aibench``: its rows, its score, and a network built and run from nothing."""
+"""``glsl-infer aibench``: its rows, its score, and the build and run of one network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, sc
 
 
 def folder_of_tiny(folder: Path) -> Path:
-    """Tiny classifiers under the names of the quick run's networks."""
+    """Write tiny classifiers under the names of the quick run's networks."""
     for test in tests.chosen(None, quick=True):
         assert test.quick is not None
         width, height = test.quick
@@ -128,7 +128,7 @@ def test_other_devices_stand_beside_it(tmp_path: Path) -> None:
 
 
 def test_the_formula_and_the_scores_of_the_paper() -> None:
-    """The paper does not print its weights: the formula is only as good as the page says."""
+    """The formula reproduces the paper's scores approximately, because the paper does not print its weights."""
     off = {row["phone"]: float(row["score"]) / float(row["paper"]) - 1.0 for row in phones.published()}
     assert len(off) == 30 and off["Google Pixel 2"] == 0.0
     sizes = sorted(map(abs, off.values()))
@@ -168,8 +168,8 @@ def test_the_first_two_pictures_do_not_count() -> None:
 
 @pytest.mark.exhaustive
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras and the exporter have processes of their own; both tests use the one network."""
-    monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # the first alone is in a quick run
+    """A network is built by Keras and exported in child processes, and both tests use it."""
+    monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     result = json.loads(capsys.readouterr().out)

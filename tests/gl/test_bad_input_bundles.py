@@ -1,4 +1,4 @@
-"""A model file that is renamed, truncated, half-written, foreign or newer: `classify` says in one line what to do."""
+"""`classify` refuses a renamed, truncated, partly written, foreign or newer model with a one-line remedy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def test_truncated(capfd: Capture, tmp_path: Path, percent: int) -> None:
 
 @pytest.mark.parametrize("percent", range(5, 100, 10))
 def test_half_written(capfd: Capture, tmp_path: Path, percent: int) -> None:
-    """A file system that had given the blocks, but not yet their content; and a copy over an older file."""
+    """A partly written file is refused, with zeros at the end or at the start.
+
+    A file system can allocate the blocks before it writes them, and a copy can stop over an older file.
+    """
     kept, model = len(SHIPPED) * percent // 100, tmp_path / "half.glslnn"
     model.write_bytes(SHIPPED[:kept] + bytes(len(SHIPPED) - kept))
     assert AGAIN in model_refused(capfd, model)
@@ -58,7 +61,7 @@ def test_partly_overwritten_by_another_model(capfd: Capture, tmp_path: Path) -> 
 
 
 def test_bytes_behind_the_end(capfd: Capture, tmp_path: Path) -> None:
-    """Another reader could find another file in them."""
+    """Bytes after the end of the zip are refused, because another reader could find another file there."""
     model = write_tiny(tmp_path)
     model.write_bytes(model.read_bytes() + bytes(512))
     assert AGAIN in model_refused(capfd, model)
@@ -105,7 +108,7 @@ def test_a_device(capfd: Capture) -> None:
 
 
 def test_a_socket(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the names of sockets are short
+    monkeypatch.chdir(tmp_path)  # socket names are limited in length
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("model.glslnn")
         assert "is a socket" in model_refused(capfd, Path("model.glslnn"))
@@ -140,7 +143,7 @@ NEWER = {
 @pytest.mark.parametrize("change", NEWER)
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
 def test_newer(capfd: Capture, tmp_path: Path, change: str, compression: int) -> None:
-    """Whatever else a newer version may change, the message is that of the version."""
+    """A newer version is reported as such, for any other changes in the file."""
     members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
     manifest = {**json.loads(members.pop("manifest.json")), "version": VERSION + 1, **NEWER[change].get("manifest", {})}
     model = tmp_path / "newer.glslnn"
@@ -154,7 +157,7 @@ def test_newer(capfd: Capture, tmp_path: Path, change: str, compression: int) ->
 
 
 def test_older(capfd: Capture, tmp_path: Path) -> None:
-    """A bundle of version 1 had no passes.bin and no graph.json; what it lacks is not what the message is about."""
+    """A bundle of version 1 is reported by its version, although it lacks passes.bin and graph.json."""
     members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
     manifest = {"format": "glslnn", "version": 1, "model": {"name": "tiny"}}
     old = {name: data for name, data in members.items() if name not in ("passes.bin", "graph.json")}

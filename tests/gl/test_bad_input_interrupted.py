@@ -1,4 +1,4 @@
-"""An export that fails or is killed leaves the old model as it was, and nothing that `classify` trips over."""
+"""An export that fails or is killed keeps the old model, and leaves no file that breaks `classify`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_a_killed_export(capfd: Capture, tmp_path: Path, how: signal.Signals, me
     assert main(["classify", "--model", str(target), str(folder)]) == 0
     output = capfd.readouterr()
     assert output.err == ""
-    assert output.out.count("%") == len(tiny_bundle().labels)  # one picture: what is left over is none
+    assert output.out.count("%") == len(tiny_bundle().labels)  # one image: the temporary file is not one
     bundle.write(bundle.read(new), target)
     assert target.read_bytes() == new.read_bytes()

@@ -1,6 +1,6 @@
-"""A driver whose limits are too small for the model: named before anything is compiled, with what to do.
+"""A driver with limits too small for the model is reported with a remedy before any compilation.
 
-No variable of Mesa lowers these limits, so the context is real and what it reports is changed.
+Mesa has no variable for lower limits, so the tests change the reported values of a real context.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIMITS = {
 
 
 def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
-    """Make glGetIntegerv report some limits, by their names; and let nothing be compiled that exceeds them."""
+    """Make glGetIntegerv report the given limits, by name."""
     gl, numbers = gles2(), {getattr(GL, name): value for name, value in limits.items()}
     real = gl.GetIntegerv
 
@@ -71,7 +71,7 @@ def test_all_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_baked_model_fits_where_uniforms_do_not(
     capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the message advises helps, down to the 16 vectors that OpenGL ES 2.0 promises."""
+    """The advised baked weights fit into the 16 uniform vectors guaranteed by OpenGL ES 2.0."""
     report(monkeypatch, {"GL_MAX_FRAGMENT_UNIFORM_VECTORS": 16})
     uniform, baked = (write_tiny(tmp_path, f"{weights}.glslnn", weights) for weights in ("uniform", "baked"))
     assert "--weights baked" in refused(capfd, ["classify", "--model", uniform, EXAMPLE])

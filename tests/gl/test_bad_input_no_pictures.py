@@ -1,4 +1,4 @@
-"""Files that are no pictures, damaged or too large: `classify` names each in one line, and goes on with the others."""
+"""Damaged, oversized and non-image files: `classify` reports each in one line and continues."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def cut(suffix: str, kept: float) -> Callable[[Path], object]:
 
 
 def png_of(width: int, height: int) -> Callable[[Path], object]:
-    """A PNG of some bytes that claims to be large."""
+    """Return a writer of a small PNG whose header claims a large size."""
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunk = struct.pack(">I", 13) + b"IHDR" + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
     return content(b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\x04IDATxxxx\0\0\0\0")
 
 
 def jpeg_of(width: int, height: int) -> Callable[[Path], object]:
-    """A small JPEG whose header claims that it is large."""
+    """Return a writer of a small JPEG whose header claims a large size."""
 
     def make(path: Path) -> None:
         data = saved(path.parent, Image.new("RGB", (64, 48)), "whole.jpg").read_bytes()
@@ -104,7 +104,7 @@ def test_refused(capfd: Capture, tmp_path: Path, kind: str) -> None:
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    """In a process of its own: its exit code, and no traceback."""
+    """A named pipe is refused without waiting, in a separate process without a traceback."""
     pipe = tmp_path / "pipe.jpg"
     os.mkfifo(pipe)
     for arguments in ([str(pipe)], ["--model", str(pipe), str(EXAMPLE)]):
@@ -152,7 +152,7 @@ def test_a_folder_of_good_and_bad_pictures(capfd: Capture, tmp_path: Path) -> No
         BAD[kind][0](folder / name)
     (folder / "whole.jpg").unlink(missing_ok=True)
     (folder / "notes.txt").write_text("not looked at")
-    os.mkfifo(folder / "o.jpg")  # not a file, so not looked at either
+    os.mkfifo(folder / "o.jpg")  # not a regular file, so it is skipped
     assert main(["classify", "--top", "1", str(folder)]) == 2
     output = capfd.readouterr()
     assert [line for line in output.out.splitlines() if line.endswith(":")] == [

@@ -1,4 +1,4 @@
-"""Unusual pictures: `classify` answers as for the same picture as a plain RGB PNG."""
+"""Unusual image files: `classify` gives the same answer as for a plain RGB PNG."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from glsl_infer.cli import main
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 Made = tuple[Path, Pixels]
-"""A file, and its pixels as a plain RGB picture."""
+"""A file, and its pixels as a plain RGB image."""
 
 
 def answers(capfd: Capture, *arguments: object) -> list[dict[str, float]]:
-    """Probability by label of each picture."""
+    """Return the probability by label of each image."""
     assert main(["classify", "--json", *map(str, arguments)]) == 0
     output = capfd.readouterr()
     assert output.err == ""
@@ -31,18 +31,18 @@ def answers(capfd: Capture, *arguments: object) -> list[dict[str, float]]:
 
 
 def few_colours(width: int, height: int) -> Pixels:
-    """Noise of 8 colours, multiples of 5."""
+    """Return noise of 8 colours, which are multiples of 5."""
     return (noise(width, height) // 128 * 200 + 5).astype(np.uint8)
 
 
 def rotated() -> Image.Exif:
     exif = Image.Exif()
-    exif[ExifTags.Base.Orientation] = 6  # shown after a quarter turn clockwise
+    exif[ExifTags.Base.Orientation] = 6  # displayed after a quarter turn clockwise
     return exif
 
 
 def png_16(folder: Path, pixels: Pixels) -> Path:
-    """A colour PNG of 16 bits a channel, which Pillow cannot write."""
+    """Write a colour PNG with 16 bits per channel, which Pillow cannot write."""
     rows = b"".join(b"\0" + (row.astype(">u2") * 257).astype(">u2").tobytes() for row in pixels)
     head = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 16, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
@@ -160,7 +160,7 @@ def test_exactly_the_answer_of_a_plain_png(capfd: Capture, tmp_path: Path, kind:
 
 
 def blocks(width: int, height: int) -> Image.Image:
-    """A picture that a JPEG keeps nearly as it is."""
+    """Return an image that JPEG compression hardly changes."""
     side = min(width, height)
     centre = Image.fromarray(noise(4, 4)).resize((side, side), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (width, height), (90, 120, 50))

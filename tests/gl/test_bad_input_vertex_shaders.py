@@ -1,6 +1,6 @@
-"""Vertex shaders that end the process in some drivers: `classify` refuses them before the driver sees them.
+"""Vertex shaders that crash some drivers: `classify` refuses them before the driver compiles them.
 
-In a process of its own: with Mesa 22.3.6's llvmpipe, the first kinds were a segmentation fault in the first draw.
+It runs in a separate process: in Mesa 22.3.6's llvmpipe, the first kinds cause a segmentation fault in the first draw.
 """
 
 from __future__ import annotations

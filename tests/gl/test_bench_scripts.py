@@ -1,4 +1,4 @@
-"""scripts/bench/first_frame.py: what it prints, and what it refuses."""
+"""scripts/bench/first_frame.py: its output, and refused arguments."""
 
 from __future__ import annotations
 

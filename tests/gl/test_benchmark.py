@@ -1,4 +1,4 @@
-"""Benchmarks on a real driver: what a result holds. Times are only ever compared with each other."""
+"""Benchmarks on a real driver: the contents of a result. Tests only compare times with each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def told() -> tuple[list[int], Any]:
-    """A list, and a function that puts what it is told into it."""
+    """Return a list and its append function, as a progress callback."""
     heard: list[int] = []
     return heard, heard.append
 

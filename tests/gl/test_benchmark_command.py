@@ -1,4 +1,4 @@
-"""``glsl-infer benchmark`` on a real driver: what it prints and writes."""
+"""``glsl-infer benchmark`` on a real driver: its output and its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW = ("--runs", "4", "--warm-up", "1")
 
 @pytest.fixture
 def calm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No load, so that no warning of one is printed."""
+    """A machine without load, to avoid warnings about load."""
     monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 0.0)
 
 
@@ -55,7 +55,7 @@ def test_programs_from_the_cache_are_counted(
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     path = write_tiny(tmp_path)
     output(capsys, path, *FEW)
-    kept = 6 if (tmp_path / "cache").exists() else 0  # not every driver gives its programs away
+    kept = 6 if (tmp_path / "cache").exists() else 0  # some drivers provide no program binaries
     found = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
     assert (found["programs"], found["programs_restored"]) == (6, kept)
     assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)

@@ -1,4 +1,4 @@
-"""GL calls: every one is counted, and a frame makes none that it could do without."""
+"""GL calls: every call is counted, and a frame makes no unnecessary ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: st
 
 
 def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
-    # Of a row of uniform_rows.py the coordinate is set, of an array all.
+    # A row of uniform_rows.py needs its coordinate only, an array all its values.
     arrays, numbers = ({}, 52) if driver_of(tiled).fetches_uniforms else ({"glUniform4fv": 50}, 2)
     with Session(tiny_bundle("uniform"), context=tiled) as session:
         assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {

@@ -1,4 +1,4 @@
-"""glsl-infer camera: folders and films, in a window and as lines, ended by signals and by readers that go."""
+"""glsl-infer camera: folders and films, in a window and as lines, ended by signals and by closed pipes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def folder(path: Path, count: int) -> Path:
 
 @pytest.fixture(scope="module")
 def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of 4000 pictures: none of these tests gets to its end."""
+    """A folder of 4000 images, too many for these tests to reach the end."""
     made = folder(tmp_path_factory.mktemp("endless") / "f", 16)
     for index in range(16, 4000):
         os.link(made / f"{index % 16:05d}.png", made / f"{index:05d}.png")
@@ -147,11 +147,11 @@ def test_the_window_shows_the_last_frame(model: Path, tmp_path: Path, screen: st
 
 
 SET_PIPE_SIZE = 1031
-"""``fcntl.F_SETPIPE_SZ``, which Python has from 3.10 on."""
+"""``fcntl.F_SETPIPE_SZ``, which Python has since 3.10."""
 
 
 def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
-    """Wait until a pipe has no room for two more lines, so that the process that writes them waits in a write."""
+    """Wait until a pipe has less space than two lines and its writer blocks."""
     deadline = time.monotonic() + 300.0
     while room - int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) >= 2 * line:
         assert time.monotonic() < deadline, "nothing more is written"

@@ -1,6 +1,6 @@
-"""glsl-infer camera with picamera2: dma-bufs where the driver reads them, copies where it does not or reads them wrong.
+"""glsl-infer camera with picamera2: dma-bufs if the driver reads them correctly, else copies.
 
-picamera2 is a stand-in. Where this driver imports no dma-bufs, EGLImages of textures with the same bytes stand in too.
+picamera2 is a fake. If the driver cannot import dma-bufs, EGLImages of textures with the same bytes replace them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def picamera2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Picamera]:
 
 
 class CameraDriver:
-    """Imports dma-bufs as far as anyone can tell: an EGLImage of a texture with the bytes that lie there."""
+    """A fake import of dma-bufs: an EGLImage of a texture with the buffer's bytes."""
 
     def __init__(self) -> None:
         self.imports, self.alive = 0, 0
@@ -92,7 +92,7 @@ def ways(picamera2: Picamera) -> list[str]:
 
 
 def labels(capsys: Capture) -> dict[int, object]:
-    """What was printed, by the number of the picture."""
+    """Return the printed predictions, by the index of the image."""
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {one["frame"] % len(PICTURES): one["predictions"] for one in lines}
 

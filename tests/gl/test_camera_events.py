@@ -1,4 +1,4 @@
-"""camera --mqtt with a real broker, and --gpio with gpiozero's own pins of no board."""
+"""camera --mqtt with a real broker, and --gpio with gpiozero's mock pins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glsl_infer.tools.camera.pins import Pins
 
 
 class Heard:
-    """What a broker tells somebody else: every message, and the last of each topic."""
+    """A second client of the broker, with all messages and the last one of each topic."""
 
     def __init__(self, port: int) -> None:
         self.all: list[tuple[str, str]] = []

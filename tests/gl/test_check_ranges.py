@@ -1,4 +1,4 @@
-"""Values that ranges clip on the user's own input are reported by layer."""
+"""Values clipped by ranges on the user's own input are reported by layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def image(most: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:
-    """A network that dark images calibrate: a threshold that only bright images exceed by much, and a sigmoid."""
+    """A network calibrated on dark images: a threshold that only bright images exceed by much, and a sigmoid."""
     kernel = np.array([[1, 0, 0, 0.02], [0, 1, 0, 0.02], [0, 0, 1, 0.02]], np.float32)
     mixed = np.array([[1, 0.5], [0.5, 1], [1, 1], [1, 1]], np.float32)
     nodes = [

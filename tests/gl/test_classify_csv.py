@@ -1,4 +1,4 @@
-"""glsl-infer classify --csv: many pictures, some of them bad, in memory that does not grow."""
+"""glsl-infer classify --csv: many images, some of them bad, in constant memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glsl_infer.cli import main
 
 
 def photos(folder: Path, count: int) -> Path:
-    """Pictures of 16 kinds; those behind the first 16 are other names of the same files."""
+    """Write 16 different images; all further ones are links to the same files."""
     folder.mkdir()
     for index in range(min(count, 16)):
         Image.fromarray(tiny_picture(index)).save(folder / f"{index:05d}.png")
@@ -172,4 +172,4 @@ def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> Non
     )
     early, late = (int(line) for line in done.stderr.split())
     assert len(rows(out)) == 3000
-    assert late - early < 2048  # KiB, for 2,700 pictures
+    assert late - early < 2048  # KiB, for 2,700 images

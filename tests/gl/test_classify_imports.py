@@ -1,4 +1,4 @@
-"""What `classify` imports: what executes a bundle, and nothing of what makes one."""
+"""`classify` imports only modules that execute a bundle, and none of the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``classify --window``: pictures one after the other, screenshots, and what it refuses."""
+"""``classify --window``: one image after the other, screenshots, and refused arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def folder(tmp_path: Path, screen: str) -> Path:
-    """A model, and three pictures of which the second cannot be read."""
+    """A model, and three images, the second of which is unreadable."""
     bundle.write(tiny_bundle(), tmp_path / "tiny.glslnn")
     for name, colours in (("a.png", ((255, 0, 0), (0, 0, 255))), ("c.png", ((0, 255, 0), (255, 255, 255)))):
         pixels = np.zeros((40, 60, 3), np.uint8)
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, screen: str) -> Path:
 
 @pytest.fixture
 def press(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Press keys, one each time the window waits for events, and return the titles that it had then."""
+    """A function that presses one key each time the window waits, and returns the window's titles at these times."""
 
     def keys(*pressed: int) -> list[str]:
         titles: list[str] = []
@@ -68,7 +68,7 @@ def test_screenshot(folder: Path, capsys: Capture) -> None:
 
 def test_keys_go_through_the_pictures(folder: Path, press: Callable[..., list[str]], capsys: Capture) -> None:
     titles = press(glfw.KEY_RIGHT, glfw.KEY_SPACE, glfw.KEY_LEFT, glfw.KEY_LEFT, glfw.KEY_ESCAPE)
-    assert classify(folder, "--window", "--top", "1", str(folder)) == 2  # for the picture that cannot be read
+    assert classify(folder, "--window", "--top", "1", str(folder)) == 2  # for the unreadable image
     assert titles == ["a.png", "c.png", "a.png", "c.png", "a.png"]
     printed = capsys.readouterr()
     assert [Path(line[:-1]).name for line in printed.out.splitlines()[::2]] == ["a.png", "c.png"]  # each once

@@ -1,4 +1,4 @@
-"""A picture is classified where TensorFlow, Keras, JAX and PyTorch cannot be imported."""
+"""An image is classified even if TensorFlow, Keras, JAX and PyTorch cannot be imported."""
 
 from __future__ import annotations
 

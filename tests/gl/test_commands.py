@@ -1,4 +1,4 @@
-"""The commands on a real driver: what they print, and what they say when something is wrong."""
+"""The commands on a real driver: their output, and their error messages."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ PathFinder.find_spec = lambda name, *more: None if name == "OpenGL" else find(na
     [
         (NO_LIBRARY.format("GLESv2"), "the library libGLESv2", "sudo apt install libegl1"),
         (NO_LIBRARY.format("EGL"), "the library libEGL", "sudo apt install libegl1"),
-        (NO_PYOPENGL, "the Python package PyOpenGL", "pip install PyOpenGL"),  # the libraries may well be there
+        (NO_PYOPENGL, "the Python package PyOpenGL", "pip install PyOpenGL"),  # the libraries may be installed
     ],
     ids=["GLESv2", "EGL", "PyOpenGL"],
 )
@@ -179,13 +179,16 @@ def test_an_ordinary_user_without_a_home_can_classify(tmp_path: Path) -> None:
 
 
 def _readable_by_all() -> bool:
-    """Whether another user can get at the interpreter and the package (a checkout below /root cannot be)."""
+    """Return whether another user can read the interpreter and the package (not in a checkout below /root)."""
     paths = [Path(sys.executable).resolve(), Path(__file__).resolve()]
     return all(parent.stat().st_mode & 0o005 == 0o005 for path in paths for parent in path.parents)
 
 
 def test_other_things_are_none_of_these(capsys: pytest.CaptureFixture[str]) -> None:
-    """The default model knows groceries; classify, run and Python refuse a glass bottle, and --threshold 0 does not."""
+    """The default model, which knows groceries, refuses a glass bottle in classify, run and Python.
+
+    With --threshold 0 it does not.
+    """
     bottle = IMAGES / "glass128.jpg"
     assert main(["classify", str(bottle), "--top", "1"]) == 0
     output = capsys.readouterr()

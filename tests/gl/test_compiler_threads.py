@@ -1,4 +1,4 @@
-"""A driver is told that it may compile in threads, before it has anything to compile."""
+"""The engine allows the driver to compile in threads, before it compiles anything."""
 
 from __future__ import annotations
 

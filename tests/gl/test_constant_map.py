@@ -1,4 +1,4 @@
-"""Maps of constants, as embeddings of positions are: added, multiplied, joined; in 8 and in 16 bits."""
+"""Constant maps, such as positional embeddings: added, multiplied and concatenated, in 8 and in 16 bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.drivers("all")
 
 
 def network(height: int, width: int, channels: int) -> Graph:
-    """Positions behind a convolution, a mask of one channel, and coordinates beside its channels."""
+    """Return a network with positions after a convolution, a mask of one channel, and concatenated coordinates."""
     rng = np.random.default_rng(3)
     ramps = [np.linspace(-1.0, 1.0, size) for size in (width, height)]
     body = [

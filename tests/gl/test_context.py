@@ -1,4 +1,4 @@
-"""Contexts: the ways to make one, what they say of themselves, and what goes wrong."""
+"""Contexts: the ways to create one, their properties, and errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_each_way_gives_es_2(choice: str, how: str) -> None:
 
 
 def test_the_context_is_what_was_asked_for(context: Context) -> None:
-    """Under ``make test-drivers``, the driver that it names; asked for nothing, there is nothing to compare."""
+    """The context's driver is the one of ``make test-drivers``; without a choice there is nothing to compare."""
     renderer, version = context.gl.text(GL.GL_RENDERER), context.gl.text(GL.GL_VERSION)
     assert os.environ.get("GALLIUM_DRIVER", "") in renderer
     assert version.startswith(f"OpenGL ES {os.environ.get('MESA_GLES_VERSION_OVERRIDE', '')}")
@@ -112,7 +112,10 @@ def test_stores_are_measured(context: Context) -> None:
 
 
 def test_sums_are_measured(context: Context) -> None:
-    """Where the linker moves sums into the vertex shader, as Mesa 25's does, the test measured 0."""
+    """Sums are measured even if the linker moves them into the vertex shader, as Mesa 25's does.
+
+    An earlier measurement returned 0 there.
+    """
     nearest = is_llvmpipe(context.gl.text(GL.GL_RENDERER))
     assert 0.4 <= context.sum_threshold <= (0.6 if nearest else 1.0)
 

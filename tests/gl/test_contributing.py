@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "Add an operator in one file": its module and shader draw what its test expects."""
+"""The module and shader of CONTRIBUTING.md, "Add an operator in one file", draw the values of its test."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def shapes(draw: st.DrawFn) -> dict[str, object]:
 
 
 def convolution_graph(rng: np.random.Generator, shape: dict[str, object]) -> Graph:
-    """A picture, a layer of the wanted channels, (a residual,) the convolution under test."""
+    """Return an input, a layer with the given channels, optionally a residual, and the convolution under test."""
     image = input_node(int(str(shape["size"])))
     feed = conv_node(rng, "feed", ("image",), 3, shape["channels"])
     options = {key: shape[key] for key in ("kernel", "groups", "strides", "padding", "activation")}
@@ -100,7 +100,7 @@ def test_gutters_stay_zero_under_same_padding(context: Context) -> None:
         conv_node(rng, "first", ("image",), 3, 20),
         conv_node(rng, "second", ("first",), 20, 20, kernel=(5, 5), groups=5, padding=(2, 2, 2, 2)),
     ]
-    made = make_bundle(classifier(rng, body, 20), memory="naive")  # a shared texture would hold a later layer
+    made = make_bundle(classifier(rng, body, 20), memory="naive")  # a shared texture would contain a later layer
     with Session(made, context=context) as session:
         for _ in range(2):
             session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))

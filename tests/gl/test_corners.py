@@ -1,4 +1,4 @@
-"""Operators that look at the edges of a tile draw all slices of a layer at once, as exactly as one by one."""
+"""Operators that read the edges of a tile draw all slices of a layer at once, as exactly as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers on the CPU between parts on the GPU: every one in turn, and what only the CPU computes."""
+"""CPU layers between GPU parts: every layer in turn, and operators that only the CPU computes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_detector(context: Context) -> None:
 
 
 def test_a_picture_that_the_cpu_reads(context: Context) -> None:
-    """A CPU part reads the picture first, and a GPU part reads both."""
+    """A CPU part reads the image first, and a GPU part reads both."""
     rng = np.random.default_rng(2)
     body = [
         parted.input_node(8).with_attrs(scales=(2.0,), zeros=(127.5,)),

@@ -29,7 +29,7 @@ def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int
 
 
 def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Generator) -> None:
-    """Feed every 16-bit layer with random stored inputs and compare."""
+    """Compare every 16-bit layer with the reference on random stored inputs."""
     made = make_bundle(graph)
     with Session(made, context=context) as session:
         for node in made.graph.nodes:
@@ -56,7 +56,10 @@ def test_random_dense_layers_are_exact(context: Context, channels: int, outputs:
 
 
 def test_a_signal_of_a_network_that_never_learnt_is_no_zero(context: Context) -> None:
-    """MobileNetV2 with Keras' first weights ends in numbers of 1e-11: behind each layer less of a signal is left."""
+    """Small signals of an untrained network survive: MobileNetV2 with Keras' initial weights ends in 1e-11.
+
+    Each layer makes the signal smaller.
+    """
     rng = np.random.default_rng(3)
     conv = conv_node(rng, "conv", ("image",), 3, 40, activation="relu")
     dense = dense_node(rng, "dense", "pool", 40, 6)

@@ -1,4 +1,4 @@
-"""The script that deploy writes, on a board that has its packages and no network: what it installs draws."""
+"""The install script of deploy, on a board with its packages and no network, installs a model that draws."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOOLS = {
 
 
 def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subprocess.CompletedProcess[str]:
-    """Make a deployment and run its script as root, with ``board`` in place of the folders of a system."""
+    """Write a deployment and run its script as root, with ``board`` instead of the system's folders."""
     write_tiny(tmp_path)
     (tmp_path / "deployment.yml").write_text(f"models:\n  - {{name: tiny, source: tiny.glslnn}}\n{service}")
     assert main(["deploy", str(tmp_path / "deployment.yml")]) == 0
@@ -44,7 +44,7 @@ def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subp
         env={
             **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(packages),  # what Debian's packages are on a board
+            "PYTHONPATH": str(packages),  # in place of Debian's packages on a board
             "PIP_INDEX_URL": "http://127.0.0.1:1/",
             "PIP_CONFIG_FILE": os.devnull,
             "BOARD": str(board),

@@ -1,4 +1,4 @@
-"""Dilated convolutions as DeepLab has them: several rates on one map, larger ones than the map, on the picture."""
+"""Dilated convolutions as in DeepLab: several rates on one map, rates larger than the map, and on the input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATES = ((6, 6), (12, 9), (18, 18))
 
 
 def pyramid(size: int, channels: int) -> Graph:
-    """Three rates and a plain 1x1 side by side, on a map of so many channels, and what joins them."""
+    """Return three rates and a plain 1x1 convolution on a map with ``channels`` channels, and their concatenation."""
     rng = np.random.default_rng(size)
     body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
     for number, (down, across) in enumerate(RATES):

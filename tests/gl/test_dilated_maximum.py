@@ -1,4 +1,4 @@
-"""Maxima whose taps lie apart: what they pad with takes no steps from a map's own range."""
+"""Dilated max pooling: its padding value does not widen the range of the map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.runtime.session import Session
 
 
 def pool(offset: float) -> Graph:
-    """A dilated pooling of 3x3 with padding, of a map whose numbers have both signs, or are -4 and less."""
+    """Return a dilated 3x3 pooling with padding, of a map with values of both signs, or of -4 and less."""
     made = File(5)
     x = made.conv(made.input((1, 3, 12, 10)), 4)
     x = made.op("Add", [made.op("Tanh", [x], (1, 4, 12, 10)), made.constant(offset)], (1, 4, 12, 10))

@@ -1,4 +1,4 @@
-"""Dma-bufs: the whole way where the driver exports and imports them, and what is said where it does not."""
+"""Dma-bufs: a round trip if the driver exports and imports them, and the error messages if it does not."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def test_the_script(tmp_path: Path, context: Context) -> None:
     assert (done.returncode, "give WIDTHxHEIGHT" in done.stderr) == (2, True)
 
 
-# With an EGLImage of a texture in the place of a dma-buf's: what the importer does with it, on any driver ------------
+# With an EGLImage of a texture instead of a dma-buf: the importer's logic, on any driver ------------------
 
 
 class _Imported:
-    """EGLImages of one texture, whatever dma-buf was asked for."""
+    """A fake import that returns EGLImages of one texture for any dma-buf."""
 
     def __init__(self, texture: int) -> None:
         self.texture, self.made = texture, []
@@ -195,6 +195,6 @@ def test_formats_and_modifiers_that_the_driver_does_not_list(
         assert imported.made == []
         for modifier in (None, 0, 7):
             importer.texture(DmaBuf(64, 48, "XB24", SOME.planes, modifier), 0)
-        importer.texture(DmaBuf(64, 48, "NV12", SOME.planes * 2, modifier=9), 1)  # the driver lists none
+        importer.texture(DmaBuf(64, 48, "NV12", SOME.planes * 2, modifier=9), 1)  # the driver lists no modifiers
         assert imported.alive() == 2, "one a slot"
     assert imported.alive() == 0

@@ -1,4 +1,4 @@
-"""glsl-infer doctor on this machine, by its command line."""
+"""The command line of glsl-infer doctor on this machine."""
 
 from __future__ import annotations
 

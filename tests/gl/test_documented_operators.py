@@ -16,7 +16,7 @@ from glsl_infer.runtime.session import Session
 ROWS = rows()
 AVAILABLE = {*ops.names(), *cpu.KERNELS}
 STEPS = 3.0
-"""Of 255 that a small graph may be off as a whole; each of its layers rounds, and ties may go either way."""
+"""Largest error of a small graph in steps of 1/255: each of its layers rounds, and ties may go either way."""
 
 
 def label(row: Documented) -> str:

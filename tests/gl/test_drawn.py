@@ -1,4 +1,4 @@
-"""The form of a bundle for llvmpipe: the same bytes in as many calls, with floats in a texture that stays bound."""
+"""The form of a bundle for llvmpipe: the same bytes in as many calls, with floats in a permanently bound texture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glsl_infer.runtime.session import Session
 
 @pytest.fixture
 def fetching(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    """The context, as if its driver were llvmpipe."""
+    """The context, configured as for llvmpipe."""
     if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split():
         pytest.skip(f"this driver has no {EXTENSION}")
     monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", True)
@@ -34,13 +34,13 @@ def fetching(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cont
 
 @pytest.fixture
 def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    """The context, as if its driver were another."""
+    """The context, configured as for another driver than llvmpipe."""
     monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", False)
     yield context
 
 
 def arrays_set(session: Session) -> int:
-    """Return how many arrays a frame sets."""
+    """Return the number of arrays set by a frame."""
     return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
 
 
@@ -126,7 +126,7 @@ def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
 
 @pytest.mark.drivers("all")
 def test_nothing_that_a_session_does_unbinds_it(fetching: Context) -> None:
-    """Scaling a picture, reading and writing layers, and a second frame on its way all bind textures."""
+    """The texture stays bound while a session scales images, accesses layers, and has several pending frames."""
     photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)
     with Session(tiny_bundle("uniform"), context=fetching) as session:
         expected = session.run(tiny_picture(1))

@@ -1,4 +1,4 @@
-"""Shaders go when their programs are linked: attached ones would stay, with their text and what a driver made of it."""
+"""Shaders are deleted after linking: attached ones would keep their source and the driver's compiled form."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Random networks of every operator, layer by layer on any stored input, in every layout and weights mode.
 
-Each driver draws two networks of each kind, two more in `make test-all`, where llvmpipe draws another four.
+Each driver draws two networks of each kind, and two more in `make test-all`. llvmpipe draws another four there.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ def test_every_layer_is_exact(context: Context, kind: str, examples: int, first:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_correct_driver_passes_the_self_check(context: Context, kind: str) -> None:
-    # A seed that stays: its tolerances come from a few noisy runs, and one random network in some 700 goes beyond them.
+    # The seed is fixed: its tolerances come from a few noisy runs, and one random network in about 700 exceeds them.
     Session(random_bundle(kind, 1), context=context, selfcheck=True).close()

@@ -1,4 +1,4 @@
-"""The plain submission that scripts/bench/side_by_side.py compares with computes the same, by more calls."""
+"""The plain submission for the comparison in scripts/bench/side_by_side.py gives the same result, with more calls."""
 
 import sys
 from collections import Counter

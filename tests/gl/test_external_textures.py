@@ -1,4 +1,4 @@
-"""External textures, as EGL makes them of other APIs' memory: the same result as of a texture of one's own."""
+"""External textures, which EGL creates from other APIs' memory, give the same result as ordinary textures."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_gl_makes_no_texture_of(context: Context) -> None:
     before = living(context.gl)
     with Objects(context.gl) as objects:
         image = image_of(objects.texture(4, 4))
-        image.close()  # an image that is none
+        image.close()  # the handle is now invalid
         with pytest.raises(ImageError, match="OpenGL error 0x50"):
             ExternalTexture(context.gl, image)
     assert living(context.gl) == before

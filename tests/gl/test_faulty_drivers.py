@@ -1,4 +1,4 @@
-"""Faults of a driver, injected for real (faulty_driver.py): the self-check finds each and names the layer."""
+"""Injected faults of a driver (faulty_driver.py): the self-check finds each and names the layer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch
     context = Context()
     session = Session(tiny_bundle(), context=context)
     context.native.release()
-    context.native.destroy()  # the real EGL context, as a driver that resets takes it away
+    context.native.destroy()  # the real EGL context, as after a driver reset
     monkeypatch.setattr(context.native, "destroy", lambda: None)
     found = selfcheck.check(session)
     context.close()

@@ -1,4 +1,4 @@
-"""Channels of zeros in the lanes that a map's last slice leaves: a view, wherever these lanes hold 0."""
+"""Channels of zeros in the padding lanes of a map's last slice: a view, if these lanes hold 0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE = 7
 
 
 def made_of(source: Node, channels: int, filled: int, bits: int, padding: int = 0) -> Bundle:
-    """A layer of some channels, zeros in its lanes, and a convolution that reads them all."""
+    """Return a layer, zeros in its padding lanes, and a convolution over all of these channels."""
     rng = np.random.default_rng(channels + bits)
     picked = (*range(channels), *[-1] * filled)
     grown = Node("grown", "channel_gather", (source.name,), {"channels": picked})
@@ -56,7 +56,7 @@ def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, acti
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_a_padded_map_is_drawn(context: Context, bits: int) -> None:
-    """Around a map of 16 bits there is one colour for all lanes."""
+    """A padded map is drawn, because the gutter of a 16-bit map has the same colour in all lanes."""
     rng = np.random.default_rng(1)
     made = made_of(conv_node(rng, "c", ("image",), 3, 6, activation="linear"), 6, 2, bits, padding=1)
     assert [one for one in made.manifest.passes if one.layer == "grown"]

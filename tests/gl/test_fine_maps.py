@@ -1,4 +1,4 @@
-"""Feature maps in 16 bits: every operator reads and stores them as exactly as floats allow, in every layout."""
+"""16-bit feature maps: every operator reads and stores them as exactly as floats allow, in every layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEDS = (1, 2, 4)
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eight_bits, "MANY", 1)  # the random values fill ranges that few images leave mostly empty
+    monkeypatch.setattr(eight_bits, "MANY", 1)  # random values fill ranges that few images leave mostly empty
     monkeypatch.setattr(varied, "FEW", 0)
     maps = 0
     for seed in SEEDS:
@@ -63,8 +63,8 @@ def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
 def test_a_function_alone_between_narrow_ranges(
     context: Context, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A 16-bit step of a narrow range is a few millionths: a series that ends early shows."""
-    monkeypatch.setattr(eight_bits, "MANY", 1)  # no wider because there are few images
+    """Functions are exact in narrow ranges: a 16-bit step is a few millionths, which shows a truncated series."""
+    monkeypatch.setattr(eight_bits, "MANY", 1)  # do not widen ranges because of few images
     rng = np.random.default_rng(0)
     first = conv_node(rng, "first", ("image",), 3, 6, activation="linear")
     first = replace(first, weights={name: 0.25 * numbers for name, numbers in first.weights.items()})
@@ -77,13 +77,13 @@ def test_a_function_alone_between_narrow_ranges(
 
 
 MEANS = ((40, 40), (13, 13), (1, 33), (70, 1), (5, 29), (31, 7), (2, 150), (6, 4), (20, 64))
-"""(height, width) of maps: one strip and several, along both sides, with pixels left over and without."""
+"""(height, width) of maps: one strip and several along both sides, with and without remaining pixels."""
 
 
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("shape", MEANS)
 def test_the_mean_of_a_wide_map(context: Context, bits: int, shape: tuple[int, int]) -> None:
-    """Each place of its row is made from the one before: none may slip to a neighbour."""
+    """The mean of a wide map reads the right pixels, although each coordinate is derived from the previous one."""
     rng = np.random.default_rng(sum(shape))
     conv = conv_node(rng, "c", ("image",), 3, 6, activation="sigmoid")
     picture = Node("image", "input", (), {"shape": (*shape, 3)})

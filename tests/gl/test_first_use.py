@@ -95,7 +95,7 @@ def test_a_driver_that_computes_something_else_is_refused(
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: fault(text))
     given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
     argv = [given.get(word, word) for word in COMMANDS[command]]
-    for _ in range(2):  # a failure is never kept
+    for _ in range(2):  # a failure is never cached
         assert main(argv) == 1
         output = capsys.readouterr()
         assert output.out == ""

@@ -1,4 +1,4 @@
-"""bundle-format.md is enough to write a runner: one written from it gives the same bytes as the engine's."""
+"""bundle-format.md is enough to write a runner: a runner written from it gives the same bytes as the engine."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_probe_finds_a_wrong_clear_colour(tmp_path: Path) -> None:
 
 
 def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
-    """From 0x8000 to 0x7fff is one step; the high byte alone is 256 of them."""
+    """Partial sums are compared as integers: from 0x8000 to 0x7fff is one step, and the high byte alone is 256."""
     made = ranged.ranged_bundle()
     member = made.manifest.probe.member
     (entry,) = (one for one in made.manifest.probe.layers if one.layer == "wide-products")
@@ -129,7 +129,7 @@ def test_the_runner_uses_nothing_of_ours_but_the_gl_functions() -> None:
 
 
 def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
-    """Five hidden values take three texels; the sixth is whatever the activation makes of nothing."""
+    """Five hidden values take three texels; the sixth value is the activation of an empty lane and not compared."""
     rng = np.random.default_rng(4)
     nodes = (
         graphs.input_node(tiny.SIZE),
@@ -178,7 +178,7 @@ def test_the_engine_compares_the_outputs_too() -> None:
 def frames(
     path: Path, pictures: list[NDArray[np.uint8]]
 ) -> list[tuple[NDArray[np.uint8], NDArray[np.float32], dict[str, bytes]]]:
-    """What the engine makes of pictures: each with its output and the bytes of all targets."""
+    """Return the engine's frames: each picture with its output and the bytes of all targets."""
     with Session(path) as session:
         targets = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
         made = [
@@ -199,7 +199,7 @@ def same(runner: PlainRunner, wanted: dict[str, NDArray[np.float32]]) -> None:
 
 
 def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
-    """The probe's inputs, by name, as the plain runner takes them."""
+    """Return the probe's inputs, by name, in the plain runner's format."""
     given: dict[str, Any] = {}
     for i, entry in enumerate(runner.manifest["inputs"]):
         value = entry["value"]
@@ -223,7 +223,7 @@ def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
 
 
 def failed_layers(runner: PlainRunner) -> list[str]:
-    """Run the probe; return the layers and then the outputs that are further off than tolerated."""
+    """Run the probe; return the layers and then the outputs with errors above the tolerance."""
     manifest = runner.manifest
     probe = manifest["probe"]
     records = list(struct.iter_unpack("<HH4s", runner.members[probe["member"]]))
@@ -256,7 +256,7 @@ def failed_layers(runner: PlainRunner) -> list[str]:
 
 @each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_a_bundle_in_memory_is_the_one_in_its_file(tmp_path: Path, end: str, layout: str) -> None:
-    """passes.bin has 32-bit floats; what is compiled has no more digits than they keep."""
+    """A compiled bundle has the 32-bit floats of passes.bin, so reading its file gives the same bundle."""
     made = ranged.ranged_bundle(end, layout)
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
     assert read.manifest == made.manifest
@@ -264,7 +264,7 @@ def test_a_bundle_in_memory_is_the_one_in_its_file(tmp_path: Path, end: str, lay
 
 
 def test_a_frame_needs_no_graph(tmp_path: Path) -> None:
-    """Drawing reads the manifest and the passes alone; only inspection and the reference want the network."""
+    """Drawing reads the manifest and the passes only; inspection and the reference need graph.json."""
     members = {**tiny.tiny_members(), "graph.json": b"no JSON"}
     path = zipped(tmp_path / "opaque.glslnn", rehashed(members))
     with Session(path, selfcheck=True) as session, Session(tiny.tiny_bundle()) as sound:

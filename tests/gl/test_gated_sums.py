@@ -1,4 +1,4 @@
-"""Gates, and the sum behind them, as one layer."""
+"""Gates and the following sum, fused into one layer."""
 
 from __future__ import annotations
 

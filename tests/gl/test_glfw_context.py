@@ -1,4 +1,4 @@
-"""Contexts of hidden glfw windows, under Xvfb: they compute like the others, live beside them, and fail in words."""
+"""Contexts of hidden glfw windows, under Xvfb: the same results, next to other contexts, and error messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glsl_infer.support.child_process import ROOT
 
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where glfw finds no EGL: what remains on X11 is GLX."""
+    """Hide EGL from glfw, which leaves only GLX on X11."""
     create = glfw_window._create
 
     def without_egl(module: Any, api: int, *arguments: Any) -> Any:
@@ -56,7 +56,7 @@ def test_sessions_give_the_same_bytes(
     with Session(tiny_bundle(), context=context) as usual, Context("glfw") as made:
         assert ("native" in made.how) == (kind == "native")
         with Session(tiny_bundle(), context=made, selfcheck=True) as session:
-            for seed in range(3):  # in turns: each call makes another context current
+            for seed in range(3):  # alternate: each call makes another context current
                 np.testing.assert_array_equal(session.run(tiny_picture(seed)), usual.run(tiny_picture(seed)))
     context.make_current()
 
@@ -129,7 +129,7 @@ def test_only_the_main_thread_makes_windows(screen: str) -> None:
     assert said == ["glfw makes windows in the main thread only; choose another context in other threads"]
 
 
-# What goes wrong ---------------------------------------------------------------------------------------
+# Errors ----------------------------------------------------------------------------------------------
 
 
 def test_no_screen(no_screen: None) -> None:
@@ -145,7 +145,7 @@ def test_a_screen_that_is_not_there(no_screen: None, monkeypatch: pytest.MonkeyP
 
 
 def test_a_machine_without_x_libraries(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = b"Failed to detect any supported platform"  # of glfw 3.4, whatever the reason is
+    words = b"Failed to detect any supported platform"  # glfw 3.4's message for any reason
     monkeypatch.setattr(glfw, "init", lambda: glfw._error_callback[0](glfw.PLATFORM_ERROR, words))
     monkeypatch.setattr(glfw_window, "_has_xlib", lambda: False)
     with pytest.raises(ContextError, match=r"any supported platform\); on Debian.*sudo apt install libx11-6"):
@@ -154,7 +154,7 @@ def test_a_machine_without_x_libraries(screen: str, monkeypatch: pytest.MonkeyPa
 
 def test_no_opengl_es_on_the_screen(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def create(module: Any, api: int, *_: Any) -> None:
-        glfw.window_hint(0x7FFFFFFF, 0)  # something that glfw complains about
+        glfw.window_hint(0x7FFFFFFF, 0)  # an invalid hint, reported by glfw
 
     monkeypatch.setattr(glfw_window, "_create", create)
     with pytest.raises(ContextError, match=r"no glfw window .*\(EGL: Invalid .*; native: Invalid .*apt install"):
@@ -194,7 +194,7 @@ def test_glfw_is_imported_only_when_it_is_asked_for() -> None:
 
 
 def test_nothing_of_the_current_folder_is_executed(screen: str, tmp_path: Path) -> None:
-    """glfw itself would start Python there to ask libraries for their versions."""
+    """No file in the current folder is executed; glfw itself would start Python there to find library versions."""
     start = f"import sys; sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path)]"
     program = f"{start}; from glsl_infer.gl.context import Context; print(Context('glfw').how)"
     done = subprocess.run(

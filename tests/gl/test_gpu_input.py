@@ -1,4 +1,4 @@
-"""Pictures of any size, cropped and scaled by shaders: the same as ``preprocess`` makes, within 2 of 255."""
+"""Images of any size, cropped and scaled by shaders: the result of ``preprocess`` within 2 of 255."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from glsl_infer.runtime.session import Session
 pytestmark = pytest.mark.drivers("all")
 
 TOLERANCE = 2
-"""Steps of 255 that a scaled pixel may be off, on any driver."""
+"""Largest error of a scaled pixel in steps of 1/255, on any driver."""
 
 LARGER = [(10, 9), (9, 10), (10, 10), (13, 29), (18, 18), (27, 27), (64, 48), (101, 77), (640, 480), (1023, 1500)]
 SMALLER = [(1, 1), (1, 5), (2, 2), (3, 40), (8, 8), (8, 9)]
 
 
 def photograph(width: int, height: int, seed: int = 0) -> np.ndarray:
-    """A picture with both smooth parts and noise."""
+    """Return an image with both smooth parts and noise."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     smooth = [127 + 90 * np.sin(x / (7 + k) + y / (11 - k)) for k in range(3)]
@@ -43,7 +43,7 @@ def expected(picture: np.ndarray, size: int = SIZE) -> np.ndarray:
 
 
 def texels(session: Session) -> np.ndarray:
-    """What lies in the session's input texture, gutters and alpha included."""
+    """Return the contents of the session's input texture, gutters and alpha included."""
     return session._transfers.read_texture(session.bundle.manifest.input.textures[0], session._handles)
 
 
@@ -52,7 +52,7 @@ def inside(session: Session) -> np.ndarray:
 
 
 def within(session: Session, texture: np.ndarray) -> np.ndarray:
-    """The part of the input texture in which the picture lies."""
+    """Return the image's part of the input texture."""
     entry = session.bundle.manifest.input
     view = entry.value.views[0]
     return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
@@ -69,7 +69,7 @@ def session(context: Context) -> Iterator[Session]:
 
 
 def upload(context: Context, objects: Objects, picture: np.ndarray, alpha: int = 255) -> TexturePicture:
-    """A picture as a camera would leave it: in a texture."""
+    """Return an image in a texture, as from a camera."""
     height, width = picture.shape[:2]
     data = np.full((height, width, 4), alpha, np.uint8)
     data[..., :3] = picture
@@ -219,7 +219,7 @@ def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) 
 
 
 def test_closing_frees_every_gl_object() -> None:
-    with Context() as fresh:  # its names begin at 1
+    with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:

@@ -1,4 +1,4 @@
-"""Commands in odd surroundings: standard streams that are closed, Ctrl-C during imports, pipes for files."""
+"""Commands in unusual environments: closed standard streams, Ctrl-C during imports, pipes instead of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.support.child_process import ROOT
 
 @pytest.fixture
 def argv(tmp_path: Path) -> list[str]:
-    """A command that classifies a picture."""
+    """The command line for the classification of an image."""
     Image.fromarray(tiny_picture(3)).save(tmp_path / "photo.png")
     return ["classify", "--model", str(write_tiny(tmp_path)), str(tmp_path / "photo.png")]
 
@@ -53,7 +53,7 @@ def test_without_standard_error_it_works_all_the_same(argv: list[str], closed: s
 
 
 def test_no_file_takes_the_number_of_a_closed_stream(argv: list[str], tmp_path: Path) -> None:
-    """A bundle or a table that is opened first would get what the driver's libraries print."""
+    """A file does not get the number of a closed stream, or it would receive the output of the driver's libraries."""
     table = tmp_path / "out.csv"
     done = ended(f"{words('-m', 'glsl_infer', *argv, '--csv', str(table), '--json')} <&- >&- 2>&-")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Labels, layer names and file names with escape sequences: no command sends them to the terminal or into a table."""
+"""Labels, layer names and file names with escape sequences: no command writes them to a terminal or a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYER = f"unit-pw{ESCAPES}\nerror: forged"
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder, with a name that has escapes, of a bundle whose labels and one layer have them, and a picture."""
+    """A folder named with escapes, with an image and a bundle that has escapes in its labels and one layer name."""
     folder = tmp_path_factory.mktemp("hostile") / f"folder{ESCAPES}"
     folder.mkdir()
     made = tiny.tiny_bundle(labels=LABELS)

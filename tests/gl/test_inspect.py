@@ -1,4 +1,4 @@
-"""glsl-infer inspect: what a model is made of, and its layers as pictures."""
+"""glsl-infer inspect: the layers of a model, and their maps as images."""
 
 from __future__ import annotations
 

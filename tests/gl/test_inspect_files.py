@@ -1,4 +1,4 @@
-"""glsl-infer inspect --html and --onnx-view: what the files say, and that names of strangers are only text in them."""
+"""glsl-infer inspect --html and --onnx-view: the contents of the files, in which foreign names are only text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = "unit-pw</text><script>alert(1)</script>\"'&\x1b\u202e"
 
 
 class Page(HTMLParser):
-    """The tags of a page, the ids and the links inside it, and all attributes that could lead elsewhere."""
+    """The tags of a page, its ids and internal links, and all attributes that could lead elsewhere."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A child process meets a bundle first: what crashes, hangs or fills the memory does so there, and ends in a line."""
+"""A child process opens a bundle first: a crash, hang or excess of memory ends there, with a one-line message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.drivers("all")
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The jobs of the children that are started; verdicts go to a folder of the test's."""
+    """A list of the jobs of started children; their verdicts are stored in a temporary folder."""
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(isolation.VARIABLE)
     jobs: list[str] = []
@@ -46,13 +46,13 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Let children do something else."""
+    """Make children run other code."""
     monkeypatch.setattr(isolation, "module_command", lambda *_: [sys.executable, "-c", code])
 
 
 @pytest.mark.parametrize("command", [["inspect", "--layers", "picture.png"], ["benchmark", "--runs", "1"]])
 def test_commands_let_a_child_meet_a_file_first(command: list[str], children: list[str], tmp_path: Path) -> None:
-    """Every command that draws a file does so, not only ``classify``."""
+    """Every drawing command starts a child first, not only ``classify``."""
     path = tiny.write_tiny(tmp_path)
     picture = tmp_path / "picture.png"
     Image.new("RGB", (32, 32)).save(picture)
@@ -121,7 +121,7 @@ def test_what_a_child_may_not_do(
 
 @pytest.mark.exhaustive
 def test_each_layer_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child that needs more than the limit in all, and less for each layer, is let alone."""
+    """The time limit is per layer: a child that needs more in total, but less for each layer, is not stopped."""
     code = f"""
 import time
 for layer in range(5):
@@ -133,13 +133,13 @@ print("\\nmet")
 """
     instead(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
-    monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may give it nothing for a second
+    monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may leave it without CPU time for a second
     assert isolation._watched("", 1 << 30, 0.0, 60.0) == ""
     assert isolation._watched("", 1 << 30, 0.0, 1.2) == "took more than 1 s for all layers"
 
 
 def test_the_time_for_all_layers_grows_with_the_work() -> None:
-    """More programs, longer loops and larger quads may take longer; nothing may take hours."""
+    """More programs, longer loops and larger quads have more time, but never hours."""
     small = tiny.tiny_bundle()
     whole = isolation._whole(small)
     assert 180.0 < whole < 300.0
@@ -151,7 +151,7 @@ def test_the_time_for_all_layers_grows_with_the_work() -> None:
 
 
 def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
-    """A driver that a shader takes over finds no secrets, and can plant and start nothing."""
+    """A driver under a shader's control can read no secrets, write no files and start no programs."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "secret").write_text("secret")
@@ -190,7 +190,7 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
 def test_what_a_child_has_started_ends_with_it(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It has no terminal to type into, either."""
+    """Processes started by a child end together with the child, and cannot type into the terminal."""
     said = tmp_path / "pid"
     code = f"""
 import os, time
@@ -215,7 +215,10 @@ except OSError:
 
 
 def test_seccomp_refuses_what_no_driver_needs() -> None:
-    """Where libseccomp's bindings are; they find their library by a program, so before Landlock forbids programs."""
+    """seccomp refuses system calls that no driver needs, if libseccomp's bindings are installed.
+
+    The bindings run a program to find their library, so they must be loaded before Landlock forbids programs.
+    """
     needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
@@ -288,7 +291,7 @@ def test_a_command_ends_in_a_line(
 def test_what_the_cpu_computes_is_met_there_too(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Three tensors of 256 MB, of a file of some kilobytes."""
+    """CPU layers run in the child too: three tensors of 256 MB from a file of some kilobytes."""
     sound, path = members(), tmp_path / "filling.glslnn"
     data = json.loads(sound[MANIFEST])
     parted.filling(data, 3)

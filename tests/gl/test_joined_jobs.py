@@ -1,4 +1,4 @@
-"""Layers that do not read each other are drawn in one job, side by side in one texture; and come out as they should."""
+"""Independent layers are drawn in one job, next to each other in one texture, with the same results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
 
 
 def block(size: int = 16, channels: int = 12) -> Graph:
-    """Return a block whose pooling and convolution read one map, and two heads: clips have ranges of their own."""
+    """Return a block whose pooling and convolution read one map, and two heads; the clips fix each map's range."""
     rng = np.random.default_rng(1)
     clip = {"activation": "relu(6)"}
     nodes = [

@@ -1,4 +1,4 @@
-"""Shaders whose fetches wait for the sum, as they do on VideoCore IV: just as exact, and almost always the same."""
+"""Shaders with ordered fetches, as on VideoCore IV, are as exact, and their bytes are almost always the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 
 @pytest.fixture
 def late(context: Context) -> Iterator[Context]:
-    """The context, as if it were one of VideoCore IV."""
+    """The context, configured as for VideoCore IV."""
     before = driver_of(context).late_fetch
     driver_of(context).__dict__["late_fetch"] = True
     assert LATE_FETCH in driver_of(context).device_lines
@@ -38,7 +38,10 @@ def late(context: Context) -> Iterator[Context]:
 
 
 def network(seed: int) -> Graph:
-    """Every shader that waits: one and more texels and slices, residuals, groups, depthwise, wide sums, dense."""
+    """Return a network of every shader with ordered fetches.
+
+    They are: one and more texels and slices, residuals, groups, depthwise, wide sums and dense layers.
+    """
     rng = np.random.default_rng(seed)
     same = (1, 1, 1, 1)
     body = [
@@ -64,7 +67,7 @@ def test_every_layer_is_exact(late: Context, weights: str, layout: str) -> None:
 
 
 def stored_bytes(made: Bundle, context: Context) -> dict[str, np.ndarray]:
-    """What each convolution stores of the exact reference's values of a picture."""
+    """Return the stored bytes of each convolution, for the exact reference's values of an image."""
     picture = np.random.default_rng(0).integers(0, 256, (*2 * (made.manifest.input.size,), 3), np.uint8)
     values = {made.graph.input.name: picture_values(made.graph.input, picture)}
     values.update(reference.layers(made, picture))
@@ -85,7 +88,7 @@ def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
         facts.__dict__["late_fetch"] = True
         late = stored_bytes(made, context)
     finally:
-        facts.__dict__["late_fetch"] = before  # the context serves all tests, on a virtual VideoCore IV too
+        facts.__dict__["late_fetch"] = before  # all tests share the context, on a virtual VideoCore IV too
     differences = [np.abs(early[name] - late[name]) for name in early]
     assert max(one.max() for one in differences) <= 1.0
     assert sum(np.count_nonzero(one) for one in differences) <= 1e-3 * sum(one.size for one in differences)

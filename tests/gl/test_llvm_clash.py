@@ -1,4 +1,4 @@
-"""TensorFlow next to Mesa's LLVM is refused in words; each in a process of its own, for the other order crashes."""
+"""TensorFlow next to Mesa's LLVM is refused with a message; separate processes, because the other order crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blending that makes llvmpipe compile once: nothing that is stored shows it, and no other driver has it."""
+"""Blending makes llvmpipe compile once: it does not change stored bytes, and other drivers do not use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.drivers("all")
 
 
 def stored(session: Session) -> list[bytes]:
-    """Return the output of a picture, and what every texture holds then."""
+    """Return the output of an image, and the contents of every target afterwards."""
     output = session.run(tiny_picture(1)).tobytes()
     targets = (one.name for one in session.bundle.manifest.textures if one.kind == "target")
     return [output, *(session.read_texture(name).tobytes() for name in targets)]

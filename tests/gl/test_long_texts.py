@@ -1,4 +1,4 @@
-"""A layer whose weights fit no array and no texture is partial sums, not a long program for each output slice."""
+"""A layer whose weights fit neither an array nor a texture uses partial sums, not a long program per output slice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ pytestmark = pytest.mark.drivers
 
 
 def rough(channels: int = 640, filters: int = 40) -> Graph:
-    """A 1x1 convolution over many channels, one weight of each filter so large that 8 bits are too few for the rest."""
+    """Return a 1x1 convolution over many channels with one weight per filter so large that 8 bits are too few.
+
+    The other weights would lose their precision in 8 bits.
+    """
     rng = np.random.default_rng(5)
     layer = conv_node(rng, "rough", ("feed",), channels, filters)
     kernel = layer.weights["kernel"].copy()

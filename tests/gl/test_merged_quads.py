@@ -1,4 +1,4 @@
-"""An output of one pixel: its slices are a column, drawn as one rectangle, and as exact as any."""
+"""The slices of an output of one pixel form a column, are drawn as one rectangle, and are exact."""
 
 from __future__ import annotations
 

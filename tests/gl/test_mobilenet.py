@@ -1,4 +1,4 @@
-"""MobileNet v1 0.25, as Keras makes it: wide layers, depthwise ones, ReLU6, an input in [-1, 1]."""
+"""MobileNet v1 0.25 as built by Keras: wide layers, depthwise layers, ReLU6, an input in [-1, 1]."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from glsl_infer.tools.export_report import report
 pytestmark = pytest.mark.drivers("all")
 
 RATIO = 1.5
-"""How many times the exact reference's own error the GPU's may be, both against float32 Keras."""
+"""Largest ratio of the GPU's error to the exact reference's error, both against float32 Keras."""
 
 
 @pytest.fixture(scope="module")
 def made(mobilenet: MobileNet) -> Bundle:
     labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
-    eight = Options(precision="8")  # what is tested here
+    eight = Options(precision="8")  # these tests are about 8 bits
     bundle, program, prepared = build(mobilenet.graph, labels, options=eight, calibration=list(mobilenet.calibration))
     assert prepared.wide == (), "every layer is one pass for each output slice, or for all"
-    # Random weights make the rounding of every layer larger, and the exporter warns of the output and of the layer.
+    # Random weights make the rounding of every layer larger, so the exporter warns about the output and the layer.
     by_output, by_layer = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
     assert re.match(r"layer 'conv_[dp]w_\d+': 8 bits are off by \d+\.\d of 255 steps here", by_layer)
     assert re.match(r"worst output '\w+': .* mostly by rounding", by_output)
@@ -55,7 +55,7 @@ def test_logits_are_as_near_to_keras_as_the_exact_references(session: Session, m
     errors = [np.abs(centred(one) - centred(mobilenet.logits)) for one in (gpu, exact)]
     assert errors[0].mean() <= RATIO * errors[1].mean()
     assert errors[0].max() <= RATIO * errors[1].max()
-    # And that error is one of 8 bits: the graph in float32 gives Keras' logits.
+    # The error comes from 8 bits: the graph in float32 gives Keras' logits.
     floats = np.stack([reference.run(mobilenet.graph, picture, mode="float") for picture in mobilenet.test])
     assert np.abs(floats - mobilenet.logits).max() < 1e-3
 

@@ -1,4 +1,4 @@
-"""The Python runner, unchanged, computes the operator that CONTRIBUTING.md adds: it reads no graph."""
+"""The Python runner, unchanged, computes the operator that CONTRIBUTING.md adds, because it reads no graph."""
 
 from __future__ import annotations
 

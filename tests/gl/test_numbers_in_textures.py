@@ -1,4 +1,4 @@
-"""Layers whose activation or range has numbers for each channel draw all slices at once, as exactly as others."""
+"""Layers with an activation or range per channel draw all slices at once, as exactly as other layers."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from glsl_infer.runtime.session import Session
 pytestmark = pytest.mark.drivers("all")
 
 FILTERS = 22
-"""Of which two fill no texel."""
+"""Number of filters; the last slice has two channels only."""
 
 BITS = {8: b"MIDDLE", 16: b"lower = ROW.y + 0.5;"}
-"""What a shader says that reads weights of so many bits."""
+"""Text in shaders that read weights of 8 or 16 bits."""
 
 
 def prelu(rng: np.random.Generator, channels: int) -> str:
-    """An activation with a slope for each channel."""
+    """Return an activation with a slope for each channel."""
     return f"prelu({','.join(f'{slope:.6g}' for slope in rng.uniform(0.25, 1.5, channels))})"
 
 
 def network(
     channels: int, activation: str, *, louder: float = 1.0, residual: bool = False, kernel: int = 1, quiet: bool = False
 ) -> Graph:
-    """A picture, a layer of many channels, and one that reads them all; ``louder`` multiplies half of its filters."""
+    """Return an input, a layer with many channels, and one that reads all; ``louder`` scales half of its filters."""
     rng = np.random.default_rng(channels)
     body = [input_node(6), conv_node(rng, "feed", ("image",), 3, channels)]
     inputs: tuple[str, ...] = ("feed",)
@@ -49,14 +49,14 @@ def network(
     )
     factors = np.where(np.arange(FILTERS) % 2, louder, 1.0).astype(np.float32)
     weights = {name: numbers * factors for name, numbers in wide.weights.items()}
-    if quiet:  # what is added up is little beside what is stored
+    if quiet:  # the sums are small compared with the stored values
         weights = {"kernel": 0.02 * weights["kernel"], "bias": np.abs(weights["bias"]) + np.float32(1.0)}
     body.append(Node(wide.name, wide.op, wide.inputs, wide.attrs, weights))
     return classifier(rng, body, FILTERS)
 
 
 def made_of(graph: Graph, weights: str = "texture", uniform_vectors: int = UNIFORM_VECTORS) -> Bundle:
-    """A bundle with ranges from three pictures."""
+    """Return a bundle with ranges from three images."""
     rng = np.random.default_rng(5)
     size = graph.by_name["image"].attrs["shape"]
     pictures = [rng.integers(0, 256, size, np.uint8) for _ in range(3)]
@@ -88,7 +88,7 @@ def test_one_draw_is_exact(context: Context, monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
-    """Weights of 256 inputs fit no uniform array that phones have. Layers of one shape share a program."""
+    """Layers with slopes share a program, although 256 inputs exceed the uniform arrays of phones."""
     rng = np.random.default_rng(7)
     body = [input_node(6), conv_node(rng, "feed", ("image",), 3, 256)]
     for index in range(3):
@@ -101,7 +101,10 @@ def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
 
 
 def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A window of one texel may have more columns in bytes than any other; one more is no texture's."""
+    """A layer with the largest number of columns takes one draw; one slice more is not stored in a texture.
+
+    A window of one texel may have more columns in bytes than any other.
+    """
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     most = weight_bytes.MOST_SINGLE_COLUMNS
     made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=3500)
@@ -113,7 +116,7 @@ def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monke
 
 
 def weight_texture_of(made: Bundle, layer: str) -> list[str]:
-    """The textures of constants that the passes of a layer read."""
+    """Return the textures of constants that the passes of a layer read."""
     constant = {texture.name for texture in made.manifest.textures if texture.kind == "constant"}
     return [
         name for entry in made.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
@@ -121,7 +124,7 @@ def weight_texture_of(made: Bundle, layer: str) -> list[str]:
 
 
 def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
-    """A map times the gates of its channels, or with a second map; channels have ranges of their own."""
+    """Return a map times the gates of its channels, or an operation with a second map; ranges differ by channel."""
     rng = np.random.default_rng(channels)
     spread = np.geomspace(0.2, 20.0, channels).astype(np.float32)
     body = [input_node(picture)]
@@ -156,7 +159,10 @@ def test_gates_of_all_slices_are_one_draw(
 
 @pytest.mark.parametrize(("operation", "picture"), [("maximum", 6), ("multiply", 96)])
 def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: int) -> None:
-    """Of large maps the fetches take longer than draws; and of some operations nobody knows what 24 bits do."""
+    """Uniforms are used for large maps, where fetches take longer than draws, and for some operations.
+
+    The effect of 24 bits is not known for these operations.
+    """
     pictures = [np.random.default_rng(5).integers(0, 256, (picture, picture, 3), np.uint8)]
     made = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
     assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "subject"] == [1] * 4
@@ -172,7 +178,7 @@ SUMS = {
 
 @each_of(("channels", [20, 22]), ("kind", [*SUMS]))
 def test_sums_and_functions_alone(context: Context, kind: str, channels: int) -> None:
-    """All slices but an incomplete one are a draw."""
+    """All slices except an incomplete one take one draw."""
     rng = np.random.default_rng(channels)
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
     convs = [conv_node(rng, name, ("image",), 3, channels, activation="linear") for name in ("one", "other")]

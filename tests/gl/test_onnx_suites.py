@@ -1,4 +1,4 @@
-"""Other people's tests of ONNX: a part of tests/onnx_suites.json is tried anew, and the goals are met in the whole."""
+"""ONNX test suites of other projects: a sample of tests/onnx_suites.json is repeated, and the totals meet the goals."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ REPORT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "onnx_suites.js
 PASSING = [name for names in REPORT["cases"][PASSED].values() for name in names]
 
 EACH = 6
-"""Every so many of the cases that pass are tried; scripts/onnx_suites.py tries all."""
+"""Step between the repeated cases, among those that pass; scripts/onnx_suites.py runs all."""
 
 LARGEST = 100_000
-"""Numbers of a case that is tried here."""
+"""Largest number of input values of a repeated case."""
 
 
 @pytest.fixture(scope="module")

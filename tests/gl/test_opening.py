@@ -1,4 +1,4 @@
-"""A session's file is read while its context is made; whatever goes wrong, nothing is left behind."""
+"""A session reads its file while it creates its context; an error in either leaves nothing open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glsl_infer.support.stopwatch import Stopwatch
 pytestmark = pytest.mark.drivers("all")
 
 ENOUGH = 60.0
-"""Seconds to wait for another thread, which never takes as long."""
+"""Seconds to wait for another thread, which needs far less."""
 
 
 def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Every row of docs/reference/operators.md on the GPU: layer by layer, as a whole, and on the page itself."""
+"""Every row of docs/reference/operators.md on the GPU: layer by layer, as a network, and on the page itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glsl_infer.runtime.session import Session
 ROOT = Path(__file__).resolve().parents[2]
 
 EXACT = 1e-9
-"""Steps that float64 may be off by in computing what a whole step is."""
+"""Error of float64 values that are a whole number of steps, in steps."""
 
 SOURCES = ("scripts/operator_table", "scripts/operators_keras.py")
 OTHERS = tuple(row for row in ROWS if row not in SAMPLE)
@@ -34,7 +34,7 @@ by_name = pytest.mark.parametrize(
 
 
 def exports(name: str, rows: Sequence[Row]) -> dict[str, Exported]:
-    """Return rows as one process with Keras exports them."""
+    """Return rows, exported by a single process with Keras."""
     needs.installed("keras")
     return exported.read(made_once(name, partial(exported.export, rows=rows), SOURCES))
 
@@ -51,7 +51,7 @@ def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
 
 @pytest.fixture
 def one(request: pytest.FixtureRequest, row: Row) -> Exported:
-    """An exported row; the others of its half are exported with it."""
+    """An exported row; the rows of its half are exported together."""
     exports_of_half: dict[str, Exported] = request.getfixturevalue("sample" if row in SAMPLE else "rows")
     return exports_of_half[row.name]
 

@@ -1,4 +1,4 @@
-"""The picture where a feature map would be: its alpha must not get into lanes that hold 0."""
+"""The input image as an operand in place of a feature map: its alpha must not reach padding lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sigmoids of straight pieces in every place that an activation can have, with random numbers."""
+"""Piecewise linear sigmoids with random parameters, in every layer with an activation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAME = (1, 1, 1, 1)
 
 
 def random_function(seed: int) -> str:
-    """None, one, two or three pairs of bends somewhere around a random centre."""
+    """Return a function with zero to three pairs of breakpoints around a random centre."""
     rng = np.random.default_rng(seed)
     count = seed % 4
     bends = [(-left, right) for left, right in rng.uniform(0.0, 4.0, (count, 2))]

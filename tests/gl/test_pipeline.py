@@ -1,4 +1,4 @@
-"""Several frames on their way: each result is its own picture's, whatever comes between."""
+"""Several pending frames: each result belongs to its own image, with any calls in between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FRAMES = 7
 
 @pytest.fixture(params=[True, False], ids=["fences", "no fences"])
 def session(context: Context, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """A session with fences, where the driver has them, and one that does without."""
+    """A session with fences, if the driver has them, and a session without."""
     if not request.param:
         monkeypatch.setattr(fences, "available", lambda context: False)
     elif not fences.available(context):
@@ -169,7 +169,7 @@ def test_closing_keeps_what_was_read_and_gives_up_the_rest(session: Session, exp
 
 
 def test_closing_frees_every_gl_object() -> None:
-    with Context() as fresh:  # its names begin at 1
+    with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:

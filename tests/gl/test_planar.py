@@ -1,4 +1,4 @@
-"""Planar and atlas layout give the same bytes; planar binds at most 8 textures, each with one slice."""
+"""Planar and atlas layout give the same bytes; planar binds at most 8 textures of one slice each."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
 def made(name: str, weights: str, layout: str) -> Bundle:
     graph = NETWORKS[name](np.random.default_rng(0))
     shown = pictures(graph.input.attrs["shape"][0])
-    # Atlas needs no partial sums of 16 bits, and is more exact without: here it has planar's.
+    # Atlas does not need 16-bit partial sums, and is more exact without them. Here it gets those of planar.
     return make_bundle(graph, weights, layout, shown, prepared_for="planar")
 
 
 def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
-    """What every layer gives for a picture, and the whole frame at the end."""
+    """Return the bytes of every layer's output for an image, and of the whole frame."""
     picture = pictures(bundle.manifest.input.size)[0]
     with Session(bundle, context=context, selfcheck=True) as session:
         found = {name: output.tobytes() for name, output in session.layers(picture)}
@@ -131,9 +131,9 @@ def test_an_atlas_shares_textures() -> None:
 
 
 def assert_planar(bundle: Bundle) -> None:
-    """At most 8 textures a pass; of a feature map every texture holds one slice, though others may share it later.
+    """Check that a pass reads at most 8 textures, each with one slice of a feature map, which others may reuse later.
 
-    Partial sums are the exception: theirs share textures, for a pass adds up more of them than it can bind.
+    Partial sums are the exception: they share textures, because a pass adds more of them than it can bind.
     """
     assert max(len(one.textures) for one in bundle.manifest.passes) <= 8
     for name, value in bundle.values.items():

@@ -1,4 +1,4 @@
-"""Additions and activations that stand alone, and channel shuffle, on the GPU."""
+"""Separate additions and activations, and channel shuffle, on the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads with a session each, forks of a process that draws, and a model that is replaced meanwhile."""
+"""Threads with a session each, forks of a process that draws, and a model file that is replaced meanwhile."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ session.close()
 
 
 def test_fork_after_use(tmp_path: Path) -> None:
-    """The copy is refused in words; what the copy does leaves the original as it was."""
+    """A forked copy is refused with a message, and does not affect the original process."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORKS, str(write_tiny(tmp_path))],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -85,7 +85,7 @@ def test_threads_with_a_session_each() -> None:
 
 
 def test_another_thread_can_use_no_session_of_this_one() -> None:
-    """Also while a session of its own is current, and the owner goes on as before."""
+    """A session is refused in another thread, even while that thread has a current session; its owner can go on."""
     expected = expected_logits()
     errors: list[str] = []
     with Session(tiny_bundle(), cache=False) as session:
@@ -122,7 +122,7 @@ def test_another_thread_can_use_no_session_of_this_one() -> None:
 
 
 def test_a_session_outlives_its_thread() -> None:
-    """Whoever has it then can use and close it."""
+    """After its thread has ended, any thread can use and close a session."""
     made: list[Session] = []
     thread = threading.Thread(target=lambda: made.append(Session(tiny_bundle(), cache=False)))
     thread.start()
@@ -138,7 +138,7 @@ def expected_logits() -> list[NDArray[np.float32]]:
 
 @pytest.mark.parametrize("how", ["replaced", "overwritten", "truncated", "removed"])
 def test_a_model_that_changes_on_disk(tmp_path: Path, how: str) -> None:
-    """A session has read all of its file: only the next start sees what became of it."""
+    """A session has read all of its file, so only the next start sees a change."""
     path, expected = write_tiny(tmp_path), expected_logits()
     data = path.read_bytes()
     with Session(path) as session:
@@ -164,7 +164,10 @@ PROCESSES = 10
 
 
 def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
-    """As containers do, which may all have the same number of their own: every file is whole, and one of theirs."""
+    """Processes that share a cache and an output write complete files, each from a single process.
+
+    Their process ids are the same, as they can be in containers.
+    """
     model, cache, table = write_tiny(tmp_path), tmp_path / "cache", tmp_path / "out.csv"
     folders = []
     for index in range(PROCESSES):

@@ -1,4 +1,4 @@
-"""Compiled programs kept from one start to the next, on drivers that give them away."""
+"""Compiled programs cached between starts, on drivers that provide binaries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNT = len(tiny_bundle().manifest.programs)
 
 
 def start(context: Context, cache: Path | bool, bundle: Bundle | None = None) -> int:
-    """Start a session that must compute what one without a cache does; return how many programs were restored."""
+    """Start a session and compare it with one without a cache; return the number of restored programs."""
     bundle = bundle or tiny_bundle()
     with Session(bundle, context=context, cache=False) as plain:
         assert plain.restored_programs == 0
@@ -34,7 +34,7 @@ def start(context: Context, cache: Path | bool, bundle: Bundle | None = None) ->
 
 @pytest.fixture
 def binaries(context: Context) -> ProgramBinaries:
-    """The driver's binaries; the test is skipped where it gives none."""
+    """The driver's binaries; the test is skipped if it provides none."""
     found = ProgramBinaries(context)
     with Session(tiny_bundle(), context=context, cache=False) as session:
         if found.get(session._objects.programs[0]) is None:
@@ -44,7 +44,7 @@ def binaries(context: Context) -> ProgramBinaries:
 
 @pytest.fixture
 def kept(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> ProgramCache:
-    """The cache of the tiny network, filled by a start."""
+    """The cache of the tiny network, filled by one start."""
     assert start(context, tmp_path) == 0
     (file,) = tmp_path.iterdir()
     return ProgramCache(tmp_path, file.stem)

@@ -1,6 +1,6 @@
-"""Nothing is queued for a texture when something is uploaded into it: Mesa 22.3's vc4 would draw it over the upload.
+"""No command for a texture is queued at an upload into it: Mesa 22.3's vc4 would draw it over the upload.
 
-No driver here does that, so the order of calls is what is tested. docs/engineering/videocore.md has the driver's fault.
+No driver here has this fault, so the tests check the order of calls. docs/engineering/videocore.md describes the fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUEUED, DONE, UPLOAD = ("Clear", "DrawArrays"), ("Finish", "ReadPixels"), "TexSu
 
 
 class Recording(FaultyApi):
-    """The real library, and the names of the calls that queue something, that wait for it, and that upload."""
+    """The real library, and the names of the calls that queue commands, wait for their end, or upload."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Recording(FaultyApi):
         return call
 
     def last_before_uploads(self) -> list[str]:
-        """What was called before each upload and is none itself."""
+        """Return the last other call before each upload."""
         others = [name for name in self.calls if name != UPLOAD]
         counts = np.cumsum([name != UPLOAD for name in self.calls])
         return [others[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]

@@ -1,4 +1,4 @@
-"""The output of classify in README.md, and the Python of README.md and the Python reference, run as printed."""
+"""The output of classify in README.md is right, and the Python of README.md and of the Python reference runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_classify_prints_what_it_says(tmp_path: Path) -> None:
     ]
     assert len(said) == 5
     assert [label for label, _ in found] == [label for label, _ in said]
-    # A driver may round ties the other way, and a JPEG decoder differ by a step.
+    # A driver may round ties the other way, and JPEG decoders may differ by a step.
     assert [percent for _, percent in found] == pytest.approx([percent for _, percent in said], abs=1.0)
 
 
@@ -58,7 +58,7 @@ def program(text: str, index: int) -> str:
     ids=["README", "Classifier", "Session"],
 )
 def test_its_python_runs(code: str, least: int, tmp_path: Path) -> None:
-    """``least``: lines that it prints for labels, layers and frames."""
+    """The printed Python runs and prints at least ``least`` lines for labels, layers and frames."""
     shutil.copy(default_model(), tmp_path / "mine.glslnn")
     with Image.open(PICTURE) as picture:
         picture.resize((120, 90)).save(tmp_path / "photo.jpg")

@@ -1,4 +1,4 @@
-"""scripts/reliability/: a short run of each, and what they refuse."""
+"""scripts/reliability/: a short run of each script, and refused arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
 
 @pytest.mark.exhaustive
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Read only: what a driver makes of hostile GLSL is the driver's (docs/engineering/reliability.md)."""
+    """Fuzzing without GL finds nothing in some seconds; hostile GLSL is up to the driver (reliability.md)."""
     done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
     found = json.loads(done.stdout)
@@ -61,7 +61,10 @@ def test_sessions_that_nobody_closes_take_nothing() -> None:
 
 @pytest.mark.exhaustive
 def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
-    """libFuzzer ends with 77 at an error that is not a BundleError, 70 at a hang, 71 at 2 GiB."""
+    """Coverage-guided fuzzing finds nothing: libFuzzer exits with 77 at other errors than BundleError.
+
+    It exits with 70 at a hang and with 71 at 2 GiB.
+    """
     needs.installed("atheris")
     done = run("fuzz_atheris.py", "-max_total_time=10", "-seed=1", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]

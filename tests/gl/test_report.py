@@ -1,4 +1,4 @@
-"""``glsl-infer report`` on a real driver: the file, the page, and parts that fail."""
+"""``glsl-infer report`` on a real driver: the file, the page, and failing parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> N
     written = output.with_suffix(".html").read_text("utf-8")
     assert written == page(report)
     assert "a &lt;desk&gt;" in written
-    assert str(tmp_path) not in output.read_text("utf-8")  # the name of a folder may hold a person's
+    assert str(tmp_path) not in output.read_text("utf-8")  # a folder's name may contain a user's
 
 
 def test_a_model_that_fails_is_in_the_report(tmp_path: Path, capsys: Capture) -> None:

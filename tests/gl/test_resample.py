@@ -1,4 +1,4 @@
-"""Rows and columns as weighted sums: the reference beside matrices, and the GPU beside the reference."""
+"""Rows and columns as weighted sums: the reference against matrices, and the GPU against the reference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node(axis: int, taps: int, length: int, seed: int = 1, source: str = "wide")
 
 
 def error(context: Context, made: Graph, x: np.ndarray, layout: str = "atlas") -> float:
-    """How far the GPU is from the exact sums, in steps; the ranges are those of the input itself."""
+    """Return the GPU's error against the exact sums, in steps; the ranges are those of the input itself."""
     shown = np.rint(255.0 * x).astype(np.uint8) if made.input.attrs.get("fit", "") is not None else x
     with Session(make_bundle(made, layout=layout, pictures=[shown]), context=context) as session:
         return layer_error(session, "sums", [x])

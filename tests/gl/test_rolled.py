@@ -1,4 +1,4 @@
-"""Shaders that fetch weights in loops, as llvmpipe and NVIDIA's driver have them: the same bytes as without."""
+"""Shaders that fetch weights in loops, as on llvmpipe and NVIDIA's driver, give the same bytes as unrolled ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
 
 @pytest.fixture(params=[False, True])
 def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
-    """The context, as if its driver wanted loops, or none."""
+    """The context, configured for a driver with or without loops."""
     yield from as_if(context, request.param)
 
 
@@ -37,7 +37,10 @@ def as_if(context: Context, wanted: bool) -> Iterator[Context]:
 
 
 def network(seed: int) -> Graph:
-    """Every kind of loop: one slice and more, strides, kernels that are no squares, residuals; and layers without."""
+    """Return a network of every kind of loop, and layers without.
+
+    The loops cover one slice and more, strides, kernels that are not square, and residuals.
+    """
     rng = np.random.default_rng(seed)
     body = [
         input_node(17),
@@ -54,7 +57,7 @@ def network(seed: int) -> Graph:
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:
-    return make_bundle(network(1), "texture", memory="naive")  # at the end every layer's texels are still there
+    return make_bundle(network(1), "texture", memory="naive")  # every layer's texels are still there at the end
 
 
 def test_every_layer_is_exact(told: Context, made: Bundle) -> None:

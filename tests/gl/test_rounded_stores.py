@@ -1,4 +1,4 @@
-"""Shaders that round for themselves, as they must where stores do not: just as exact."""
+"""Shaders with their own rounding, for drivers that truncate in stores, are as exact."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.drivers
 
 @pytest.fixture
 def told(context: Context) -> Iterator[Context]:
-    """The context, as if its stores had been found not to round to nearest."""
+    """The context, configured as if its stores did not round to nearest."""
     before = driver_of(context).rounds_stores
     driver_of(context).__dict__["rounds_stores"] = True
     assert driver_of(context).device_lines.startswith(ROUND_STORES)

@@ -1,4 +1,4 @@
-"""``glsl-infer run`` on a real driver: picture files are exactly what a session computes."""
+"""``glsl-infer run`` on a real driver: the image files have exactly the values of a session."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> Non
     assert json.loads(capsys.readouterr().out) == found
 
 
-# Whole pictures ------------------------------------------------------------------------------------
+# Images of other sizes -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("width", "height"), [(31, 40), (12, 12), (12, 13), (5, 30), (3, 2)])
@@ -151,7 +151,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
     assert "logits" not in capsys.readouterr().out
 
 
-# What cannot be done -------------------------------------------------------------------------------
+# Errors --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_classifier_answers_as_classify_and_python_do(tmp_path: Path, capsys: 
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """Three images, one of them in a folder, and one that cannot be read."""
+    """Three images, one of them in a subfolder, and an unreadable file."""
     folder = tmp_path / "photos"
     (folder / "deep").mkdir(parents=True)
     for name, seed in (("a.png", 3), ("a.jpg", 4), ("deep/c.png", 5)):

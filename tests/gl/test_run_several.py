@@ -1,4 +1,4 @@
-"""Commands on models with several inputs and outputs: files in, files out, and clear refusals."""
+"""Commands on models with several inputs and outputs: files as inputs and outputs, and error messages."""
 
 from __future__ import annotations
 

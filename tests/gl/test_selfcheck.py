@@ -1,4 +1,4 @@
-"""The probe finds a driver that skips a draw or computes something else, and names the layer."""
+"""The probe finds a driver that skips a draw or computes other values, and names the layer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_wrong_activation_is_found(context: Context, made: Bundle) -> None:
 
 def test_low_precision_is_found(context: Context, made: Bundle) -> None:
     if "llvmpipe" not in context.gl.text(GL.GL_RENDERER):
-        return  # other drivers compute at full precision whatever a shader asks for, and there is nothing to find
+        return  # other drivers always compute at full precision, so there is nothing to find
     members = {name: data.replace(b"highp", b"lowp") for name, data in made.members.items()}
     with pytest.raises(SelfCheckError, match="layer '"):
         Session(Bundle(made.manifest, members), context=context, selfcheck=True)

@@ -1,4 +1,4 @@
-"""Sessions: results, errors, several at once, and that closing leaves nothing behind."""
+"""Sessions: results, errors, several at once, and closing without leaks."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
 
 
 def test_closing_frees_every_gl_object(made: Bundle) -> None:
-    with Context() as fresh:  # its names begin at 1
+    with Context() as fresh:  # a new context numbers its objects from 1
         before = living(fresh.gl)
         session = Session(made, context=fresh, selfcheck=True)
         session.run(picture())
@@ -158,7 +158,7 @@ def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
     assert counts.jobs == 4
     assert counts.programs == len(made.manifest.programs)
     assert counts.texture_bytes == sum(4 * t.width * t.height for t in made.manifest.textures)
-    # Each job binds and clears; each pass draws; programs and textures change a few times.
+    # Each job binds and clears, each pass draws, and programs and textures change a few times.
     assert 2 * counts.jobs + counts.passes < counts.gl_calls < 80
 
 

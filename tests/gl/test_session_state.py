@@ -1,4 +1,4 @@
-"""A session keeps the state of a model between calls, by the names of inputs and outputs; the reference's example."""
+"""A session keeps the state of a model between calls, by names of inputs and outputs, as in the reference's example."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLE = re.search(
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that returns the mean of a chunk of sound plus what it remembers, and remembers half of all numbers."""
+    """A model that returns the mean of a chunk of sound plus its memory, and keeps half of each value as its memory."""
     made = onnx_networks.File(0)
     x, state = made.input((1, 512), "input"), made.input((2, 1, 4), "state")
     memory = made.op("Reshape", [state, made.constant([1, 8], "int64")], (1, 8))

@@ -1,4 +1,4 @@
-"""Sessions of models with several inputs and outputs, by name: run, streams, pictures of other sizes, refusals."""
+"""Sessions with several inputs and outputs, by name: run, streams, images of other sizes, and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.drivers("all")
 
 NAMES = ("several", "alpha", "numbers")
 OFF = 2
-"""Steps of 255 that a pixel which shaders scale may be off."""
+"""Largest error of a pixel scaled by shaders, in steps of 1/255."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def same(left: dict[str, Any], right: dict[str, Any]) -> None:
 
 
 def photograph(height: int, width: int, channels: int) -> np.ndarray:
-    """A picture with both smooth parts and noise."""
+    """Return an image with both smooth parts and noise."""
     y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(channels), indexing="ij")
     smooth = 127 + 90 * np.sin(x / (7 + c) + y / (11 - c))
     return np.clip(smooth + np.random.default_rng(1).normal(0, 40, smooth.shape), 0, 255).astype(np.uint8)
@@ -106,7 +106,7 @@ def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -
     )
 
 
-# Numbers -------------------------------------------------------------------------------------------
+# Values --------------------------------------------------------------------------------------------
 
 
 def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
@@ -120,7 +120,7 @@ def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
 
 
 def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) -> None:
-    """A batch of 1; frames, which are one map with each below the one before."""
+    """Extra leading axes are accepted: a batch of 1, and frames, which form one map, each below the previous one."""
     session, given = sessions["numbers"], inputs("numbers")
     heat = np.asarray(given["heat"])
     frames = heat.reshape(-1, 1, *heat.shape[1:])
@@ -157,7 +157,7 @@ def test_names_are_needed(sessions: dict[str, Session]) -> None:
         session.run(inputs("alpha")["picture"])
 
 
-# Pictures ------------------------------------------------------------------------------------------
+# Images --------------------------------------------------------------------------------------------
 
 SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600, 90)]
 
@@ -186,7 +186,7 @@ def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: di
 
 
 def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session]) -> None:
-    """A letterbox is black and opaque inside the picture; nothing changes around it."""
+    """A letterbox is black and opaque inside the picture, and the texture around it does not change."""
     session = sessions["alpha"]
     (texture,) = session.bundle.manifest.inputs[0].textures
     session.upload(inputs("alpha"))
@@ -220,7 +220,7 @@ def test_grey_pictures_with_and_without_a_third_axis(sessions: dict[str, Session
 
 
 def tagger(*steps: HostStep) -> Bundle:
-    """A letterboxed grey picture; classes with some steps, and a map beside them."""
+    """Return a network with a letterboxed grey input, classes after some host steps, and a map as second output."""
     rng = np.random.default_rng(3)
     body = [
         Node("image", "input", (), {"shape": (8, 12, 1), "fit": "letterbox/area-average"}),

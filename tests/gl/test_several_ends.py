@@ -1,4 +1,4 @@
-"""Networks with several inputs and outputs on the GPU, beside the exact reference."""
+"""Networks with several inputs and outputs on the GPU, against the exact reference."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check(context: Context, made: Bundle, seed: int) -> None:
     with Session(made, context=context, selfcheck=True) as session:
         for name, numbers in session.layers(given):
             off = np.abs(in_steps(numbers, made.values[name]) - in_steps(expected[name], made.values[name]))
-            # A tie that goes the other way in a layer may move those behind it by a step or two.
-            few = 0.3 if isinstance(made.values[name], FineMap) else 0.02  # floats show in 256 times finer steps
+            # A tie that goes the other way in a layer can change the following layers by a step or two.
+            few = 0.3 if isinstance(made.values[name], FineMap) else 0.02  # 256 times finer steps show float errors
             assert off.max() < 3.01 and (off > 0.01).mean() < few, name
         results = session.run(given)
         for node in made.graph.nodes:
@@ -59,7 +59,7 @@ def test_several_inputs_and_outputs(context: Context, name: str, layout: str) ->
 
 
 def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
-    """Textures are shared, but not those of an output that was drawn first: its bytes are the same without sharing."""
+    """An output that is drawn early keeps its texture until the frame ends: its bytes are the same without sharing."""
     given = several_inputs(several_bundle("several").graph, 3)
     frames = []
     for memory in ("naive", "by-size"):

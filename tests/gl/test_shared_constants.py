@@ -1,4 +1,4 @@
-"""Programs that differ only in their constants become one, which reads them from an array."""
+"""Programs that differ only in their constants are merged into one, which reads them from an array."""
 
 from __future__ import annotations
 

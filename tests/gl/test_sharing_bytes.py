@@ -1,4 +1,4 @@
-"""Layers that share textures compute the same bytes as layers with textures of their own."""
+"""Layers that share textures compute the same bytes as layers with separate textures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARED = [method for method in installed() if method != "naive"]
 
 
 class Maker:
-    """Makes bundles of a graph that share textures in different ways; the rest of the work is done once."""
+    """Bundles of one graph with different texture sharing; its calibration maps are computed once."""
 
     def __init__(self, graph: Graph, layout: str = "atlas") -> None:
         self._graph, self._layout = graph, layout
@@ -44,7 +44,7 @@ class Maker:
 
 
 def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
-    """What every layer gives for a picture, a frame of another, and a frame of the first again."""
+    """Return the bytes of every layer for an image, of a frame of another, and of a frame of the first again."""
     size = bundle.manifest.input.size
     one, other = np.random.default_rng(5).integers(0, 256, (2, size, size, 3), np.uint8)
     with Session(bundle, context=context, selfcheck=True) as session:
@@ -55,7 +55,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["grocery-x22-385", "trashnet-x22-129", "superres-x2-96"])
 def test_shipped_models(context: Context, name: str) -> None:
-    """X22 at its largest and smallest size: those between share in the same way."""
+    """X22 at its largest and smallest size; those in between share textures in the same way."""
     graph = bundles.read(MODELS / f"{name}.glslnn").graph
     made = Maker(graph)
     wanted = outputs(context, made("naive"))
@@ -113,7 +113,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.drivers("all")
 def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
-    """Gutters that are not 0 beside gutters that are."""
+    """Clear colours match the layers if gutters with and without 0 are in one network."""
     graph = prepare(ranged.ranged_graph(), [ranged.ranged_picture(seed) for seed in range(3)]).graph
     made = Maker(graph)
     wanted = outputs(context, made("naive"))

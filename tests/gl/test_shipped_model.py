@@ -1,4 +1,4 @@
-"""The models in models/: sound on this driver, right about the photographs in docs/, their cards in step."""
+"""The models in models/: sound on this driver, right for the photographs in docs/, and consistent with their cards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PHOTOGRAPHS = {
 
 
 SMALL = "trashnet-x22-129"
-"""The one that is tried on every driver: the others have the same layers in other sizes."""
+"""The model for all drivers; the others have the same layers in other sizes."""
 
 
 @pytest.fixture(

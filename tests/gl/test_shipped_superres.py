@@ -1,4 +1,4 @@
-"""The super-resolution model in models/: sound on this driver, better than bicubic, and its card in step with it."""
+"""The super-resolution model in models/: sound on this driver, better than bicubic, and consistent with its card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of tests/models on the GPU: every layer within 0.52 of a stored step, and whole frames."""
+"""The models of tests/models on the GPU: every layer within 0.52 of a stored step, and complete frames."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from glsl_infer.runtime.session import Session
 from models import NAMES, NOT_YET, RUN_EVERYWHERE
 
 EXACT = 1e-9
-"""Steps that float64 may be off by in computing what a whole step is."""
+"""Error of float64 values that are a whole number of steps, in steps."""
 
 
 def runs(name: str) -> object:
-    """Models that every runner runs are in `make test`, on all drivers; the others in `make test-all`, on llvmpipe."""
+    """Return a model's test parameter: `make test` on all drivers if every runner runs it, else `make test-all`.
+
+    The latter runs on llvmpipe.
+    """
     return pytest.param(name, marks=pytest.mark.drivers if name in RUN_EVERYWHERE else pytest.mark.exhaustive)
 
 

@@ -1,4 +1,4 @@
-"""Frames without the clears that change nothing, as GPUs have them that draw at once: the same texels everywhere."""
+"""Frames without unnecessary clears, as for immediate-mode GPUs, have the same texels everywhere."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_targets_are_clear_before_the_first_frame(
 ) -> None:
     monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", True)
     gl = context.gl
-    gl.Enable(GL.GL_SCISSOR_TEST)  # somebody else's, of whom no clear would come through
+    gl.Enable(GL.GL_SCISSOR_TEST)  # of another user of the context; it would block a clear
     with Session(made, context=context) as session:
         for one in made.manifest.textures:
             if one.kind == "target":

@@ -1,4 +1,4 @@
-"""Reductions and normalisations of many channels and large maps; local responses, as the optimiser draws them."""
+"""Reductions and normalisations of many channels and large maps, and optimised local response normalisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that reads a file itself lets textures of weights go, and has them again where somebody asks."""
+"""A session that reads a file itself frees the textures of weights, and reads them again on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glsl_infer.runtime.session import Session
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:
-    """A layer whose weights are a texture."""
+    """A bundle with a layer whose weights are in a texture."""
     rng = np.random.default_rng(0)
     nodes = [input_node(4), conv_node(rng, "feed", ("image",), 3, 32)]
     nodes.append(conv_node(rng, "wide", ("feed",), 32, 64))

@@ -1,4 +1,4 @@
-"""Partial sums of all slices of a wide convolution are added up in one draw, with their numbers in a texture."""
+"""Partial sums of all slices of a wide convolution are added in one draw, with their constants in a texture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNELS = {(3, 3): (1, 1, 1, 1), (1, 7): (0, 0, 3, 3), (5, 5): (2, 2, 2, 2)}
 
 
 def network(seed: int, *, filters: int | None = None) -> Graph:
-    """A layer of partial sums of a random shape; most have lanes without a channel, some a residual."""
+    """Return a layer of partial sums of a random shape; most have padding lanes, some a residual."""
     rng = np.random.default_rng(seed)
     kernel = list(KERNELS)[seed % 3]
     size = int(rng.integers(3, 10))
@@ -39,7 +39,7 @@ def network(seed: int, *, filters: int | None = None) -> Graph:
 
 
 def draws(made: Bundle) -> list[int]:
-    """Return how many quads each draw of the sums has."""
+    """Return the number of quads of each draw of the sums."""
     return [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"]
 
 
@@ -55,7 +55,7 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     made = make_bundle(graph, precision_for={"wide": bits})
     filters = len(graph.by_name["wide"].weights["bias"])
     slices = -(-filters // 4)
-    several = bits == 16 and seed % 4 > 1  # whose activations have numbers of their own
+    several = bits == 16 and seed % 4 > 1  # their activations have their own constants
     assert draws(made) in ([slices], [slices] * 2, [2 * slices]) or several
     assert error(made, context) <= TOLERANCE
     read = made.graph.by_name["wide"].weights
@@ -65,7 +65,10 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
 
 @pytest.mark.parametrize("what", ["pixels", "few", "planar"])
 def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> None:
-    """Many pixels cost more than the draws; so do few slices, and textures of their own make draws of their own."""
+    """One draw per slice is chosen for many pixels, for few slices, and for separate textures.
+
+    Many pixels cost more than the draws, and separate textures need separate draws.
+    """
     graph = network(1, filters={"few": 12}.get(what))
     cost = 0.2 if what == "pixels" else DRAW
     made = make_bundle(graph, layout="planar" if what == "planar" else "atlas", draw_cost=cost)
@@ -74,7 +77,7 @@ def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> N
 
 
 def test_biases_far_apart_are_exact(context: Context) -> None:
-    """The smallest bias is off by what 24 bits of the largest leave, which is far less than a step."""
+    """The error of the smallest bias is the precision of 24 bits of the largest, far less than a step."""
     graph = network(2)
     bias = graph.by_name["wide"].weights["bias"]
     bias[0], bias[1] = 900.0, 1e-6

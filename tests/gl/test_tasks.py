@@ -1,4 +1,4 @@
-"""Tasks on a real driver: networks whose answers are known find red squares in pictures of any size."""
+"""Tasks on a real driver: networks with known answers find red squares in images of any size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def opened(path: Path) -> Image.Image:
 
 
 def test_boxes_and_points_are_pixels_of_a_letterboxed_picture(detector: Detector) -> None:
-    # 64 x 32 pixels in 32 x 32: half as large, with 8 rows of black above and below.
+    # 64 x 32 pixels in 32 x 32: half the size, with 8 black rows above and below.
     found = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
     assert len(found) == 2
     for thing, middle in zip(sorted(found, key=lambda thing: thing.box), ((12, 12), (52, 20))):
@@ -70,7 +70,7 @@ def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[i
 
 
 def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: Context, detector: Detector) -> None:
-    # Each of 3 x 3 parts is 128 wide, so that a cell of the network's is 16 pixels; of the whole it is 40.
+    # Each of 3 x 3 parts is 128 wide, so a cell of the network is 16 pixels; for the entire image it is 40.
     middles = [(24, 24), (120, 56), (296, 296), (152, 296), (184, 184)]
     pixels = picture(320, 320, *((x, y, 16) for x, y in middles))
     assert len(detector(pixels)) == 0
@@ -89,7 +89,8 @@ def test_every_cell_full(detector: Detector) -> None:
 
 
 def test_things_at_the_edge_and_beyond_it(detector: Detector, sides: Landmarker) -> None:
-    # A half of each lies outside: what is seen of it is found, its box and its cut reach over the edge, both are drawn.
+    # Half of each square is outside. The visible half is found, its box and crop extend beyond the edge, and both are
+    # drawn.
     pixels = picture(128, 128, (0, 48, 32), (128, 80, 32), (64, 0, 32))
     found = detector(pixels)
     assert len(found) == 6 and all(thing.score > 0.99 for thing in found)  # two cells of each
@@ -120,7 +121,7 @@ def test_landmarks_of_each_thing_are_found_in_a_cut_around_it(sides: Landmarker)
 
 
 def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landmarker) -> None:
-    # The detector's cells do not see a square between them; whoever follows does.
+    # The detector's cells miss a square between them; following it does not.
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(12)]
     sides_found = [sides.follow(frame) for frame in frames]
     assert all(len(found) == 1 for found in sides_found)
@@ -130,7 +131,7 @@ def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landma
     assert not sides.follow(picture(128, 128)) and sides.detections == 2
     assert not sides.follow(picture(128, 128)) and sides.detections == 3
     assert len(sides.follow(picture(128, 128, (104, 104, 16)))) == 1
-    assert len(sides.follow(picture(64, 64, (12, 12, 8)))) == 1  # another size: nothing is known of it
+    assert len(sides.follow(picture(64, 64, (12, 12, 8)))) == 1  # another size: the state is reset
     assert sides.detections == 5
 
 
@@ -292,7 +293,7 @@ def test_a_mask_that_the_network_doubts_is_nothing() -> None:
 
 
 def film(folder: Path) -> Path:
-    """Nobody, somebody who walks by, nobody; one frame in between is dark."""
+    """An empty scene, a moving square, and an empty scene; one frame in between is dark."""
     folder.mkdir()
     for index in range(30):
         there = 5 <= index < 20 and index != 12
@@ -376,7 +377,7 @@ def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, 
         expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
     assert found.shape == expected.shape
     off = np.abs(found - expected)
-    assert off.mean() < (3 if look == "blur" else 1)  # the blur is a square's there, and a bell's here
+    assert off.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
     inside, outside = (slice(180, 300), slice(150, 250)), (slice(20, 80), slice(500, 600))
     assert off[inside].max() <= 3 and off[outside].max() <= 3
 

@@ -1,4 +1,4 @@
-"""Pictures that are hard for published networks: right results or none, never a crash; and a mesh in a window."""
+"""Images that are hard for published networks: right results or none, never a crash; and a mesh in a window."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def person(side: int = 384) -> Image.Image:
 
 
 def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (ROOM, ROOM)) -> Image.Image:
-    """Return a grey room with pictures at places x, y."""
+    """Return a grey background with images at positions x, y."""
     room = Image.new("RGB", size, (90, 90, 90))
     for image, x, y in placed:
         room.paste(image, (x, y))
@@ -67,18 +67,22 @@ def test_a_face_at_the_edge(mesh: FaceMesh, x: int) -> None:
 
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 def test_lying_and_upside_down(mesh: FaceMesh, quarters: int) -> None:
-    """A photograph is looked at turned as well: the nose is where it is, and no mouth passes for eyes."""
+    """A turned photograph gives the nose at the right place; a mouth is not mistaken for eyes.
+
+    The detector tries the other orientations as well.
+    """
     turned = np.ascontiguousarray(np.rot90(np.asarray(person()), quarters))
     wanted = {1: [nose(mesh)[1], 384 - nose(mesh)[0]], 2: 384 - nose(mesh), 3: [384 - nose(mesh)[1], nose(mesh)[0]]}
     (face,) = mesh(turned)
     assert np.linalg.norm(face.points[1, :2] - wanted[quarters]) < 12
     score, without_turning = mesh.detector(turned)[0].score, [thing.score for thing in mesh.detector.follow(turned)]
-    # A lying face may be clear enough as it is. Upside down, a mouth scores as eyes do, and less than the turned face.
+    # A face turned by 90 degrees may be clear enough as it is. Upside down, a mouth scores as eyes do, but less than
+    # the turned face.
     assert score > max([0.0, *without_turning]) if quarters == 2 else score >= max([0.0, *without_turning])
 
 
 def test_fifty_faces(mesh: FaceMesh) -> None:
-    """Each thing that is found is one of them, and the mesh looks at no more than it says."""
+    """With fifty faces, each detection is a real face, and the mesh processes at most its documented number."""
     small = person(72)
     middle = nose(mesh) * 72 / 384
     places = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]
@@ -90,7 +94,7 @@ def test_fifty_faces(mesh: FaceMesh) -> None:
 
 
 def test_face_mesh_of_a_film_in_a_window(mesh: FaceMesh, tmp_path: Path) -> None:
-    """``camera --task face-mesh --window`` follows a face that moves; the picture is kept to be looked at."""
+    """``camera --task face-mesh --window`` follows a moving face; the screenshot is kept for review."""
     film = tmp_path / "film"
     film.mkdir()
     for index in range(12):

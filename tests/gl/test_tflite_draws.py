@@ -1,4 +1,4 @@
-"""A TensorFlow Lite file from the command line to pixels, and beside LiteRT, which is no matter of the driver."""
+"""A TensorFlow Lite file from the command line to pixels, compared with LiteRT, which does not use the driver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.Cap
     assert agreement["beside"].startswith("LiteRT ") and agreement["failures"] == []
     assert [end["name"] for end in agreement["outputs"]] == ["boxes", "mask"]
     assert all(end["sqnr_db"] > 25.0 for end in agreement["outputs"])
-    # Zeros, phases of a transposed convolution and partial sums are nobody's tensor in the file.
+    # Zeros, phases of a transposed convolution and partial sums do not correspond to tensors of the file.
     assert len(agreement["layers"]) >= 8 and len(agreement["not_compared"]) <= 3
     assert "tensorflow" not in sys.modules
 

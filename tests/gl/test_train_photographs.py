@@ -1,4 +1,4 @@
-"""glsl-infer train from folders to a file that tells their pictures apart, on a real driver."""
+"""glsl-infer train from folders to a bundle that distinguishes their images, on a real driver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def photographs(folder: Path) -> None:
-    """Write pictures of blobs on stripes, of two colours."""
+    """Write images of blobs on stripes, in two colours."""
     random = np.random.default_rng(3)
     y, x = np.mgrid[0:160, 0:200]
     for label, colour in (("apple", (200, 30, 30)), ("leaf", (30, 160, 60))):

@@ -1,4 +1,4 @@
-"""Turned rectangles of pictures, by a shader: what NumPy makes of them, in one pass, and no pixel on the CPU."""
+"""Rotated crops by a shader match NumPy, take one pass, and read no pixel back to the CPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def session(context: Context) -> Iterator[Session]:
 
 
 def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
-    """The mean of what lies between texel centres at places of a grid in each pixel."""
+    """Return the expected crop: each pixel is the mean of bilinear samples on a grid."""
     height, width = pixels.shape[:2]
     across, down = np.diff(cut.to_picture(np.array([[0, 0], [1 / SIZE, 0]])), axis=0)[0], None
     down = np.diff(cut.to_picture(np.array([[0, 0], [0, 1 / SIZE]])), axis=0)[0]
@@ -70,7 +70,7 @@ def test_a_cut_is_what_numpy_makes(context: Context, session: Session, cut: Cut)
 @pytest.mark.drivers("all")
 def test_shrinking_is_true_to_area(context: Context, session: Session) -> None:
     lines = np.zeros((300, 300, 3), np.uint8)
-    lines[::2] = 255  # whichever texels are skipped would show
+    lines[::2] = 255  # skipped texels would show
     with Objects(context.gl) as objects:
         given = upload(context, objects, lines)
         for angle in (0.0, 0.4, math.pi / 2):
@@ -116,13 +116,13 @@ def test_a_followed_frame_is_uploaded_once(context: Context, tmp_path: Path) -> 
     folder = folder_of_tasks(tmp_path)
     frames = [picture(128, 128, (24, 24, 16), (88 + k, 104 - k, 16)) for k in range(4)]
     with Landmarker(folder / "sides.json", context=context) as sides:
-        for frame in frames[:2]:  # found by the detector, then followed; textures are made
+        for frame in frames[:2]:  # the first is detected, the second followed; textures are created
             assert len(sides.follow(frame)) == 2
         seen = sides.detections
         with context.gl.counting() as counts:
             assert len(sides.follow(frames[2])) == 2
         assert sides.detections == seen
-        assert counts["glTexSubImage2D"] == 1  # the frame; neither of its two cuts
+        assert counts["glTexSubImage2D"] == 1  # the frame; neither of its two crops
         assert counts.get("glTexImage2D", 0) == 0
         reads = sum(count for name, count in counts.items() if name == "glReadPixels")
-        assert reads == 2 * len(sides.session.bundle.manifest.outputs)  # the points, and nothing of the picture
+        assert reads == 2 * len(sides.session.bundle.manifest.outputs)  # the points, and nothing of the image

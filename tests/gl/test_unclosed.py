@@ -1,4 +1,4 @@
-"""Sessions and contexts that nobody closes: freed with their last reference, wherever that is, and complained of."""
+"""Sessions and contexts that are not closed: freed with their last reference, in any thread, with a warning."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANY = 50
 
 @pytest.fixture(autouse=True)
 def no_collector() -> Iterator[None]:
-    """What is freed here is freed without Python's search for circles."""
+    """Disable the cycle collector, so that objects are freed by reference counts alone."""
     gc.collect()
     gc.disable()
     yield
@@ -37,7 +37,7 @@ def no_collector() -> Iterator[None]:
 
 
 def used(session: Session) -> None:
-    """Use all that a session has: layers, a pipeline with a frame that nobody reads, a picture that is scaled."""
+    """Use all features of a session: layers, a pipeline with an unread frame, and a scaled image."""
     session.run(tiny.tiny_picture(1))
     session.run(tiny.tiny_picture(1).repeat(2, 0).repeat(2, 1))
     assert dict(session.layers(tiny.tiny_picture(2)))
@@ -136,7 +136,7 @@ def test_a_circle_of_the_users_own_is_freed_by_the_collector() -> None:
         del session
         gc.collect()
     assert len(said) == 1
-    del said  # a warning that is kept keeps what it is about
+    del said  # a stored warning keeps a reference to its source
     gc.collect()
     with Context():
         assert destroyed() is None

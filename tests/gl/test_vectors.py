@@ -26,7 +26,7 @@ pytestmark = pytest.mark.drivers("all")
 
 FUNCTIONS = ("linear", "relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "leaky_relu(0.2)")
 GELU_ERROR = 3e-7
-"""What its shader, an approximation, is off by (activation_gelu.glsl)."""
+"""Error of the shader, which is an approximation (activation_gelu.glsl)."""
 
 OFTEN = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LAYOUTS = st.sampled_from(("atlas", "planar"))
@@ -38,7 +38,7 @@ def pictures(size: int = 5) -> list[np.ndarray]:
 
 
 def compare(context: Context, made: Bundle, names: Sequence[str], seed: int) -> None:
-    """Compare some layers with the reference, on random numbers."""
+    """Compare layers with the reference, on random inputs."""
     rng = np.random.default_rng(seed)
     with Session(made, context=context) as session:
         for name in names:
@@ -46,7 +46,7 @@ def compare(context: Context, made: Bundle, names: Sequence[str], seed: int) -> 
 
 
 def vectors(rng: np.random.Generator, lengths: Sequence[int]) -> list[Node]:
-    """A picture and dense layers v0, v1 ... of so many outputs."""
+    """Return an input and dense layers v0, v1 ... with the given lengths."""
     nodes = [input_node(5), pool_node("pool", "image")]
     return nodes + [dense_node(rng, f"v{index}", "pool", 3, length) for index, length in enumerate(lengths)]
 
@@ -90,7 +90,7 @@ def test_two_vectors(context: Context, length: int, operation: str, function: st
     rng = np.random.default_rng(seed)
     nodes = vectors(rng, [1 if single else length, length])
     order = ("v0", "v1") if rng.integers(2) and operation != "divide" else ("v1", "v0")
-    if operation == "divide":  # away from 0: there a quotient is as exact as its divisor
+    if operation == "divide":  # away from 0, where a quotient is only as exact as its divisor
         nodes.append(Node("away", "activation", ("v0",), {"function": "exponential"}))
         order = ("v1", "away")
     nodes.append(Node("y", "binary", order, {"operation": operation, "activation": function}))
@@ -137,7 +137,7 @@ def test_normalised(context: Context, length: int, kind: str, function: str, see
     made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
     stored = made.values["y"]
     assert isinstance(stored, FixedPoint)
-    own = GELU_ERROR * 256.0 / stored.scale if function == "gelu" else 0.0  # where all that is stored is small
+    own = GELU_ERROR * 256.0 / stored.scale if function == "gelu" else 0.0  # if all stored values are small
     inputs = stored_inputs(made, "y", np.random.default_rng(seed))
     with Session(made, context=context) as session:
         assert layer_error(session, "y", inputs) <= TOLERANCE + own

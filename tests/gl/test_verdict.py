@@ -1,4 +1,4 @@
-"""A bundle that is not its model: the exact reference says whether that is the rounding's doing or the driver's."""
+"""The exact reference decides whether rounding or the driver makes a bundle differ from its model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.drivers("all")
 
 
 def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
-    """Return a verdict on a driver whose last output is off by ``wrong`` spreads, for a model of other numbers."""
+    """Return the verdict for a driver whose output is off by ``wrong`` standard deviations, and another model."""
     rng = np.random.default_rng(0)
     bundle = tiny.tiny_bundle()
     (entry,), (output,) = bundle.manifest.inputs, bundle.manifest.outputs
@@ -52,7 +52,7 @@ def test_whose_difference_it_is(context: Context, wrong: float, who: str, softma
 def test_how_far_labels_are_apart() -> None:
     one = Agreement()
     one.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
-    one.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same
+    one.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label
     expected = np.array([1.5, 1.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0])
     assert (one.margin, one.top1) == (0.5, 0.5)
     assert one.margin_share == pytest.approx(0.5 / expected.std())

@@ -21,13 +21,13 @@ from glsl_infer.runtime.session import Session
 pytestmark = pytest.mark.drivers("all")
 
 FILTERS = 22
-"""Of which two fill no texel."""
+"""Number of filters; the last slice has two channels only."""
 
 
 def network(
     channels: int, *, kernel: int = 1, groups: int = 1, residual: bool = False, activation: str = "relu", size: int = 6
 ) -> Graph:
-    """A picture, two layers of many channels, and one that reads them."""
+    """Return an input, two layers with many channels, and one that reads them."""
     rng = np.random.default_rng(channels)
     if activation == "prelu":
         activation = f"prelu({','.join(f'{slope:.6g}' for slope in rng.uniform(0.25, 1.5, FILTERS))})"

@@ -1,4 +1,4 @@
-"""Baked and uniform weights give the same bytes; those of a texture are rounded, and drawn at once."""
+"""Baked and uniform weights give the same bytes; weights in a texture are rounded, and drawn at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_texture_is_the_same(context: Context) -> None:
     pictures = [rng.integers(0, 256, (13, 13, 3), np.uint8) for _ in range(3)]
     found = {}
     for mode in ("baked", "uniform"):
-        made = make_bundle(graph, mode, memory="naive")  # so that at the end every layer's texels are still there
+        made = make_bundle(graph, mode, memory="naive")  # every layer's texels are still there at the end
         with Session(made, context=context) as session:
             names = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
             found[mode] = [
@@ -43,7 +43,7 @@ def test_every_texture_is_the_same(context: Context) -> None:
             ]
     if "Mesa" in context.gl.text(GL.GL_VERSION) or "Mesa" in context.gl.text(GL.GL_VENDOR):
         assert found["baked"] == found["uniform"]
-    else:  # another compiler may fuse products and sums of constants, and be off by a step where a value is near a tie
+    else:  # another compiler may fuse products and sums of constants, and be off by a step near a tie
         for one, other in zip(found["baked"], found["uniform"]):
             for a, b in zip(one[1:4], other[1:4]):
                 assert np.abs(np.frombuffer(a, np.uint8).astype(int) - np.frombuffer(b, np.uint8)).max() <= 2

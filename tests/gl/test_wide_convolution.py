@@ -1,4 +1,4 @@
-"""Convolutions over many slices are one pass for each output slice in atlas layout, and as exact as narrow ones."""
+"""Convolutions over many slices take one pass per output slice in atlas layout, and are as exact as narrow ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wide(
     size: int = 6,
     **options: Any,
 ) -> Graph:
-    """A picture, a layer of many channels, and one that reads them all."""
+    """Return an input, a layer with many channels, and a convolution that reads them all."""
     rng = np.random.default_rng(channels)
     body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
     inputs: tuple[str, ...] = ("feed",)
@@ -82,7 +82,10 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
 
 
 def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(context: Context) -> None:
-    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps that."""
+    """A depthwise window with one large weight has its weights in a texture: a sum of high bytes keeps its precision.
+
+    One of 25 weights is 57 times the stored values, as in networks of hands.
+    """
     graph = wide(64, 64, kernel=5, groups=64, activation="relu(1)")
     kernel = graph.by_name["wide"].weights["kernel"]
     kernel *= 0.2
@@ -109,7 +112,7 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
 def test_weights_of_16_bits_over_many_tiles_beside_each_other(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fetches wait for the texel before, for each tile in the row is a coordinate to keep."""
+    """16-bit weights over a row of tiles use ordered fetches, because each tile needs its own coordinate."""
     arranged = placement.grids
     monkeypatch.setattr("glsl_infer.program.placement.grids", lambda *tile: arranged(*tile)[::-1])
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", 0.0)
@@ -122,7 +125,7 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.MonkeyPatch, weights: str) -> None:
-    """Slices of three layers, each in a texture of its own."""
+    """Slices of three layers in three separate textures are convolved exactly."""
     monkeypatch.setattr("glsl_infer.compiler.joined_jobs.MOST_TILES", -(1 << 20))
     rng = np.random.default_rng(2)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 16) for index in range(3)]
@@ -187,7 +190,10 @@ def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
 def test_partial_sums_too_large_for_one_texture(
     context: Context, monkeypatch: pytest.MonkeyPatch, weights: str
 ) -> None:
-    """As those of a picture of 512x512: here textures are of 16x16 texels, and hold 4 tiles of 6x6."""
+    """Partial sums too large for one texture are exact, as of an image of 512x512.
+
+    Here textures have 16x16 texels, and hold 4 tiles of 6x6.
+    """
     monkeypatch.setattr("glsl_infer.lowering.allocation.MAX_TEXTURE_SIZE", 16)
     made = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
     total = [one for one in made.manifest.passes if one.layer == "wide"]

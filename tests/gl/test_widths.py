@@ -1,7 +1,7 @@
-"""Convolutions over 1 to 128 slices: each within rounding of the NumPy reference, in every way that weights can lie.
+"""Convolutions over 1 to 128 slices are within rounding of the NumPy reference, in every weights mode.
 
-A sample here. All widths on a driver: ``GLSL_INFER_WIDTHS=all LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe python -m
-pytest tests/gl/test_widths.py``, and the same with ``softpipe``.
+By default a sample runs. All widths on a driver: ``GLSL_INFER_WIDTHS=all LIBGL_ALWAYS_SOFTWARE=1
+GALLIUM_DRIVER=llvmpipe python -m pytest tests/gl/test_widths.py``, and the same with ``softpipe``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAMPLE = {1: [1, 2, 8, 9, 17, 31, 54, 128], 3: [1, 7, 9, 31, 54]}
 EVERY = os.environ.get("GLSL_INFER_WIDTHS") == "all"
 CASES = [(width, window) for window in SAMPLE for width in (range(1, MOST + 1) if EVERY else SAMPLE[window])]
 VECTORS = {1: 600, 3: 900}
-"""Uniform vectors of the target, by the window. 3x3 over 25 slices and more has constants or partial sums."""
+"""Uniform vectors of the target, by window. 3x3 over 25 slices and more has constants or partial sums."""
 
 
 @pytest.mark.sampled(5)

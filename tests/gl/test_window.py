@@ -1,4 +1,4 @@
-"""The window of ``classify --window``, under Xvfb: what it shows, its keys, and what it refuses."""
+"""The window of ``classify --window``, under Xvfb: its contents, its keys, and refused arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def window(screen: str) -> Iterator[PictureWindow]:
 
 
 def quarters(width: int, height: int) -> Image.Image:
-    """Red and blue above, green and black below."""
+    """Return an image with red and blue above, green and black below."""
     pixels = np.zeros((height, width, 3), np.uint8)
     pixels[: height // 2, : width // 2] = RED
     pixels[: height // 2, width // 2 :] = BLUE
@@ -52,7 +52,7 @@ def resize(window: PictureWindow, width: int, height: int) -> None:
 
 
 def box_of(pixels: np.ndarray, colour: tuple[int, int, int]) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom (exclusive) of what has a colour exactly."""
+    """Return left, top, right and bottom (exclusive) of the pixels with exactly a colour."""
     rows, columns = np.nonzero((pixels == colour).all(axis=2))
     return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
 
@@ -73,7 +73,7 @@ def test_labels_and_bars_stand_below(window: PictureWindow) -> None:
     window.show(quarters(100, 100), THREE, "labels")
     pixels = shot(window)
     panel = np.asarray(label_panel.draw(THREE, 640, 240))
-    np.testing.assert_array_equal(pixels[-len(panel) :], panel)  # to the pixel, so that text is sharp
+    np.testing.assert_array_equal(pixels[-len(panel) :], panel)  # to the pixel, for sharp text
     assert (panel[:, :200] > 200).any()
     assert box_of(pixels, RED)[1] == 0
     assert box_of(pixels, GREEN)[3] == 480 - len(panel)
@@ -103,7 +103,7 @@ def test_text_is_larger_on_a_screen_of_twice_the_density(
 
 def test_large_pictures_are_reduced_before_they_are_uploaded(window: PictureWindow) -> None:
     window._max_size = 512
-    checks = np.indices((2000, 3000)).sum(axis=0) % 2 * 255  # grey from afar
+    checks = np.indices((2000, 3000)).sum(axis=0) % 2 * 255  # grey from a distance
     window.show(Image.fromarray(checks.astype(np.uint8)).convert("RGB"), [], "large")
     middle = shot(window)[200:280, 200:440]
     assert abs(middle.astype(int) - 127).max() <= 2

@@ -1,4 +1,4 @@
-"""What a frame of X22 at 385x385 takes: the counts of docs/engineering/design.md, and that it comes out right."""
+"""A frame of X22 at 385x385 has the counts of docs/engineering/design.md, and is exact."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: 
 
 
 def test_where_weights_lie(made: bundles.Bundle) -> None:
-    """In textures from 23 x 23 pixels down: with 16 bits, for there are no calibration images."""
+    """Weights are in textures from 23 x 23 pixels down, with 16 bits, because there are no calibration images."""
     textures = {one.name for one in made.manifest.textures}
     maps = {one.name: one.output for one in made.network.layers if one.op == "conv2d"}
     assert {name for name in maps if f"{name}.weights" in textures} == {

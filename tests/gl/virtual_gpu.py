@@ -1,4 +1,4 @@
-"""Which tests of this folder fail on the virtual VideoCore IV (docs/engineering/videocore.md), and why."""
+"""Known failures of this folder's tests on the virtual VideoCore IV (docs/engineering/videocore.md)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ KNOWN = {
     r"test_a_row\[keras.ops.arg(max|min)-axis-3-keepdims-true-inside\]": TRUNCATION,
     "test_the_exact_calls_of_the_tiny_network|test_another_driver_has_uniforms": OWN_UNIFORMS,
 }
-"""Names of tests, as patterns, and why they may fail."""
+"""Patterns of test names, with the reason of the failure."""
 
 
 def mark_known_failures(items: Sequence[pytest.Item]) -> None:
-    """Expect them to fail where this process runs on the virtual VideoCore IV; elsewhere do nothing."""
+    """Mark known failures if this process runs on the virtual VideoCore IV; elsewhere do nothing."""
     if "libvc4_executor" not in os.environ.get("LD_PRELOAD", ""):
         return
     for item in items:

@@ -1,7 +1,7 @@
-"""Mesa's vc4 drivers for all tests of this folder; without them they fail and say how to get them.
+"""Fixtures: Mesa's vc4 drivers for all tests of this folder, which fail with instructions if they are missing.
 
-``driver`` and ``executor`` are of the lowest version. A module that tests each version overrides them by
-``each_driver`` and ``each_executor``; a test that builds a bundle takes ``drivers`` and builds it once.
+``driver`` and ``executor`` have the lowest version. A module that tests each version overrides them by ``each_driver``
+and ``each_executor``; a test that builds a bundle takes ``drivers`` and builds it once.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/vc4"))  # budget.py
 
 PHOTOGRAPHED = {name: [ROOT / "docs/images/glass128.jpg"] for name in ("trashnet-x22-129", "superres-x2-96")}
-"""What is drawn of the small models beside the probe."""
+"""Images drawn by the small models in addition to the probe."""
 
 
 NAMED = bool(os.environ.get("VC4_PREFIX") or os.environ.get("VC4_RUN"))
-"""Whether the developer chose a driver, which then is the only one."""
+"""True if the developer chose a driver, which is then the only one."""
 
 
 @pytest.fixture(scope="session")
 def drivers() -> tuple[Driver, ...]:
-    """A driver of each version of Mesa that scripts/vc4/build.sh builds."""
+    """A driver of each Mesa version of scripts/vc4/build.sh."""
     try:
         return find_all()
     except InputError as error:
@@ -65,11 +65,11 @@ def each_executor(each_driver: Driver) -> Executor:
 
 @pytest.fixture(scope="session")
 def executor(driver: Driver) -> Executor:
-    """The virtual VideoCore IV, built where it is not there yet."""
+    """The virtual VideoCore IV, built if it is missing."""
     return find_executor(driver)
 
 
 @pytest.fixture(scope="session")
 def compared(executor: Executor) -> Callable[[Path], tuple[Pixels, ...]]:
-    """Draws a shipped model in both roundings, once for all tests."""
+    """A function to draw a shipped model in both rounding modes, once for all tests."""
     return cache(lambda path: compare(path, executor, PHOTOGRAPHED.get(path.stem, ())))

@@ -1,6 +1,6 @@
-"""Draws small fragment shaders in a process that runs on the virtual VideoCore IV (tests/vc4/on_executor.py starts it).
+"""Draw small fragment shaders in a process on the virtual VideoCore IV (tests/vc4/on_executor.py starts it).
 
-Standard input has a list of cases as JSON, standard output gets the pixels of each: nothing here checks anything.
+Standard input has a list of cases as JSON, and standard output gets the pixels of each. The tests check them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def draw(case: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
-    controls = Controls() if "--elsewhere" not in sys.argv else None  # on another driver, to compare with
+    controls = Controls() if "--elsewhere" not in sys.argv else None  # on another driver, for comparison
     drawn = []
     with Context("surfaceless"):
         for case in json.load(sys.stdin):

@@ -1,6 +1,6 @@
-"""Draws a frame of each bundle that the arguments name and prints the counters of its jobs, as JSON.
+"""Draw a frame of each bundle in the arguments and print the counters of its jobs, as JSON.
 
-A process on the virtual VideoCore IV runs it.
+It runs in a process on the virtual VideoCore IV.
 """
 
 from __future__ import annotations

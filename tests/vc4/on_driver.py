@@ -1,4 +1,4 @@
-"""Small programs in a process that sees the vc4 driver."""
+"""Python programs in a process with the vc4 driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glsl_infer.tools.videocore import Driver
 
 
 def lines_of(driver: Driver, program: str, extra: Mapping[str, str] | None = None) -> list[str]:
-    """What driver and shim write to standard error while a Python program runs."""
+    """Return the lines of driver and shim on standard error while a Python program runs."""
     environment = {**driver.environment(), **(extra or {})}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

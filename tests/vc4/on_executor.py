@@ -1,4 +1,4 @@
-"""Small fragment shaders on the virtual VideoCore IV, in a process of its own."""
+"""Small fragment shaders on the virtual VideoCore IV, in a separate process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNSIGNED_BYTE, BITS_565, BITS_4444, BITS_5551 = 0x1401, 0x8363, 0x8033, 0x8034
 
 
 def case(fragment: str, size: tuple[int, int] = (16, 16), **more: Any) -> dict[str, Any]:
-    """A shader's main program and declarations, the target's size, and what else glsl_drawing.py reads."""
+    """Return a case: a shader's main program and declarations, the target's size, and other keys of glsl_drawing.py."""
     return {"fragment": fragment, "size": size, **more}
 
 
 def texture(texels: NDArray[Any], format: int = RGBA, type: int = UNSIGNED_BYTE, **more: Any) -> dict[str, Any]:
-    """A texture of texels (height, width, ...); nearest and clamped unless told otherwise."""
+    """Return a texture of texels (height, width, ...); the defaults are nearest filtering and clamping."""
     data = base64.b64encode(np.ascontiguousarray(texels).tobytes()).decode()
     size = {"width": texels.shape[1], "height": texels.shape[0]}
     filters = {"minify": NEAREST, "magnify": NEAREST, "wrap": CLAMP}
@@ -35,7 +35,7 @@ def texture(texels: NDArray[Any], format: int = RGBA, type: int = UNSIGNED_BYTE,
 
 
 def start(executor: Executor | None, cases: Sequence[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
-    """Draw, and return the process that did."""
+    """Draw the cases in a new process, and return the completed process."""
     command = [sys.executable, str(Path(__file__).parent / "glsl_drawing.py")]
     environment = {**os.environ, "LIBGL_ALWAYS_SOFTWARE": "1"} if executor is None else executor.environment()
     if executor is None:
@@ -45,7 +45,7 @@ def start(executor: Executor | None, cases: Sequence[dict[str, Any]]) -> subproc
 
 
 def drawn(executor: Executor | None, *cases: dict[str, Any]) -> list[NDArray[np.uint8]]:
-    """Draw on the executor, or on llvmpipe where there is none; return each case's pixels, (height, width, 4)."""
+    """Draw on the executor, or on llvmpipe if it is None; return each case's pixels, (height, width, 4)."""
     done = start(executor, cases)
     assert done.returncode == 0, done.stderr
     flat = [np.frombuffer(base64.b64decode(text), np.uint8) for text in json.loads(done.stdout)]

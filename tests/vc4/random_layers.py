@@ -1,7 +1,7 @@
-"""Draws random networks of every operator, layer by layer, and prints how each differs from the exact values, as JSON.
+"""Draw random networks of every operator, layer by layer, and print the errors of each layer, as JSON.
 
-Arguments: the seeds; each gives a network of every kind. Behind ``--fine`` half of all maps have 16 bits. A process on
-the virtual VideoCore IV runs it.
+Arguments: seeds, each of which gives a network of every kind. After ``--fine``, half of all maps have 16 bits. The
+script runs in a process on the virtual VideoCore IV.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def main() -> None:
 
 
 def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dict[str, float]:
-    """Return how many numbers a layer stores for random inputs, how many of them are wrong, and by how much.
+    """Return the number of stored values of a layer for random inputs, the number of wrong ones, and the errors.
 
-    ``worst`` is the largest distance from the value before rounding, ``mean`` that of what is stored from what should
-    be, both in steps.
+    ``worst`` is the largest distance of a stored value from the exact value before rounding. ``mean`` is the mean
+    distance from the correctly rounded value. Both are in steps.
     """
     inputs = stored_inputs(session.bundle, node.name, rng)
     exact = exact_steps(session.bundle, node, inputs)

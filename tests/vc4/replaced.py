@@ -1,4 +1,4 @@
-"""Bundles with a fragment shader that a VideoCore IV cannot do well, or at all."""
+"""Bundles with a fragment shader that a VideoCore IV cannot draw, or only slowly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 
 LAYER = "expand"
-"""The layer of the tiny network, in uniform mode a program of its own, whose shader is replaced."""
+"""The layer of the tiny network with a replaced shader. In uniform mode it has its own program."""
 
 
 def write(folder: Path, body: str) -> Path:
-    """Write the tiny network with ``body`` for the main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
+    """Write the tiny network with ``body`` as main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
     made = tiny.tiny_bundle(weights="uniform")
     (program,) = {drawn.program for drawn in made.manifest.passes if drawn.layer == LAYER}
     entry = next(pair for pair in made.manifest.programs if pair.name == program)
@@ -40,7 +40,7 @@ def write(folder: Path, body: str) -> Path:
 
 
 def _declaration(source: str, name: str, count: int) -> str:
-    """Return the declaration of a uniform as the shader has it: passes still set it, used or not."""
+    """Return the shader's declaration of a uniform, which passes set even if it is not used."""
     match = re.search(rf"uniform (\w+) {name}(\[)?", source)
     assert match is not None
     length = count // int(match[1].removeprefix("vec").replace("float", "1"))
@@ -53,11 +53,11 @@ def _with_member(made: Bundle, name: str, data: bytes) -> Bundle:
 
 
 BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor = s;"
-"""A texel that is fetched in a branch leaves the other thread nothing to do."""
+"""A texel fetched in a branch, which leaves the other thread nothing to do."""
 
 
 def alive(count: int) -> str:
-    """A body in which ``count`` vec4 are alive at once, each needed to the end and none to be had again."""
+    """Return a body in which ``count`` vec4 are alive at once: each is needed to the end and cannot be recomputed."""
     made = [f"s = fract(s * s.yzwx + {i}.3); vec4 a{i} = s;" for i in range(count)]
     used = [f"s += a{i} * s.wzyx; s = fract(s * a{count - 1 - i}.yxwz);" for i in range(count)]
     return f"vec4 s = texture2D(t, at); {' '.join(made + used)} gl_FragColor = s;"

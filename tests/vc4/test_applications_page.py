@@ -1,4 +1,4 @@
-"""Rows of docs/engineering/applications.json that were counted again go where the old ones were."""
+"""Rows of docs/engineering/applications.json are replaced when they are counted again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start and a frame cost a Raspberry Pi's CPU: ARM instructions, counted under QEMU."""
+"""ARM instructions of a start and a frame on a Raspberry Pi's CPU, counted under QEMU."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_the_budget_is_of_the_models_that_there_are() -> None:
 
 
 def test_the_budget_is_kept() -> None:
-    """Within 2 %: Debian may update its Python, and hashes of texts differ from start to start.
+    """ARM instructions stay within 2 % of the budget: Debian may update its Python, and hashes of strings vary.
 
-    One process: a start with the first model, then the programs and a frame of the others.
+    A single process measures a start with the first model, then the programs and a frame of the others.
     """
     models = [ROOT / "models" / name for name in BUDGET]
     command = [sys.executable, ROOT / "scripts/vc4/arm/count", "--together", *models]

@@ -1,4 +1,4 @@
-"""The shipped models: each compiles for a VideoCore IV by each Mesa, at the cost that tests/vc4/budget*.json has."""
+"""Every Mesa version compiles the shipped models for a VideoCore IV at the cost in tests/vc4/budget*.json."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_layer_that_matters_falls_to_one_thread(shipped: tuple[Path, Report])
 
 @pytest.mark.sampled(4)
 def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> None:
-    """At most: layers that do not read each other share one, which the first of them begins."""
+    """A layer takes at most one job; independent layers share a job, counted for the first."""
     path, report = shipped
     assert [row.layer for row in report.rows if row.jobs > 1 or row.loads] == []
     assert report.totals["jobs"] == sum(row.jobs for row in report.rows) == bundles.read(path).manifest.jobs

@@ -1,6 +1,6 @@
-"""A camera's dma-bufs on Mesa's VideoCore IV driver: it takes them, and the kernel's validator what it makes of them.
+"""A camera's dma-bufs on Mesa's VideoCore IV driver: the driver imports them, and the kernel validates its commands.
 
-Nothing is drawn there: that the picture is right is shown by no test on this driver.
+Nothing is drawn, so no test checks the picture on this driver.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.driver import SHIM
 
 RGB = "DmaBuf(640, 480, 'XB24', (DmaBufPlane(fd, 64, 2560),))"
-"""As a camera of 640 x 480 pixels gives them; rows with more bytes than pixels are copied by other means than a job."""
+"""A buffer of a camera of 640 x 480 pixels. If its rows had padding, the driver would copy it without a job."""
 NV12 = "DmaBuf(640, 480, 'NV12', (DmaBufPlane(fd, 0, 640), DmaBufPlane(fd, 307200, 640)), None, 'bt601', 'full')"
 YU12 = (
     "DmaBuf(640, 480, 'YU12', "
@@ -52,7 +52,7 @@ with Session(default_model()) as session:
 
 @pytest.fixture(scope="module")
 def prime_import(driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which the shim knows imports."""
+    """An environment in which the shim can import buffers."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no C compiler, and the shim knows no imports")
@@ -63,7 +63,7 @@ def prime_import(driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 def second_turn(driver: Driver, picture: str, extra: dict[str, str] | None = None) -> tuple[list[str], list[str]]:
-    """What the driver says of the first upload, with what it compiles, and of the second one."""
+    """Return the driver's lines for the first upload, with its compilations, and for the second one."""
     lines = lines_of(driver, UPLOAD.format(picture=picture), extra)
     middle = lines.index("@begin 1")
     return lines[lines.index("@begin 0") + 1 : middle], lines[middle + 1 :]
@@ -88,7 +88,7 @@ def test_it_is_imported_copied_into_tiles_and_scaled(
 
 
 def test_what_the_driver_takes(driver: Driver) -> None:
-    """No import takes place, so the shim is as it is."""
+    """The driver's refusals; no buffer is imported, so the shim is not extended."""
     for picture, why in (
         ("DmaBuf(640, 480, 'BG24', (DmaBufPlane(fd, 0, 1920),))", "does not take BG24, but .*XB24"),
         ("DmaBuf(640, 480, 'XB24', (DmaBufPlane(fd, 0, 2560),), 7)", "takes XB24 with other modifiers: 0x0"),

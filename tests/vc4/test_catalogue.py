@@ -1,4 +1,4 @@
-"""What ``glsl-infer get`` says that a network takes on a Pi Zero W is what is counted of its bundle."""
+"""The costs in ``glsl-infer get`` for a Pi Zero W match the counts of the networks' bundles."""
 
 from __future__ import annotations
 

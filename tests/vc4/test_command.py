@@ -41,7 +41,7 @@ def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture, each
 
 
 def test_json_and_csv_agree(model: Path, drivers: tuple[Driver, ...], capsys: Capture) -> None:
-    """Each has all compilers."""
+    """The JSON and CSV output have the same rows, for all compilers."""
     main(["vc4", "--json", str(model)])
     bundles = json.loads(capsys.readouterr().out)["bundles"]
     main(["vc4", "--csv", str(model)])
@@ -64,7 +64,7 @@ def test_two_models_stand_side_by_side(model: Path, driver: Driver, tmp_path: Pa
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["layer", "tiny", "planar", "change"]
     expand = next(line.split() for line in lines if line.startswith("expand "))
-    assert abs(float(expand[-1].rstrip("%"))) < 3.0  # the layouts may tie their fetches in other ways
+    assert abs(float(expand[-1].rstrip("%"))) < 3.0  # the layouts may order their fetches differently
     assert any(line.startswith("planar: ") and " 0 loads " in line for line in lines)
 
 

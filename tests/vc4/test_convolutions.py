@@ -1,4 +1,4 @@
-"""A sample of scripts/vc4/convolutions.py: no convolution runs out of registers, and each has two threads."""
+"""A sample of scripts/vc4/convolutions.py: every convolution has enough registers, and two threads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def test_the_sweep_has_all_kinds() -> None:
 
 @pytest.mark.parametrize("mesa", RELEASES)
 def test_what_the_whole_sweep_said(mesa: str) -> None:
-    """``scripts/vc4/convolutions.py --write`` makes the table; batches that came later may be missing."""
+    """The table of the full sweep has no failures; ``scripts/vc4/convolutions.py --write`` updates it.
+
+    Newer batches may be missing.
+    """
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
@@ -101,7 +104,7 @@ def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, s
 
 
 def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:
-    """Where the weights of the only convolution of a batch are, its failure and threads, by all compilers."""
+    """Return the weights mode, the failure and the threads of a batch's only convolution, by all compilers."""
     results = compiled_by_each(batch, drivers, uniform_vectors, folder)
     return {(row.taken, row.failure, row.threads) for rows in results.values() for row in rows}
 
@@ -113,7 +116,7 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
 
 @pytest.mark.exhaustive
 def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
-    """What the script measures: 12 of its convolutions on maps of 3x3 pixels."""
+    """The first batch, 12 convolutions on maps of 3x3 pixels, compiles as in the table."""
     batch = next(batches())
     for mesa, found in compiled_by_each(batch, drivers, 3500, tmp_path).items():
         rows = {row.name: row for row in read(table(mesa))}
@@ -122,12 +125,15 @@ def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) ->
 
 @pytest.mark.exhaustive
 def test_more_rows_of_tiles_than_registers_compile(drivers: Drivers, tmp_path: Path) -> None:
-    """A texture of 512 small slices, as InceptionV3's last branch reads: 16 columns and 32 rows of tiles."""
+    """A texture of 512 small slices compiles, as of InceptionV3's last branch: 16 columns and 32 rows of tiles."""
     batch = Batch(4, (Case(1, 512, "plain", "uniform", "relu"),))
     assert alone(drivers, tmp_path, batch) == {("uniform", "", 2)}
 
 
 def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(drivers: Drivers, tmp_path: Path) -> None:
-    """Its factors were multiplied in an order that takes 43 registers, and one thread."""
+    """The square of a sum with weights in a texture has two threads.
+
+    An earlier order of its factors took 43 registers, which left one thread.
+    """
     batch = Batch(96, (Case(2, 1, "groups", "texture", "square", 6),))
     assert alone(drivers, tmp_path, batch) == {("texture", "", 2)}

@@ -1,4 +1,4 @@
-"""The GPU's counters, read as on a board: GL_AMD_performance_monitor, the driver, and the kernel's interface."""
+"""The GPU's counters as on a board: through GL_AMD_performance_monitor, the driver and the kernel's interface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_driver_gives_what_was_executed(executor: Executor, tmp_path: Path) 
     assert executed % 4 == 0  # clocks of an instruction
     assert 0 < executed < 4 * (everything["fragment_instructions"] + everything["vertex_instructions"])
     assert 0 < found["TMU-total-text-cache-miss"] < found["TMU-total-text-quads-processed"]
-    assert found["QPU-total-idle-clk-cycles"] is None  # nobody has counted it, so there is no number
+    assert found["QPU-total-idle-clk-cycles"] is None  # not counted yet, so the value is missing
 
 
 def _quads() -> list[Quad]:

@@ -1,4 +1,4 @@
-"""The virtual VideoCore IV computes as videocore.md says: rounding, special functions, branches, integers."""
+"""The virtual VideoCore IV computes as in videocore.md: rounding, special functions, branches, integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def executor(each_executor: Executor) -> Executor:
 
 
 def toward_zero(exact: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The float32 numbers next to some exact ones on their way to zero."""
+    """Return the float32 values nearest to the exact ones, but not farther from zero."""
     nearest = exact.astype(F32)
     beyond = np.abs(nearest.astype(np.float64)) > np.abs(exact)
     return np.where(beyond, np.nextafter(nearest, F32(0)), nearest)
@@ -93,7 +93,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, text: str) -> None:
-    """The shader says whether a result is within 2^-9, and within 2^-20, of the one that it is told."""
+    """Special functions have the required precision: the shader compares them with limits of 2^-9 and 2^-20."""
     a = np.array([0.3, 1.7, 3.1, 5.9], F32)
     wanted = FUNCTIONS[text](a.astype(np.float64))
     fragment = (
@@ -111,7 +111,7 @@ def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, te
     ]
     few, many, too_few = drawn(executor, *cases)
     assert (few == 255).all() and (many == 255).all()
-    newton = text in ("1.0 / a", "inversesqrt(a)")  # which doubles the bits
+    newton = text in ("1.0 / a", "inversesqrt(a)")  # Newton's method, which doubles the bits
     assert (too_few == (0 if not newton else too_few)).all()
 
 
@@ -174,8 +174,8 @@ def test_integers(executor: Executor) -> None:
     y, x = np.mgrid[:16, :16]
     for lane, wanted in enumerate((x * y, np.maximum(x, y), x - y + 20)):
         np.testing.assert_array_equal(pixels[..., lane], wanted)
-    # By a reciprocal times 2^32, whose halves mul24 multiplies and add carries; 2 is the least divisor, because ftoi
-    # of 2^32 / 1 is out of range.
+    # The driver multiplies by a reciprocal times 2^32, in halves, with mul24 and carries. The smallest divisor is 2,
+    # because ftoi of 2^32 / 1 is out of range.
     np.testing.assert_array_equal(pixels[..., 3], (x + 300) // (y + 2))
 
 

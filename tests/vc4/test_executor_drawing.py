@@ -1,4 +1,4 @@
-"""The virtual VideoCore IV draws every pixel once, reads every kind of texture, and names what it does not do."""
+"""The virtual VideoCore IV draws every pixel once, reads all texture types, and names unsupported features."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rng() -> np.random.Generator:
 
 
 def test_texels_lie_where_the_driver_puts_them(executor: Executor, rng: np.random.Generator) -> None:
-    """The driver tiles uploads and read-backs on the CPU, by formulas of its own."""
+    """Texels are read and written in the driver's tiled order, which it computes on the CPU for both directions."""
     pictures = [rng.integers(0, 256, (height, width, 4), np.uint8) for width, height in SIZES]
     cases = [case(COPY, size, textures=[texture(made)]) for size, made in zip(SIZES, pictures)]
     for pixels, made in zip(drawn(executor, *cases), pictures):
@@ -87,7 +87,7 @@ def test_wrapping(executor: Executor, rng: np.random.Generator) -> None:
 
 
 def test_linear_filter(executor: Executor, rng: np.random.Generator) -> None:
-    """Twice as large: three parts of one texel, one of the next."""
+    """The linear filter at twice the size: weights of 3/4 for one texel and 1/4 for the next."""
     texels = rng.integers(0, 256, (20, 20, 4), np.uint8)
     made = texture(texels, minify=LINEAR, magnify=LINEAR)
     (pixels,) = drawn(executor, case(COPY, (40, 40), textures=[made]))

@@ -1,4 +1,4 @@
-"""Whole models on the virtual VideoCore IV: no more bytes differ from the reference than were counted."""
+"""Complete models on the virtual VideoCore IV: no more bytes differ from the reference than were counted."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ MODELS = ROOT / "models"
 PHOTOGRAPH = ROOT / "docs/images/glass128.jpg"
 
 CUT_PRODUCTS = 0.03
-"""Steps of 16 bits by which a partial sum may be off besides: cuts are made up for in the mean alone, and each of
-dozens takes up to 0.002 of a step from sums above 64.
+"""Additional error of a partial sum, in 16-bit steps.
+
+Truncation is corrected in the mean only, and each of dozens of additions takes up to 0.002 of a step from sums above
+64.
 """
 
 
 FINE_CUT_PRODUCTS = 0.35
-"""The same where the texels of a sum have 16 bits: 0.31 was seen, where weights of 16 bits lie in a texture too."""
+"""The same if the texels of a sum have 16 bits: 0.31 was measured, with 16-bit weights in a texture too."""
 
 FINE_STEPS = 8.0
-"""Steps of 16 bits by which a layer may be off: 4.6 is the most that was seen, where weights lie in a texture."""
+"""Largest error of a layer in 16-bit steps: the largest measured is 4.6, with weights in a texture."""
 
 
 @pytest.fixture(params=["trashnet-x22-129", "superres-x2-96"])
@@ -46,7 +48,7 @@ def model(request: pytest.FixtureRequest, compared: Callable[[Path], tuple[Pixel
 
 
 def test_bytes_that_differ(model: tuple[Pixels, ...]) -> None:
-    """All by one step; test_pixel_budget.py has how many."""
+    """All differing bytes are off by one step; test_pixel_budget.py checks their number."""
     assert [pixels.rounding for pixels in model] == ["hardware", "nearest"]
     for pixels in model:
         assert pixels.worst <= 1
@@ -71,7 +73,7 @@ def test_the_first_label_is_the_same(model: tuple[Pixels, ...]) -> None:
 
 
 def with_choices(folder: Path) -> Path:
-    """Write superres-x2-96 with the depth to space that it had: lanes are chosen by comparisons, not added."""
+    """Write superres-x2-96 with its earlier depth to space, which chooses lanes instead of adding them."""
     made = bundles.read(MODELS / "superres-x2-96.glslnn")
     name = "shaders/depth_to_space.0.frag"
     text, count = re.subn(
@@ -90,7 +92,10 @@ def with_choices(folder: Path) -> Path:
 def test_flags_that_a_thread_switch_loses_are_counted(
     executor: Executor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Mesa's compiler makes such code of choices in depth to space, which then draws rubbish."""
+    """Flags lost at a thread switch are counted: Mesa compiles choices in depth to space to such code.
+
+    The layer then draws wrong pixels.
+    """
     monkeypatch.delenv("VC4_EXECUTOR_FLAGS", raising=False)
     pixels, _ = compare(with_choices(tmp_path), executor)
     assert pixels.counters["lost_flags"] > 0
@@ -162,7 +167,7 @@ def first_label(printed: str) -> str:
     ],
 )
 def test_random_networks_of_every_operator(drivers: tuple[Driver, ...], rounding: str, pack: str, mesa: str) -> None:
-    """Right however a float becomes a byte: where it is cut, shaders round (``ROUND_STORES``)."""
+    """Random networks are right in both conversions to bytes: with truncation, shaders round (``ROUND_STORES``)."""
     chosen = [driver for driver in drivers if driver.mesa == mesa]
     if not chosen:
         needs.missing(f"no driver of Mesa {mesa}; scripts/vc4/build.sh builds it")
@@ -178,7 +183,7 @@ def test_random_networks_of_every_operator(drivers: tuple[Driver, ...], rounding
 
 @pytest.mark.exhaustive
 def test_maps_of_16_bits(executor: Executor) -> None:
-    """Its floats are right to some steps of 16 bits, of which 8 bits have 256."""
+    """Layers that store 16 bits are right to FINE_STEPS, where a step of 8 bits has 256."""
     program = Path(__file__).parent / "random_layers.py"
     networks = json.loads(run(executor, str(program), "1", "2", "--fine"))
     layers = [layer for found in networks.values() for layer in found.values()]
@@ -191,7 +196,7 @@ def test_maps_of_16_bits(executor: Executor) -> None:
 @pytest.mark.parametrize("pack", ["round", "truncate"])
 @pytest.mark.parametrize("rounding", ["hardware", "nearest"])
 def test_info_says_how_it_rounds(each_executor: Executor, rounding: str, pack: str) -> None:
-    """Whatever of its arithmetic the compiler moves between the shaders, and whichever way the other one rounds."""
+    """``info`` reports both roundings, even if the compiler moves arithmetic between shaders."""
     switches = {"VC4_EXECUTOR_ROUND": rounding, "VC4_EXECUTOR_PACK": pack}
     found = json.loads(run(each_executor, "-m", "glsl_infer", "info", "--json", **switches))
     assert found["sum_rounds_up_from"] == pytest.approx(1.0 if rounding == "hardware" else 0.5, abs=TOLERANCE)

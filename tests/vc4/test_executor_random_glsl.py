@@ -1,4 +1,4 @@
-"""Random fragment shaders on the virtual VideoCore IV and on llvmpipe: the same bytes but for rounding."""
+"""Random fragment shaders on the virtual VideoCore IV and on llvmpipe give the same bytes except for rounding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHOICES = ["({0} < {1} ? {2} : {3})", "(({0} < {1} && {2} > {3}) ? {2} : {0})", 
 
 
 def expression(rng: np.random.Generator, depth: int) -> str:
-    """A float of random operations."""
+    """Return a float expression of random operations."""
     if depth == 0 or rng.random() < 0.1:
         return str(rng.choice(LEAVES))
     kinds = [UNARY, BINARY, BINARY, BINARY, CHOICES]
@@ -27,7 +27,7 @@ def expression(rng: np.random.Generator, depth: int) -> str:
 
 
 def fragment(rng: np.random.Generator) -> str:
-    """Statements, some of them in branches and loops, that make a colour of two texels and four numbers."""
+    """Return random statements, with branches and loops, for a colour from two texels and four floats."""
     lines = ["vec4 x = texture2D(t0, at); float v = 0.1;"]
     for _ in range(int(rng.integers(1, 4))):
         first, second, third = (expression(rng, 2) for _ in range(3))
@@ -59,5 +59,5 @@ def test_random_shaders(executor: Executor) -> None:
     off = [np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))]
     shares = [np.count_nonzero(one > 1) / one.size for one in off]
     wrong = {cases[k]["fragment"]: share for k, share in enumerate(shares) if share > 0.02}
-    assert not wrong, wrong  # a comparison of two equal numbers may turn out either way
+    assert not wrong, wrong  # a comparison of two equal values may go either way
     assert np.mean(shares) < 0.002

@@ -1,4 +1,4 @@
-"""Layers that a VideoCore IV cannot draw, or only slowly, are named: with shaders that really are so."""
+"""Layers that a VideoCore IV cannot draw, or only slowly, are named: with real shaders of this kind."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ with open("/dev/dri/renderD128", "r+b", buffering=0) as device:
 
 
 def test_what_the_kernel_rejects(driver: Driver) -> None:
-    """No shader that it rejects is known (the compiler made none of 860 at random), so it is given code alone."""
+    """A shader that the kernel rejects is reported by its layer.
+
+    No GLSL is known that compiles to one (none of 860 random shaders did), so the test passes machine code directly.
+    """
     made = tiny.tiny_bundle(weights="uniform")
     said = lines_of(driver, REJECTED.format(code=bytes(64)))
     index = next(index for index, one in enumerate(made.manifest.passes) if one.layer == replaced.LAYER)

@@ -1,4 +1,4 @@
-"""scripts/vc4/first_labels.py: first labels on the virtual VideoCore IV and llvmpipe."""
+"""Tests of scripts/vc4/first_labels.py, which compares labels on the virtual VideoCore IV and on llvmpipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame's estimate without the driver's compiler, beside the one with it."""
+"""The estimate of a frame without the driver's compiler is close to the compiler's."""
 
 from __future__ import annotations
 

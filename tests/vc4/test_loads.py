@@ -1,4 +1,4 @@
-"""A target that is drawn on without being cleared is loaded into the tile buffer: seen in what the kernel is given."""
+"""Drawing on a target without a clear loads it into the tile buffer, as the kernel's submissions show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ with Context("surfaceless") as context, Objects(context.gl) as objects:
 """
 
 COLOR_READ = 60
-"""Where struct drm_vc4_submit_cl has the buffer to load from: an index, or all ones for none."""
+"""Offset in struct drm_vc4_submit_cl of the buffer to load from: an index, or all ones for none."""
 
 
 def test_loads_are_those_that_the_kernel_is_told(driver: Driver, tmp_path: Path) -> None:

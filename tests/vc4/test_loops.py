@@ -1,4 +1,4 @@
-"""A loop that the compiler leaves as one counts as often as it turns: as the virtual VideoCore IV executes it."""
+"""A loop that the compiler does not unroll counts once per iteration, as the virtual VideoCore IV executes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of a bundle: every program and every job, each with the layer it belongs to."""
+"""Measurements of a bundle: every program and every job, each with its layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on two maps, whose channels all have ranges of their own, keep a VideoCore IV's two threads."""
+"""Operations on two maps with a range per channel keep a VideoCore IV's two threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZE, CHANNELS = 8, 16
 
 @pytest.mark.parametrize(
     ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
-)  # a product in 16 bits fetches 18 texels at once: one thread
+)  # a 16-bit product fetches 18 texels at once: one thread
 def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
     check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
 

@@ -1,6 +1,6 @@
-"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: models and random networks.
+"""No more bytes differ on the virtual VideoCore IV than in tests/vc4/pixels.json, for models and random networks.
 
-And no layer of a shipped model is too low or too high in the mean: tests/vc4/means.json, of photographs, and the probe.
+No layer of a shipped model is biased by more than in tests/vc4/means.json, for photographs and the probe.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def test_models(stored: Any, compared: Callable[[Path], tuple[Pixels, ...]], pat
 
 @pytest.mark.parametrize("name", ["trashnet-x22-129", "superres-x2-96"])
 def test_other_compilers_draw_the_same(stored: Any, drivers: tuple[Driver, ...], name: str) -> None:
-    """The small models: with Mesa 25, a GPU that rounds sums to nearest was taken for one that cuts them."""
+    """Other compilers draw the small models with the same errors.
+
+    With Mesa 25, a GPU that rounds sums to nearest was once mistaken for one that truncates them.
+    """
     for driver in drivers[1:]:
         drawn = compare(pixel_budget.ROOT / f"models/{name}.glslnn", executors.find(driver))
         assert list(exceeding(stored["models"][name], of_model(drawn))) == [], driver.version
@@ -63,13 +66,16 @@ def test_what_is_beyond_chance() -> None:
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS if "x22" in path.stem])
 def test_cuts_cost_about_twice_the_bytes(stored: Any, name: str) -> None:
-    """Twice is the goal. Of the few dozen that differ with sums to nearest, chance makes some more or less."""
+    """Truncation at most doubles the differing bytes, apart from 30 more.
+
+    Few bytes differ with rounding to nearest, so their number varies by chance.
+    """
     sums = {rounding: sum(layers.values()) for rounding, layers in stored["models"][name].items()}
     assert sums["hardware"] <= 2 * sums["nearest"] + 30
 
 
 def test_random_networks_of_every_operator(stored: Any, executor: Executor) -> None:
-    """Those of two seeds; the script draws the others too."""
+    """Random networks of two seeds stay within the budget; the script draws the other seeds."""
     assert len(stored["networks"]) >= 200
     networks = of_networks([1, 3], executor)
     assert len(networks) >= 34

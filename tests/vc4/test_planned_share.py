@@ -1,4 +1,4 @@
-"""What ``auto`` may spend is counted by a plan: Mesa's vc4 compiler finds maps of 16 bits about as dear."""
+"""The plan's cost of 16-bit maps, which limits ``auto``, is close to the cost by Mesa's vc4 compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINE = {"spread": 16, "sum": 16}
 
 
 def test_maps_of_16_bits_add_the_share_that_the_plan_says(driver: Driver, tmp_path: Path) -> None:
-    """A depthwise layer and what adds it: both store two bytes, and the sum reads a residual of 16 bits."""
+    """A depthwise layer and a sum with a 16-bit residual cost the share of the plan if both store two bytes."""
     rng = np.random.default_rng(5)
     body = [input_node(32), conv_node(rng, "feed", ("image",), 3, 16, activation="relu")]
     body.append(conv_node(rng, "spread", ("feed",), 16, 16, kernel=(3, 3), groups=16, padding=(1, 1, 1, 1)))

@@ -55,7 +55,7 @@ def test_two_threads_of_means(driver: Driver, tmp_path: Path, bits: str, size: i
 
 def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: int = SIZE) -> None:
     rng = np.random.default_rng(0)
-    mean = node.op == "global_average_pool"  # of channels with one range, for others fetch that behind the loop
+    mean = node.op == "global_average_pool"  # needs channels with one range: others fetch theirs after the loop
     body = (input_node(size), conv_node(rng, "c", ("image",), 3, 8, activation="sigmoid" if mean else "linear"), node)
     picture = rng.integers(0, 256, (size, size, 3), np.uint8)
     labels = tuple("abcdefgh") if mean else ()

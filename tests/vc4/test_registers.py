@@ -1,4 +1,4 @@
-"""Layers that read many slices compile for a VideoCore IV, wherever their weights are."""
+"""Layers that read many slices compile for a VideoCore IV in all weights modes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def layer(
     filters: int = FILTERS,
     groups: int = 1,
 ) -> list[Node]:
-    """A picture, a layer of so many channels, and the convolution that is compiled."""
+    """Return an input, a layer with ``channels`` channels, and the convolution under test."""
     rng = np.random.default_rng(0)
     height, width = kernel
     return [
@@ -62,7 +62,7 @@ def compiled(
     folder: Path,
     pictures: Sequence[NDArray[np.uint8]] = (),
 ) -> tuple[Mapping[str, str], dict[str, int], str]:
-    """Failures and threads of the layer's programs by each compiler, and where its weights are."""
+    """Return failures and threads of the layer's programs by each compiler, and its weights mode."""
     filters = nodes[-1].weights["kernel"].shape[3]
     graph = classifier(np.random.default_rng(1), nodes, filters)
     made, program, _ = build(graph, ["a", "b", "c"], options=options, calibration=list(pictures))
@@ -79,7 +79,7 @@ def compiled(
 
 
 def in_rows_of(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let textures have rows of about so many tiles."""
+    """Make textures prefer rows of about ``columns`` tiles."""
     arranged = placement.grids
 
     def longest_first(*tile: int) -> tuple[placement.Grid, ...]:
@@ -114,7 +114,10 @@ def test_many_partial_sums_wait_for_the_sum_so_far(drivers: tuple[Driver, ...], 
 def test_sums_of_all_slices_in_one_draw(
     drivers: tuple[Driver, ...], tmp_path: Path, bits: int, activation: str, residual: bool
 ) -> None:
-    """Their numbers are in a texture; in 8 bits, those of an activation and of ranges too."""
+    """The sums of all slices take one draw, with their constants in a texture, and two threads.
+
+    In 8 bits, the texture also has the constants of the activation and of the ranges.
+    """
     rng = np.random.default_rng(0)
     nodes = layer(5, 222, (3, 3), residual=True)
     if not residual:
@@ -157,7 +160,10 @@ def test_as_many_slices_as_the_plan_allows(
 def test_a_window_over_more_slices_with_weights_of_8_bits(
     drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its fetches wait for each other; with 16 bits it gets no texture."""
+    """A window over more slices compiles with 8-bit weights in a texture: its fetches wait for each other.
+
+    With 16-bit weights, the layer gets no texture.
+    """
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     failures, threads, mode = compiled(layer(8, 52, (3, 3)), Options(weights="texture"), drivers, tmp_path)
     assert mode == "texture"
@@ -186,7 +192,7 @@ def test_one_slice_more_than_the_plan_allows_does_not_compile(
 
 
 def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
-    """A layer without an activation: nothing but sums."""
+    """Return a layer without an activation, so that it computes sums only."""
     nodes = layer(8, channels, kernel)
     return [*nodes[:-1], replace(nodes[-1], attrs={**nodes[-1].attrs, "activation": "linear"})]
 
@@ -205,7 +211,10 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
 def test_slices_of_16_bits_that_meet_weights_of_16_bits(
     drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], slices: int, mode: str
 ) -> None:
-    """As of selfie segmentation with 16 pictures: 1x1 over 8 slices."""
+    """16-bit maps with 16-bit weights compile with two threads, as 1x1 over 8 slices in selfie segmentation.
+
+    That network was exported with 16 images.
+    """
     failures, threads, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, drivers, tmp_path, PICTURES)
     assert (failures, set(threads.values()), taken) == ({}, {2}, mode)
 
@@ -254,7 +263,7 @@ def test_as_many_slices_of_one_texel_as_a_text_holds(
 def test_many_tiles_beside_each_other(
     drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
 ) -> None:
-    """As of EfficientNetV2-B3: a number for each channel besides, and 17 tiles in a row of the texture."""
+    """Many tiles in a row compile with two threads, as 17 in EfficientNetV2-B3, with a slope for each channel."""
     in_rows_of(16, monkeypatch)
     rng = np.random.default_rng(0)
     nodes = layer(6, 128, (1, 1), residual=True)
@@ -286,7 +295,10 @@ def test_weights_in_textures_for_many_slices_of_16_bits(drivers: tuple[Driver, .
 def test_each_half_of_a_large_map_of_16_bits(
     drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], channels: int, feed: int
 ) -> None:
-    """As a U-Net's second layer: one draw stores channels 0 and 1, one 2 and 3, and each drops the others' sums."""
+    """Each half of a large 16-bit map compiles with two threads, as of a U-Net's second layer.
+
+    One draw stores channels 0 and 1, one stores 2 and 3, and each drops the sums of the others.
+    """
     bits = {"feed": feed, "layer": 16}
     options = Options(weights="uniform", uniform_vectors=3500, precision="8", precision_for=bits, memory="naive")
     failures, threads, mode = compiled(layer(65, channels, kernel), options, drivers, tmp_path)
@@ -298,7 +310,10 @@ def test_each_half_of_a_large_map_of_16_bits(
 def test_rows_of_tiles_of_16_bits(
     drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, stored: int
 ) -> None:
-    """As of a MobileNet v3's projection: 24 slices in two or three rows, and nothing besides."""
+    """Rows of 16-bit tiles compile with two threads, as of a MobileNet v3's projection.
+
+    It has 24 slices in two or three rows, and no residual.
+    """
     in_rows_of(columns, monkeypatch)
     nodes = layer(14, 96, (1, 1))
     options = Options(weights="texture", precision="8", precision_for={"feed": 16, "layer": stored}, memory="naive")
@@ -332,7 +347,7 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     residual: bool,
     weight_bits: str,
 ) -> None:
-    """Rows of two channels leave registers, for weights of 16 bits that meet maps of 16 bits as well."""
+    """Layers that store 16 bits, from rows of two channels, have registers for 16-bit weights and 16-bit maps too."""
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     bits = {"feed": 16, "layer": 16}
     options = Options(weights="texture", weight_bits=weight_bits, precision="8", precision_for=bits, memory="naive")
@@ -364,7 +379,10 @@ def test_groups_that_share_a_slice(
     filters: int,
     bits: int,
 ) -> None:
-    """As constants, a group's weights leave out the components of others: fetches wait for each of them."""
+    """Groups that share a slice compile with two threads as constants.
+
+    A group's weights leave out the components of other groups, so the fetches wait for all four components of the sum.
+    """
     options = Options(weights="baked", precision="8", precision_for={"layer": bits}, memory="naive")
     nodes = layer(8, channels, kernel, filters=filters, groups=groups)
     failures, threads, _ = compiled(nodes, options, drivers, tmp_path)

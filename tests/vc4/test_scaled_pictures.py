@@ -1,4 +1,4 @@
-"""A picture that shaders scale: two jobs on a VideoCore IV, whose compiler has registers for all sizes of texture."""
+"""An image scaled by shaders takes two jobs on a VideoCore IV, and compiles for all sizes of texture."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ with Context("surfaceless") as context, Objects(context.gl) as objects:
 
 
 def test_any_number_of_taps_has_registers(driver: Driver) -> None:
-    """Mesa writes up to 27 turns of the loop one after the other: 24 and more ran out of registers."""
+    """Any number of taps compiles: Mesa unrolls up to 27 iterations, and 24 and more once ran out of registers."""
     lines = lines_of(driver, TAPS.format(taps=[2, 3, 8, 16, 23, 24, 25, 26, 27, 28, 40, 66]))
     assert [line for line in lines if "Failed to register allocate" in line] == []
     assert len([line for line in lines if line.startswith("KVALIDATE OK")]) >= 12

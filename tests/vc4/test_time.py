@@ -1,4 +1,4 @@
-"""The simulated clocks of a frame: between what instructions alone take and what they may take at most."""
+"""The simulated clocks of a frame are between the time of its instructions alone and an upper bound."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_set_is_quicker_than_its_instructions_and_each_is_slower_than_the_one
         assert max(clocks.clocks_computing, clocks.clocks_moving) <= clocks.clocks
         assert clocks.clocks <= clocks.clocks_computing + clocks.clocks_moving
         assert clocks.memory_bytes > 0
-    assert low.memory_bytes < middle.memory_bytes  # a smaller second level misses more
+    assert low.memory_bytes < middle.memory_bytes  # a smaller second-level cache misses more
 
 
 def test_many_pixels_fill_all_processors(executor: Executor) -> None:
@@ -51,7 +51,7 @@ def test_the_article_takes_the_article_s_time(simulated: Simulation) -> None:
 
 
 def test_one_board_follows_from_the_other_within_15_percent_where_times_add_up() -> None:
-    """The kernel's time from one of the article's frames, the other frame from it."""
+    """The kernel's time from one frame of the article predicts the other frame within 15 %, where times add up."""
     for board in BOARDS:
         off = {name: left_out(name, board) / board.article - 1.0 for name in SETS}
         assert all((abs(off[name]) < 0.15) == ADDS[name] for name in SETS), off
@@ -84,7 +84,7 @@ def test_the_instructions_of_a_frame_are_those_that_are_counted(simulated: Simul
 def test_the_command_prints_a_range_for_each_board(
     simulated: Simulation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_result, "counter", lambda: None)  # test_arm_budget.py counts
+    monkeypatch.setattr(first_result, "counter", lambda: None)  # test_arm_budget.py counts these
     model = str(MODELS / "trashnet-x22-129.glslnn")
     assert main(["vc4", "--time", model]) == 0
     printed = capsys.readouterr().out

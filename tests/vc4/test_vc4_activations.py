@@ -1,4 +1,4 @@
-"""Every activation on the virtual VideoCore IV: it compiles, and no byte is off by more than a step."""
+"""Every activation compiles for the virtual VideoCore IV, and no byte is off by more than a step."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from glsl_infer.tools.videocore.pixels import compare
 
 SIZE = 12
 MOST_DIFFERING = 0.01
-"""Of all bytes: exp has 10 to 13 good bits there, and sums are rounded toward zero."""
+"""Largest share of differing bytes: exp has 10 to 13 good bits there, and sums are truncated."""
 
 
 def everything(rng: np.random.Generator) -> Graph:
-    """Every activation behind a convolution of one map, then alone, and their sum.
+    """Return a network of every activation, fused with a convolution and alone, and their sum.
 
-    Those that have no value near 0 read a map that is nowhere near, by weights above 0.
+    Activations without a value near 0 read a map that is far from 0, with positive weights.
     """
     body = [
         input_node(SIZE),

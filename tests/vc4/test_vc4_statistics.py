@@ -1,4 +1,4 @@
-"""Reductions and normalisations on the virtual VideoCore IV: they compile, and no number is off by more than a step."""
+"""Reductions and normalisations compile for the virtual VideoCore IV; no value is off by more than a step."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ pytestmark = pytest.mark.exhaustive
 
 SIZE = 12
 MOST_DIFFERING = 0.01
-"""Of all numbers: exp has 10 to 13 good bits there, and sums are rounded toward zero."""
+"""Largest share of differing values: exp has 10 to 13 good bits there, and sums are truncated."""
 
 ONE_DRAW = ("mean", "deviation", "pool")
-"""Draws of single pixels, which unroll the map: nothing else could run beside them, so that one thread will do."""
+"""Layers that draw single pixels and unroll the map.
+
+One thread is enough, because no other pixel could run in parallel.
+"""
 
 WIDE = ("layer", "shares", "most")
 
 
 def everything(rng: np.random.Generator, channels: int) -> Graph:
-    """All of them on one map, and their sum."""
+    """Return a network of all these layers on one map, and their sum."""
     gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
     both, window = ("mean", "deviation"), {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
     body = [
@@ -84,7 +87,10 @@ def test_numbers_differ_by_a_step_at_most(path: Path, executor: Executor) -> Non
 def test_wide_maps_compile_with_two_threads(
     driver: Driver, tmp_path: Path, channels: int, size: int, bits: int
 ) -> None:
-    """As ConvNeXt's: each draw reads every slice twice, and its tiles lie in many rows and columns."""
+    """Wide maps compile with two threads, as of ConvNeXt.
+
+    Each draw reads every slice twice, and its tiles are in many rows and columns.
+    """
     rng = np.random.default_rng(0)
     gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
     body = [
@@ -107,7 +113,7 @@ def test_wide_maps_compile_with_two_threads(
 
 @pytest.mark.parametrize("size", [5, 16, 20, 28, 61])
 def test_a_deviation_has_two_threads(size: int, driver: Driver, tmp_path: Path) -> None:
-    """Whether its loops stay, are written out, or the inner one alone, as of 16 to 27 columns."""
+    """A deviation has two threads if its loops stay, if both are unrolled, or only the inner one (16 to 27 columns)."""
     rng = np.random.default_rng(0)
     nodes = [
         input_node(size),

@@ -1,4 +1,4 @@
-"""What export says of VideoCore IV: of programs that compile, of those that do not, and where time is short."""
+"""The export's report on VideoCore IV: compiled programs, failed ones, and a short time limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
     assert [check.layer for check in found.layers] == list(dict.fromkeys(one.layer for one in made.manifest.passes))
     assert all(check.verified and check.threads == 2 for check in found.layers)
     users = {one.layer: one.program for one in made.manifest.passes}
-    for check in found.layers:  # a draw knows its target's format, and comes to slightly other numbers
+    for check in found.layers:  # a draw knows its target's format, which changes the counts slightly
         drawn = measured.programs[users[check.layer]]
         assert check.registers is not None and abs(check.registers - drawn.temporaries) <= 2
         assert (
@@ -59,7 +59,7 @@ def test_without_time_everything_is_predicted(driver: Driver) -> None:
 
 
 def test_a_driver_that_does_not_work_fails_nothing(driver: Driver, tmp_path: Path) -> None:
-    """A folder with the right names and nothing of a driver in them."""
+    """A folder with the file names of a driver, but empty files, fails no layer."""
     for name in ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", "lib/libvc4_noop_drm_shim.so"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""X22 at 385x385 with weights in uniforms: what the shaders of convolutions are held to, all layers together."""
+"""X22 at 385x385 with weights in uniforms: the limit for the shaders of convolutions, all layers together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
 MOST = 630e6
-"""Instructions times pixels of a frame; Beatmup's own shaders take 738.8 million by the same compiler."""
+"""Largest number of instructions times pixels of a frame; Beatmup's shaders take 738.8 million by the same compiler."""
 
 
 def test_a_frame_stays_below_what_was_aimed_at(driver: Driver, tmp_path: Path) -> None:

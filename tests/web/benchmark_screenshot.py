@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write docs/engineering/aibench/page.png: the demo page's AI Benchmark with its real networks, four pictures each.
+"""Write docs/engineering/aibench/page.png: the demo page's AI Benchmark with its real networks, four images each.
 
 PYTHONPATH=.:tests .venv/bin/python tests/web/benchmark_screenshot.py DIR [FILE.png]
 
-DIR has the bundles and pictures of `glsl-infer aibench --models DIR`.
+DIR has the bundles and images of `glsl-infer aibench --models DIR`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from web_site import ROOT, WEB, Site
 PATIENCE = 1800.0
 WIDTH, HEIGHT = 1110, 2400
 FLAGS = ("--hide-scrollbars", "--disable-gpu-watchdog")
-"""Chromium ends a GPU process that computes for ten seconds, as a CPU in its place does."""
+"""Chromium's watchdog ends a GPU process that computes for ten seconds, as rendering on a CPU does."""
 
 
 def main() -> None:
-    """Build the page with the networks, run them, and save their part of it."""
+    """Build the page with the networks, run them, and save the benchmark's part of the page."""
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/engineering/aibench/page.png"
     subprocess.run(["node", "build.mjs", "--models", str(Path(sys.argv[1]).resolve())], cwd=WEB, check=True)
     with Site({"": WEB / "dist"}) as site, Browser(FLAGS, patience=PATIENCE) as browser:

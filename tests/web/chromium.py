@@ -1,4 +1,4 @@
-"""Chromium without a window, driven by its DevTools protocol over two pipes; needs nothing but the standard library."""
+"""Headless Chromium, controlled by its DevTools protocol over two pipes, with only the standard library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT = 300.0
-"""Seconds after which a step that has not ended counts as failed; only a hang takes so long on a busy machine."""
+"""Seconds after which an unfinished step counts as failed. Only a hang takes so long, even on a busy machine."""
 
 FLAGS = (
     "--no-sandbox",
@@ -38,15 +38,15 @@ HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")
 
 
 class PageError(Exception):
-    """What a page threw."""
+    """An exception in a page, or a step without an answer."""
 
 
 class Browser:
-    """A running Chromium with a profile of its own; use it as a context manager.
+    """A running Chromium with its own profile; use it as a context manager.
 
     Args:
-        flags: of its command line.
-        patience: seconds after which what has not answered counts as failed.
+        flags: additional command-line flags.
+        patience: seconds after which a step without an answer counts as failed.
     """
 
     def __init__(self, flags: Iterable[str] = (), patience: float = TIMEOUT) -> None:
@@ -54,7 +54,7 @@ class Browser:
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         commands, self._send = os.pipe()
         self._receive, events = os.pipe()
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands, events)]  # clear of 3 and 4 themselves
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands, events)]  # other numbers than 3 and 4
 
         def hand_over() -> None:
             os.dup2(ends[0], 3)
@@ -85,7 +85,7 @@ class Browser:
         self.close()
 
     def page(self, url: str = "about:blank") -> Page:
-        """Open a page and wait until it is loaded; what its workers ask for and throw counts as the page's."""
+        """Open a page and wait until it is loaded; requests and errors of its workers count as the page's."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = Page(self, session, target)
@@ -113,7 +113,10 @@ class Browser:
         return dict(reply["result"])
 
     def follow(self, worker: str, page: Page) -> None:
-        """Let a page hear of its worker, and let that begin; waits for no answer, which the same thread would read."""
+        """Subscribe a page to its worker's events, and let the worker run.
+
+        It does not wait for the answers, because the calling thread is the one that reads them.
+        """
         self._listeners[worker] = page.heard
         for method in ("Runtime.enable", "Network.enable", "Runtime.runIfWaitingForDebugger"):
             self._write(next(self._numbers), method, {}, worker)
@@ -153,11 +156,11 @@ class Browser:
 
 
 class Page:
-    """One tab: its address, its JavaScript, its picture.
+    """One tab: its address, its JavaScript and its screen.
 
     Attributes:
-        requests: addresses that it asked for, in order.
-        errors: what it threw and nobody caught, and what it logged as an error.
+        requests: requested addresses, in order.
+        errors: uncaught exceptions, and messages that the page logged as errors.
     """
 
     def __init__(self, browser: Browser, session: str, target: str) -> None:
@@ -171,7 +174,7 @@ class Page:
         return self._browser.call(method, params, self._session)
 
     def heard(self, method: str, params: dict[str, Any]) -> None:
-        """Take notice of an event."""
+        """Record an event of the page or of its workers."""
         if method == "Page.loadEventFired":
             self._loaded.set()
         elif method == "Target.attachedToTarget":
@@ -187,17 +190,17 @@ class Page:
             )
 
     def go(self, url: str) -> None:
-        """Load an address and wait for it."""
+        """Load an address and wait for the load event."""
         self._loaded.clear()
         self.call("Page.navigate", url=url)
         if not self._loaded.wait(self._browser.patience):
             raise PageError(f"{url}: not loaded within {self._browser.patience:.0f} s")
 
     def evaluate(self, expression: str, *arguments: Any) -> Any:
-        """Return the value of a JavaScript expression, awaited; with arguments, of a function called with them.
+        """Return the value of a JavaScript expression, awaited; with arguments, call it as a function.
 
         Raises:
-            PageError: it throws.
+            PageError: the expression throws.
         """
         if arguments:
             expression = f"({expression})({', '.join(json.dumps(argument) for argument in arguments)})"
@@ -208,7 +211,7 @@ class Page:
         return reply["result"].get("value")
 
     def wait_for(self, expression: str) -> Any:
-        """Return the first truthy value of an expression, which is looked at again and again."""
+        """Return the first truthy value of an expression, which is evaluated repeatedly."""
         return self.evaluate(
             f"""(async () => {{
                 const end = performance.now() + {1000 * (self._browser.patience - 5)};
@@ -233,11 +236,11 @@ class Page:
             )
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
-        """Give the page a screen of so many CSS pixels."""
+        """Set the size of the page's screen in CSS pixels."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
 
     def screenshot(self, path: Path) -> None:
-        """Write what the page looks like as a PNG file."""
+        """Write the visible part of the page as a PNG file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
@@ -247,7 +250,7 @@ class Page:
 
 
 def executable() -> list[str]:
-    """Return how to start Chromium: $CHROMIUM, Debian's chromium-headless-shell, or a whole one without a window."""
+    """Return the command that starts Chromium: $CHROMIUM, Debian's headless shell, or the full one, headless."""
     given = os.environ.get("CHROMIUM")
     if given:
         return [given]

@@ -1,4 +1,4 @@
-"""The built library and page, a browser, and pages of its own for every test."""
+"""Fixtures: the built library and page, a browser, and separate pages for every test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from web_site import ROOT, WEB, Site
 
 @pytest.fixture(scope="session")
 def dist() -> Path:
-    """The folder with the built library and page, made from the sources as they are now."""
+    """The folder with the library and page, built from the current sources."""
     for folder, package in ((WEB, "axe-core"), (WEB / "tfjs", "@tensorflow")):
         if not (folder / "node_modules" / package).exists():
             subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True, stdin=subprocess.DEVNULL)
@@ -25,21 +25,21 @@ def dist() -> Path:
 
 @pytest.fixture(scope="session")
 def site(dist: Path) -> Iterator[Site]:
-    """A server of the demo page with the shipped models at /, and of the documentation's pictures at /images."""
+    """A server of the demo page with the shipped models at /, and of the documentation's images at /images."""
     with Site({"": dist, "images": ROOT / "docs/images"}) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests that need no film in front of its camera."""
+    """One Chromium for all tests that do not need a film as the camera."""
     with Browser() as running:
         yield running
 
 
 @pytest.fixture
 def blank(browser: Browser, site: Site) -> Iterator[Page]:
-    """An empty page with the library loaded as ``lib``; it may not have thrown anything when the test ends."""
+    """An empty page with the library loaded as ``lib``; the test fails if the page has logged an error."""
     page = browser.page(f"{site.address}/blank.html")
     page.evaluate("import('/glsl-infer.js').then((lib) => { globalThis.lib = lib; })")
     yield page

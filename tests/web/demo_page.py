@@ -1,4 +1,4 @@
-"""What a person does with the demo page, and what it says."""
+"""A user's actions on the demo page, and its status line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DROP = """async (address, name) => {
 
 @contextmanager
 def opened(browser: Browser, site: Site, *, height: int, query: str = "") -> Iterator[Page]:
-    """Open the page, 1200 pixels wide, and wait until it has its model; no error may be left in the end."""
+    """Open the page, 1200 pixels wide, and wait until its model is loaded; check for errors at the end."""
     page = browser.page()
     page.resize(1200, height)
     page.go(f"{site.address}/index.html{query}")
@@ -28,12 +28,12 @@ def opened(browser: Browser, site: Site, *, height: int, query: str = "") -> Ite
 
 
 def status(page: Page) -> str:
-    """Return the line under the buttons."""
+    """Return the status line under the buttons."""
     return str(page.evaluate("document.getElementById('status').textContent"))
 
 
 def choose(page: Page, model: str) -> None:
-    """Choose a model of the page's list by its name."""
+    """Select a model in the page's list by its name."""
     page.evaluate(
         """(name) => {
             const model = document.getElementById("model");
@@ -45,6 +45,6 @@ def choose(page: Page, model: str) -> None:
 
 
 def drop(page: Page, address: str) -> None:
-    """Drop a file, and wait until something comes of it."""
+    """Drop a file on the page, and wait for labels or an error."""
     page.evaluate(DROP, address, address.rsplit("/", 1)[-1])
     page.wait_for("document.querySelector('#labels li') || document.getElementById('status').className === 'wrong'")

@@ -1,4 +1,4 @@
-"""A film for Chromium's camera: a photograph that moves."""
+"""A film for Chromium's camera: a moving photograph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIZE = (320, 240)
 
 
 def frames(photograph: Path) -> list[Image.Image]:
-    """Return the frames: a window that wanders over the photograph and back."""
+    """Return the frames: a window that moves across the photograph and back."""
     with Image.open(photograph) as image:
         whole = ImageOps.fit(image.convert("RGB"), (400, 300))
     away = [abs((i + FRAMES // 2) % FRAMES - FRAMES // 2) for i in range(FRAMES)]
@@ -19,7 +19,7 @@ def frames(photograph: Path) -> list[Image.Image]:
 
 
 def write(pictures: list[Image.Image], path: Path) -> None:
-    """Write a Motion JPEG film; Chromium shows it again and again, 30 frames a second."""
+    """Write a Motion JPEG film, which Chromium repeats at 30 frames a second."""
     with path.open("wb") as file:
         for picture in pictures:
             picture.save(file, "JPEG", quality=92)

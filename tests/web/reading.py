@@ -1,4 +1,4 @@
-"""What the browser's reader says of files."""
+"""The browser's reader, applied to files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ READ = """async (names) => {
 
 
 def refusals(page: Page, site: Site, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return what the browser says of each file; nothing where it finds nothing wrong."""
+    """Return the browser's error message for each file, or an empty string if the file is sound."""
     site.files.update({f"/{name}": data for name, data in files.items()})
     return dict(page.evaluate(READ, list(files)))

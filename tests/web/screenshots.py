@@ -3,7 +3,7 @@
 
 PYTHONPATH=.:tests .venv/bin/python tests/web/screenshots.py [FOLDER]
 
-web/dist is what is shown: build it first, `cd web && node build.mjs`.
+It shows web/dist. Build it first: `cd web && node build.mjs`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATIENCE = 180.0
 
 
 def save(page: Page, target: Path, clip: dict[str, float] | None = None) -> None:
-    """Write what the page looks like, or a part of it in CSS pixels, with 256 colours."""
+    """Write the page, or a rectangle in CSS pixels, as a PNG file with 256 colours."""
     wanted = {"clip": {**clip, "scale": 1}} if clip else {}
     png = base64.b64decode(page.call("Page.captureScreenshot", format="png", **wanted)["data"])
     image = Image.open(io.BytesIO(png)).convert("RGB")
@@ -36,7 +36,7 @@ def save(page: Page, target: Path, clip: dict[str, float] | None = None) -> None
 
 
 def main() -> None:
-    """Show the page a film, then compare the runners on a picture; save both."""
+    """Save the page with a film as its camera, and with a comparison of the runners on an image."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
     with tempfile.TemporaryDirectory() as name, Site({"": WEB / "dist", "images": ROOT / "docs/images"}) as site:
         film.write(film.frames(FILMED), Path(name, "film.mjpeg"))

@@ -1,4 +1,4 @@
-"""The page for everyone: axe-core finds nothing to object to, in any state of the page, by day and by night."""
+"""Accessibility: axe-core finds no violation in any state of the page, in the light and the dark theme."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check(page: Page) -> None:
 
 
 def read_out(page: Page) -> list[tuple[str, str]]:
-    """Return role and name of what a screen reader stops at, in its order."""
+    """Return the role and name of each element that a screen reader stops at, in its order."""
     nodes = {node["nodeId"]: node for node in page.call("Accessibility.getFullAXTree")["nodes"]}
     stops: list[tuple[str, str]] = []
 
@@ -66,7 +66,7 @@ def test_a_screen_reader_walks_through_it(demo: Page) -> None:
 
 def test_before_there_is_a_picture(demo: Page) -> None:
     check(demo)
-    # The judge does judge: a picture without words is one that it names.
+    # Check that axe-core works: it reports an image without a text.
     demo.evaluate("document.querySelector('#samples img').removeAttribute('alt')")
     _, violations = demo.evaluate(VIOLATIONS)
     assert [one.split(":")[0] for one in violations] == ["button-name", "image-alt"]

@@ -1,4 +1,4 @@
-"""The AI Benchmark in the demo page: its cards, and what a page without its networks says."""
+"""The AI Benchmark in the demo page: its cards, and its message if the networks are missing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def demo(browser: Browser, site: Site) -> Iterator[Page]:
 
 
 def small_networks(site: Site, folder: Path, broken: str) -> None:
-    """Offer small networks under the names of the benchmark's, one of them ``broken``, and their pictures."""
+    """Serve small networks under the names of the benchmark's networks, one of them ``broken``, and their images."""
     offered = json.loads((ROOT / "web/dist/models/index.json").read_text("utf-8"))
     for test in SHOWN:
         stem = f"{test.network}-{test.width}x{test.height}"
@@ -85,7 +85,7 @@ def test_every_test_has_a_card_with_its_pictures(browser: Browser, site: Site, t
 
 
 def test_long_frames_let_the_page_go_on(browser: Browser, site: Site, tmp_path: Path) -> None:
-    """The clock of the second run goes fast, so that every layer seems long: the pictures are the same."""
+    """A fast clock in the second run makes every layer seem long, so that the page pauses; the images are the same."""
     files = dict(site.files)
     small_networks(site, tmp_path, broken="")
     pauses, pictures = [], []

@@ -1,4 +1,4 @@
-"""Files that are no sound bundles are refused in words, by the rules of the Python reader and at the same places."""
+"""Unsound bundles are refused with a message, by the rules of the Python reader and at the same places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glsl_infer.errors import BundleError
 
 
 def unit_tests(name: str) -> ModuleType:
-    """Load a module of tests/unit, for the manifests that it breaks."""
+    """Load a module of tests/unit, to use the manifests that it breaks."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "tests/unit" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -36,7 +36,7 @@ def unit_tests(name: str) -> ModuleType:
 
 
 def with_manifest(bundle: Bundle, folder: Path) -> bytes:
-    """Return a bundle as a file, with its manifest and passes as they are now."""
+    """Return a bundle as a file, with its current manifest and passes."""
     members = {
         **bundle.members,
         "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode(),
@@ -46,12 +46,12 @@ def with_manifest(bundle: Bundle, folder: Path) -> bytes:
 
 
 def refused_by_python(folder: Path) -> Iterator[tuple[str, bytes, str]]:
-    """Every manifest that the Python reader's tests break, as a file, and what that reader says of the file."""
+    """Yield every manifest that the Python reader's tests break: name, file, and the Python reader's message."""
     bundle = tiny.tiny_bundle(memory="naive")
     for key, (change, _) in unit_tests("test_manifest_check").BROKEN.items():
         try:
             data = with_manifest(replace(bundle, manifest=change(bundle.manifest)), folder)
-        except KeyError:  # a name that is not there has no index in the table of passes
+        except KeyError:  # a missing name has no index in the table of passes
             continue
         path = folder / "broken.glslnn"
         path.write_bytes(data)
@@ -59,7 +59,7 @@ def refused_by_python(folder: Path) -> Iterator[tuple[str, bytes, str]]:
             bundles.read(path)
         except BundleError as error:
             yield key, data, str(error).removeprefix(f"{path}: ")
-        # What is left no file can say: the length of a uniform's value, for example, is its program's.
+        # No file can express the remaining ones: for example, the length of a uniform's value is its program's.
 
 
 def test_what_the_python_reader_refuses_in_a_manifest_is_refused_here(blank: Page, site: Site, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_what_the_python_reader_refuses_in_a_manifest_is_refused_here(blank: Pag
     assert len(other_parts) < len(given) // 5, other_parts
     rule = re.compile(r" \(rule: [a-z. ]+\)$")
     other_rules = [name for name, (_, words) in wanted.items() if rule.findall(given[name]) != rule.findall(words)]
-    assert other_rules in ([], ["too many varyings"])  # which breaks two rules: the vertex shader has another text too
+    assert other_rules in ([], ["too many varyings"])  # this one breaks two rules: its vertex shader differs too
 
 
 def test_whole_bundles_are_read(blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]) -> None:
@@ -246,7 +246,7 @@ def test_textures_that_no_network_needs_are_refused(blank: Page, site: Site, tmp
 
 
 def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: Site, tmp_path: Path) -> None:
-    """A bundle whose shader is wrong: the self-check names the layer."""
+    """The self-check names the layer whose shader is wrong."""
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = "shaders/dense.frag" if "shaders/dense.frag" in members else sorted(m for m in members if "pool" in m)[0]
     broken = members[name].rstrip()[:-1] + b"    gl_FragColor = vec4(0.0);\n}\n"
@@ -257,7 +257,10 @@ def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: S
 
 
 def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]) -> None:
-    """Every text of the Python reader's tests, as a bundle's only shader; what else is wrong there comes later."""
+    """The browser's reader finds the same wrong declarations as the Python reader in a bundle's only shader.
+
+    The texts are those of the Python reader's tests. Other errors of these bundles are only found later.
+    """
     unit = unit_tests("test_uniform_declarations")
     manifest = json.loads(good["manifest.json"])
     program = {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}

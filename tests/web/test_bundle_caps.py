@@ -1,4 +1,4 @@
-"""A bundle that asks for more than any network needs is refused in words; one that asks for as much, not for that."""
+"""A bundle above the caps of the format is refused with a message; one exactly at a cap is not refused for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def textures(manifest: Manifest, count: int) -> None:
 
 
 def texture_bytes(manifest: Manifest, count: int) -> None:
-    """As many whole squares as there are in so many bytes, and a row for the rest."""
+    """Add as many full square textures as fit into ``count`` bytes, and one row for the remainder."""
     squares, rest = divmod(count // 4, SIDE * SIDE)
     sizes = [(SIDE, SIDE)] * squares + [(rest, 1)] * (rest > 0)
     manifest["textures"] = [{**TEXTURE, "width": width, "height": height} for width, height in sizes]
@@ -39,7 +39,7 @@ def passes(manifest: Manifest, count: int) -> None:
 
 
 def quads(manifest: Manifest, count: int) -> None:
-    """In two passes: it is their sum that counts."""
+    """Distribute ``count`` quads over two passes: their sum counts."""
     first = manifest["passes"][0]
     quad = first["quads"][0]
     manifest["passes"] = [{**first, "quads": [quad] * (count - 1)}, {**first, "quads": [quad]}]
@@ -70,7 +70,7 @@ COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int, str]] = {
     "bytes": (texture_bytes, format_constants.MAX_TEXTURE_BYTES, 4, f"{{}} bytes of textures; {AT_MOST} {{}}"),
     "texels": (texels, format_constants.MAX_DRAWN_TEXELS, 1, f"{{}} texels drawn in a frame; {AT_MOST} {{}}"),
 }
-"""What changes a manifest to have so many, the cap, the least that is more, and how that is refused."""
+"""For each cap: a function that sets a count, the cap, the smallest count above it, and the error message."""
 
 
 @pytest.mark.parametrize("what", COUNTED)
@@ -84,7 +84,7 @@ def test_what_a_manifest_asks_for(blank: Page, site: Site, tmp_path: Path, good:
 
     found = refusals(blank, site, {"most": asking_for(cap), "more": asking_for(cap + step)})
     assert found["more"] == f"broken.glslnn: {message.format(cap + step, cap)} (rule: caps)"
-    # Mostly its parts do not fit together, which is looked at later.
+    # Most of these fail later, because their parts do not fit together.
     assert "(rule: caps)" not in found["most"]
     assert "unpacks to more" not in found["most"]
 
@@ -114,7 +114,7 @@ def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> N
 
 
 def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
-    """What it says is nobody's business here, but how much memory it takes is."""
+    """The runner does not read graph.json, but limits its size."""
 
     def padded(size: int) -> bytes:
         return zipped(tmp_path / "graph.zip", rehashed(good, {"graph.json": bytes(size)})).read_bytes()
@@ -125,7 +125,7 @@ def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None
 
 
 def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
-    """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
+    """The sizes in the directory are enough for a refusal: no member is unpacked."""
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
     entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"weights/probe.bin"))
     rest = (
@@ -135,7 +135,7 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
     )
 
     def declaring(size: int) -> bytes:
-        """Return the zip with another size of the probe, in the directory and in their own header."""
+        """Return the zip with another size of the probe, in the directory and in the probe's local header."""
         local = int.from_bytes(whole[entry + 42 : entry + 46], "little") + 22
         changed = whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
         return changed[:local] + size.to_bytes(4, "little") + changed[local + 4 :]
@@ -146,7 +146,7 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
 
 
 def directories(whole: bytes) -> Iterator[tuple[str, bytes]]:
-    """Ends of zip files that declare more of a directory than there should be."""
+    """Yield zip files whose end declares a larger directory than is allowed."""
     end = len(whole) - 22
     size = format_constants.MAX_DIRECTORY_BYTES + 1
     yield "declared", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 :]

@@ -1,4 +1,4 @@
-"""The demo page with a camera: a film in front of it, frame after frame, and no camera at all."""
+"""The demo page with a camera that shows a film, frame after frame, and without a camera."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def filmed(film_file: Path, site: Site) -> Iterator[Page]:
-    """The demo page in a browser whose camera shows the film, and which allows every page to use it."""
+    """The demo page in a browser whose camera shows the film and which grants camera access to every page."""
     flags = (
         "--use-fake-ui-for-media-stream",
         "--use-fake-device-for-media-stream",
@@ -90,7 +90,7 @@ def test_the_camera_is_let_go(filmed: Page) -> None:
     assert filmed.evaluate("track.readyState") == "ended"
     assert text(filmed, "status") == "The camera is off."
     assert text(filmed, "camera") == "Start camera"
-    # A frame that was on its way when the camera stopped is not shown either.
+    # A frame that was pending when the camera stopped is not shown either.
     filmed.evaluate("new Promise((resolve) => setTimeout(resolve, 1000))")
     assert text(filmed, "labels") == ""
     assert text(filmed, "frames") == "0"

@@ -1,4 +1,4 @@
-"""Three runners compared: the library beside tfjs on the GPU and on the CPU, on pictures and on the camera."""
+"""Three runners compared on images and on the camera: the library, tfjs on the GPU, and tfjs on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.exhaustive
 
 PHOTOGRAPH = ROOT / "docs/images/pineapple007.jpg"
 PATIENCE = 180.0
-"""tfjs compiles its shaders for a minute where two cores are busy with other things."""
+"""tfjs compiles its shaders for a minute if two cores are busy with other work."""
 
 CARDS = """[...document.querySelectorAll("#runners article")].map((card) => ({
     name: card.querySelector("h3").textContent,
@@ -34,7 +34,7 @@ NAMES = ["glsl-infer", "tfjs on the GPU", "tfjs on the CPU"]
 
 @pytest.fixture(scope="module")
 def patient(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser whose camera shows a film, and which may take its time."""
+    """A browser with a long timeout whose camera shows a film."""
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     film.write(film.frames(PHOTOGRAPH), path)
     flags = (
@@ -102,10 +102,10 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
 
     asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
     assert {one.netloc for one in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {one.path for one in asked}  # workers' requests are seen, too
+    assert "/tfjs/webgl.js" in {one.path for one in asked}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
-    demo.wait_for("document.getElementById('comparison').hidden")  # the labels of before are still there
+    demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there
 
 
 def test_three_runners_make_the_same_picture(demo: Page) -> None:
@@ -122,7 +122,7 @@ def test_three_runners_make_the_same_picture(demo: Page) -> None:
     assert sum(ours) > 0.1 * 255 * len(ours)
     assert max(abs(a - b) for a, b in zip(gpu, cpu)) <= 1
     differences = [abs(a - b) for a, b in zip(ours, cpu)]
-    assert sum(differences) / len(differences) < 0.5  # one stores bytes between layers, the other floats
+    assert sum(differences) / len(differences) < 0.5  # one stores bytes between layers, the others floats
     assert demo.evaluate("document.querySelectorAll('#runners li').length") == 0
     demo.screenshot(SHOTS / "comparison-superres.png")
 
@@ -138,7 +138,7 @@ def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
     compare(demo)
     demo.wait_for("document.getElementById('status').textContent === 'The comparison has ended.'")
     demo.evaluate("globalThis.before = +document.getElementById('frames').value")
-    demo.wait_for("+document.getElementById('frames').value > before + 2")  # the film goes on
+    demo.wait_for("+document.getElementById('frames').value > before + 2")  # the film continues
     assert not demo.evaluate("document.getElementById('comparison').hidden")
     demo.evaluate("document.getElementById('camera').click()")
 

@@ -1,4 +1,4 @@
-"""Members are inflated to the same bytes, however a zip program compressed them."""
+"""Members are inflated to the same bytes for every compression level and method."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_every_level_of_compression_gives_the_same_members(blank: Page, site: Si
             deflate = zlib.compressobj(level, zlib.DEFLATED, -15)
             kinds.add(KINDS[((deflate.compress(data) + deflate.flush())[0] >> 1) & 3])
         site.files[f"/level{level}"] = packed.getvalue()
-        # That their bytes are the same is checked on reading: the manifest has their hashes.
+        # The reader checks that the bytes are the same, because the manifest has their hashes.
         assert blank.evaluate(READ, f"level{level}") == wanted
     assert kinds == set(KINDS.values())

@@ -1,4 +1,4 @@
-"""The corpus of tests/conformance in the browser: sound bundles give the listed numbers, damaged ones name a rule."""
+"""The corpus of tests/conformance in the browser: sound bundles give the listed values, damaged ones name a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts of the browser: lost and given back, shared by two models, one each, and in a worker."""
+"""Contexts of the browser: lost and restored, shared by two models, one per model, and in a worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
 
 
 def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) -> None:
-    """The browser tells a page in a later task; until then a read returns zeros, and no error."""
+    """A frame of a GPU process that has just crashed is an error, not a result.
+
+    The browser reports the loss in a later task. Until then, a read returns zeros without an error.
+    """
     with Browser() as browser:
         page = browser.page(f"{site.address}/blank.html")
         page.evaluate("import('/glsl-infer.js').then((lib) => { globalThis.lib = lib; })")
@@ -95,7 +98,10 @@ def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: s
 
 
 def test_layers_end_in_the_outputs_of_a_frame(blank: Page) -> None:
-    """Another model on the canvas may draw between them; a context that was lost between them is an error."""
+    """Reading layers ends in the same outputs as a frame, even if another model on the canvas draws in between.
+
+    A context that is lost in between is an error.
+    """
     found: dict[str, Any] = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = document.createElement("canvas");

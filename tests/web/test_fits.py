@@ -1,4 +1,4 @@
-"""Pictures of any size in models of any size: the four fits, and 1, 3 and 4 channels, against the one definition."""
+"""Images and models of any size against the Python preprocessing: the four fits, and 1, 3 and 4 channels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glsl_infer.bundle.manifest import FITS
 from glsl_infer.runtime.pictures import preprocess
 
 STEPS = 2
-"""How many steps of 255 a byte may be off: the browser rounds between rows and columns."""
+"""Largest difference of a byte, in steps of 1/255: the browser rounds between rows and columns."""
 
 SIZES = [(24, 40), (33, 21)]
 PICTURES = [(100, 37), (37, 100), (8, 50), (40, 24), (48, 80), (20, 70), (1, 1), (3, 300)]
-"""Width and height: wider and higher than the model's, smaller, larger, the same, and one side of each."""
+"""Width and height: wider, higher, smaller and larger than the model's, the same, and with one equal side."""
 
 SEEN = """async (names) => {
     const {texture, x, y} = model.session.picture.value.views[0];
@@ -43,7 +43,7 @@ def picture(width: int, height: int, channels: int) -> Image.Image:
 
 
 def texels(wanted: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return what the texture should hold of a picture (height, width, channels)."""
+    """Return the expected texels of the input texture for a picture (height, width, channels)."""
     out = np.zeros((*wanted.shape[:2], 4), np.uint8)
     out[..., 3] = 255
     out[..., : wanted.shape[2]] = wanted
@@ -71,7 +71,10 @@ def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path,
 
 
 def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) -> None:
-    """Bytes as many as channels, or RGBA: transparent ones lie over white, unless the model reads alpha itself."""
+    """Pixels of the model's size are accepted with its channels or as RGBA.
+
+    Transparent pixels are drawn over white, unless the model reads alpha itself.
+    """
     rng = np.random.default_rng(3)
     rgba = rng.integers(0, 256, (6, 9, 4)).astype(np.uint8)
     for channels in (1, 3, 4):

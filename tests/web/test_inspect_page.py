@@ -1,4 +1,4 @@
-"""The page of glsl-infer inspect --html in a browser: it asks nobody for anything, and boxes lead to their rows."""
+"""The page of glsl-infer inspect --html in a browser: it makes no requests, and boxes link to their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator that CONTRIBUTING.md adds, in the browser: the runner was not changed for it, and computes it."""
+"""The browser's runner, unchanged, computes the operator that CONTRIBUTING.md adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""npm's package, as a release has it: `npm publish --dry-run` has nothing to say, and what is inside works."""
+"""The npm package of a release: `npm publish --dry-run` reports no problem, and the contents work."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ REPOSITORY = "https://example.org/somebody/glsl-infer"
 
 @pytest.fixture(scope="module")
 def package(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, unpacked; ``dist`` has seen to it that there is esbuild."""
+    """The package, unpacked; ``dist`` has made sure that esbuild is installed."""
     spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/release.py")
     assert spec and spec.loader
     release = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(release)
     folder = tmp_path_factory.mktemp("npm")
-    release.npm_package(folder, REPOSITORY)  # raises where the dry run finds anything
+    release.npm_package(folder, REPOSITORY)  # raises if the dry run reports a problem
     (made,) = folder.iterdir()
     assert made.name == f"glsl-infer-{release.version_of(ROOT)}.tgz"
     with tarfile.open(made) as archive:
@@ -51,11 +51,11 @@ def test_what_an_index_shows(package: Path) -> None:
     assert about["repository"]["url"] == f"git+{REPOSITORY}.git"
     assert not {"scripts", "devDependencies", "dependencies"} & set(about)
     own = json.loads((WEB / "package.json").read_text("utf-8"))
-    assert not {"repository", "homepage"} & set(own)  # this project names no place of its own
+    assert not {"repository", "homepage"} & set(own)  # the project has no address of its own
 
 
 def test_a_project_that_depends_on_it(package: Path, tmp_path: Path) -> None:
-    """TypeScript finds its types by its name, and Node the module."""
+    """A project that depends on the package finds its types in TypeScript and its module in Node."""
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules/glsl-infer").symlink_to(package)
     (tmp_path / "package.json").write_text('{"type": "module"}')

@@ -1,4 +1,4 @@
-"""The page without a network: once seen, it comes again, and says what is on a picture; and it can be installed."""
+"""The page without a network: after one visit it loads again and classifies images, and it can be installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_page_works_when_the_server_is_gone(browser: Browser, dist: Path) ->
         page.wait_for("navigator.serviceWorker.ready.then(() => navigator.serviceWorker.controller)")
         page.wait_for("!document.getElementById('camera').disabled")
         site.files["/style.css"] = b":root { --seen: new; }"
-        page.go(f"{site.address}/")  # the server goes first: what is new there is seen at once
+        page.go(f"{site.address}/")  # the server has priority: a new version is used at once
         seen = "getComputedStyle(document.documentElement).getPropertyValue('--seen')"
         assert page.evaluate(seen).strip() == "new"
         address = site.address
@@ -43,7 +43,7 @@ def test_only_the_pages_own_files_are_kept(browser: Browser, site: Site) -> None
         kept = page.evaluate("""caches.keys()
             .then((names) => Promise.all(names.map((name) => caches.open(name).then((cache) => cache.keys()))))
             .then((found) => found.map((requests) => requests.map(({url}) => new URL(url).pathname)))""")
-        assert len(kept) == 1  # the version before goes
+        assert len(kept) == 1  # the previous version is deleted
         assert {"/", "/page.js", "/glsl-infer.js", "/samples/carrots014.jpg"} <= set(kept[0])
         assert "/other.txt" not in kept[0]
 

@@ -1,4 +1,4 @@
-"""The demo page with pictures: labels, layers, keyboard, small screens, and no request to anyone else."""
+"""The demo page with images: labels, layers, keyboard, small screens, and no requests to other servers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_labels_are_seen_without_scrolling(demo: Page, width: int, height: i
 def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
     demo.resize(width, 1500, phone=True)
     drop(demo, "/images/plastic103.jpg")
-    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 25  # of one word
+    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 25  # of a single word
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
@@ -240,7 +240,7 @@ def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, t
 
 
 def chosen(page: Page) -> str:
-    """What the list of models shows."""
+    """Return the selected entry in the list of models."""
     return str(page.evaluate("document.getElementById('model').selectedOptions[0].text"))
 
 

@@ -1,4 +1,4 @@
-"""passes.bin as strangers may write it: every rule of the table broken once, and the message names the pass."""
+"""Hostile passes.bin tables: every rule of the table is broken once, and the message names the pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def patched(table: bytes, at: int, form: str, value: float) -> bytes:
 
 
 def broken_tables(table: bytes) -> Iterator[tuple[str, bytes, str]]:
-    """What is wrong, the table, and a pattern of the message; all but the ends of the table in its first pass."""
+    """Yield the error, the table, and a pattern of the message, mostly for errors in the first pass."""
     textures = table[7]
     sources = 8 + 2 * textures
     quads = sources + 1 + 9 * table[sources]
@@ -97,7 +97,7 @@ def test_counts_and_lists_that_the_table_contradicts(blank: Page, site: Site, tm
 def test_damaged_tables_end_in_a_bundle_error_or_in_a_sound_bundle(
     blank: Page, site: Site, tmp_path: Path, good: Members
 ) -> None:
-    """The hash is right: it is the author who is hostile."""
+    """Damaged tables with a correct hash, as of a hostile author, end in an error message or are sound."""
     table, files = good["passes.bin"], {}
     for trial in range(60):
         damaged = bytearray(table)

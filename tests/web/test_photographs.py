@@ -1,4 +1,4 @@
-"""Photographs through decoder, preprocessing and network: the browser says of them what the Python runner says."""
+"""Photographs through decoder, preprocessing and network: the browser's labels are the Python runner's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glsl_infer.runtime.pictures import preprocess
 CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 COUNT = 20
 MARGIN = 0.3
-"""Least difference of the two largest logits of a photograph, and most that a logit may differ by."""
+"""Least difference of the two largest logits of a photograph, and largest allowed error of a logit."""
 
 DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")), ROOT.parent / "shared/data"]
 
@@ -31,7 +31,7 @@ CLASSIFY = """async (address) => {
 
 
 def shipped(_: str) -> Iterator[bytes]:
-    """The documentation's photographs, whole and in parts of several sizes and shapes."""
+    """Yield the documentation's photographs, complete and cropped to several sizes and shapes."""
     for path in sorted((ROOT / "docs/images").glob("*[0-9].jpg")):
         yield path.read_bytes()
         with Image.open(path) as image:
@@ -44,7 +44,7 @@ def shipped(_: str) -> Iterator[bytes]:
 
 
 def from_data_set(name: str) -> Iterator[bytes]:
-    """Test pictures of the model's own data set, of all classes in turn."""
+    """Yield test images of the model's data set, from all classes in turn."""
     folder = next((one / name for one in DATA if (one / name).is_dir()), None)
     if folder is None:
         pytest.skip(f"the data set is not here: scripts/get-data {name} data/{name}")
@@ -78,7 +78,7 @@ def test_logits_and_labels_are_the_python_runners(
     assert len(expected) == COUNT
     blank.evaluate(LOAD, f"/models/{model.name}")
     for address, (label, logits) in expected.items():
-        top, *given = blank.evaluate(CLASSIFY, address)  # each by itself: a busy machine takes seconds for one
+        top, *given = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
         off = np.array(given) - np.mean(given) - (logits - logits.mean())
         print(address, label, f"{np.abs(off).max():.3f}")
         assert np.abs(off).max() <= MARGIN, address

@@ -1,4 +1,4 @@
-"""The picture that the network reads, drawn by a shader, against the one definition of preprocessing."""
+"""The network's input image, drawn by a shader, against the Python preprocessing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.runtime.pictures import preprocess
 SIZE = 129
 MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
 STEPS = 2
-"""How many steps of 255 a byte may be off."""
+"""Largest difference of a byte, in steps of 1/255."""
 
 SEEN = """async (kind) => {
     const blob = await (await fetch("/picture")).blob();
@@ -42,7 +42,7 @@ SEEN = """async (kind) => {
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, site: Site) -> Iterator[Page]:
-    """A page with one loaded model, for all of these tests."""
+    """A page with one loaded model, shared by these tests."""
     page = browser.page(f"{site.address}/blank.html")
     page.evaluate("""(async () => {
         const lib = await import("/glsl-infer.js");
@@ -61,7 +61,7 @@ def noise(width: int, height: int, channels: int = 3) -> Image.Image:
 
 
 def seen(page: Page, site: Site, picture: bytes, kind: str = "file") -> np.ndarray:
-    """Return the RGBA texels that the network reads of a picture, (129, 129, 4)."""
+    """Return the network's input for a picture: RGBA texels, (129, 129, 4)."""
     site.files["/picture"] = picture
     return np.array(page.evaluate(SEEN, kind), np.uint8).reshape(SIZE, SIZE, 4)
 

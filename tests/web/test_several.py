@@ -1,4 +1,4 @@
-"""Models with several inputs and outputs: what the browser says of them is what the Python runner says."""
+"""Models with several inputs and outputs: the browser's results are those of the Python runner."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_all_outputs_have_the_bytes_of_the_python_runner(
                 expected = np.asarray(wanted[output.name])
                 assert result["purpose"] == output.purpose
                 assert tuple(result["shape"]) == expected.shape
-                # As text, a 32-bit float comes over exactly.
+                # As text, a 32-bit float is transferred exactly.
                 assert np.array(result["data"], np.float32).tobytes() == expected.astype(np.float32).tobytes(), output
     worst = blank.evaluate("model.session.selfcheck().map(({worst}) => worst)")
     assert len(worst) == len(bundle.manifest.layers)
-    # The expected values are the reference's; a driver may round a tie the other way, and floats to 65,536 steps more.
+    # The reference has the expected values. A driver may round a tie the other way, and floats to 65,536 steps more.
     assert max(worst) <= (2 if name == "fine" else 1)
 
 
@@ -103,7 +103,7 @@ def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path
 
 
 def test_numbers_of_any_type_and_beyond_the_range(blank: Page, site: Site, tmp_path: Path) -> None:
-    """What an input cannot store becomes the nearest that it can; infinities too."""
+    """Values that an input cannot store, infinities included, become the nearest that it can store."""
     served(site, tmp_path, "several")
     blank.evaluate(LOAD, "several.glslnn")
     said = blank.evaluate("""(async () => {

@@ -1,4 +1,4 @@
-"""The browser's reader says of shaders what the Python reader says, in the same words."""
+"""The browser's reader reports the same errors in shaders as the Python reader, in the same words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHADER = tiny.tiny_bundle().manifest.programs[0].fragment
 
 
 def _plain(text: str) -> str:
-    """Return a refusal; of several uniforms that are wrong, readers name one or another."""
+    """Return a message; if several uniforms are wrong, readers may name different ones, so only the rule counts."""
     return "uniforms" if text.endswith("(rule: uniforms)") else text
 
 

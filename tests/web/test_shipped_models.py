@@ -1,4 +1,4 @@
-"""Every shipped model in a real browser: each layer as the reference has it, the result as the Python runner has it."""
+"""Every shipped model in a real browser: layers match the reference, and the result matches the Python runner."""
 
 from __future__ import annotations
 

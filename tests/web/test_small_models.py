@@ -1,4 +1,4 @@
-"""Ten of the models of tests/models in Chromium: its outputs have the bytes of the Python runner."""
+"""Ten of the models of tests/models in Chromium: the outputs have the bytes of the Python runner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import glsl_infer
 from models import RUN_EVERYWHERE
 
 BESIDE_A_TIE = {"xception_block"}
-"""A sum of these lies so near the middle of two steps that SwiftShader stores the other one than llvmpipe does."""
+"""Models with a sum so near a tie that SwiftShader and llvmpipe store different steps."""
 
 
 @pytest.mark.parametrize("name", RUN_EVERYWHERE)

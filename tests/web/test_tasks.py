@@ -1,4 +1,4 @@
-"""Tasks in the browser: the same files find the same things as in Python; and in the page, on pictures and a film."""
+"""Tasks in the browser give the same results as in Python, and work in the page, on images and on a film."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from glsl_infer.tasks.results import Detection, Landmarks
 
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
 NEAR = 0.05
-"""Pixels that two drivers' boxes and points differ by at most, where a picture has the network's size."""
+"""Largest difference of boxes and points between two drivers, in pixels, for an image of the network's size."""
 
 FITTED = 0.3
-"""Where it is scaled first: in shaders in the browser, in NumPy in Python."""
+"""The same for an image that is scaled first: by shaders in the browser, by NumPy in Python."""
 
 LOAD = "import('/glsl-infer-tasks.js').then((lib) => { globalThis.tasks = lib; })"
 
@@ -56,7 +56,7 @@ def context() -> Iterator[Context]:
 
 @pytest.fixture(scope="module")
 def offered(dist: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page as a person builds it who has networks of her own: --models FOLDER."""
+    """The page built with a user's own networks: --models FOLDER."""
     mine = tmp_path_factory.mktemp("page") / "dist"
     shutil.copytree(dist, mine, ignore=shutil.ignore_patterns("tfjs", "*.map"))
     subprocess.run(["node", "tasks.mjs", mine, folder], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
@@ -106,7 +106,7 @@ def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: floa
     ("pixels", "off"),
     [
         (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
-        (picture(32, 32, (16, 16, 20)), NEAR),  # many cells of one thing
+        (picture(32, 32, (16, 16, 20)), NEAR),  # many cells of one object
         (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
         (picture(70, 300, (40, 150, 40)), FITTED),
         (np.zeros((400, 1, 3), np.uint8), NEAR),
@@ -119,7 +119,7 @@ def test_a_detector_finds_what_python_finds(
     with Detector(folder / "squares.json", context=context) as detector:
         expected = detector(pixels)
     assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
-    # Things that are equally likely come in any order.
+    # Objects with equal scores can come in any order.
     key = lambda box: [round(2 * one) for one in box]  # noqa: E731
     same_boxes(
         sorted(found["things"], key=lambda one: key(one["box"])), sorted(expected, key=lambda one: key(one.box)), off
@@ -207,7 +207,7 @@ def test_a_mask_is_pythons(look: Page, folder: Path, context: Context) -> None:
         alpha = np.array(look.evaluate(LOOK, "/squares/mask.json", png_of(pixels))["alpha"]).reshape(pixels.shape[:2])
         with Segmenter(folder / "mask.json", context=context) as segmenter:
             expected = segmenter(pixels).alpha.astype(int)
-        # The edge is steep: a step of a byte before it is up to five after.
+        # The edge is steep: a step of one byte before it is up to five after it.
         assert np.abs(alpha - expected).max() <= 12
         assert np.abs(alpha - expected).mean() <= 0.5
 
@@ -260,11 +260,11 @@ def test_a_cut_on_the_gpu_is_pythons(look: Page, cut: Cut) -> None:
         [cut.x, cut.y, cut.width, cut.height, cut.angle],
     )
     off = np.abs(np.array(found[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
-    # Where a cut shrinks, Python takes means of whole squares, and shaders of places no farther apart than texels.
+    # If a crop shrinks, Python averages squares of pixels, and shaders average points at most a texel apart.
     shrinks = cut.width > 32 or cut.height > 32
     assert off.mean() < (2.5 if shrinks else 0.6)
     assert off.max() <= (40 if shrinks else 2)
-    assert found[1] is False  # its context is given back
+    assert found[1] is False  # its context is restored
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "glsl_infer/tasks/data").glob("*.json")))
@@ -278,7 +278,7 @@ def test_the_packages_tasks_are_read(look: Page, name: str) -> None:
         "boxes",
         "scores",
         "turned",
-    }:  # what Python alone does is checked, not kept
+    }:  # options of Python alone are checked, but not kept
         assert rules[key] == given[key], key
 
 
@@ -396,7 +396,7 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
 
 
 def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> None:
-    # The detector's cells are 20 pixels wide: the square fills one of them wherever the film begins.
+    # The detector's cells are 20 pixels wide, and the square fills one of them at any start of the film.
     squares = [(50 + 20 * (k // 10), 50, 20) for k in range(30)]
     pictures = [Image.fromarray(picture(160, 120, square)).resize((640, 480)) for square in squares]
     film.write(pictures, tmp_path / "film.mjpeg")
@@ -422,7 +422,7 @@ def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("task", "found"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the picture")])
 def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -> None:
-    """Published networks follow a face, and blur what is behind a person; the pictures are kept to be looked at."""
+    """Published networks follow a face, and blur the background of a portrait; screenshots are kept for review."""
     needed = ["face-detection", "face-mesh"] if task == "face-mesh" else ["selfie-segmentation"]
     if not all((models.folder() / f"{name}.glslnn").is_file() for name in needed):
         pytest.skip(f"not fetched: glsl-infer get {task}")
@@ -464,7 +464,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -
         page.wait_for("!document.getElementById('hint').hidden")
 
 
-# With published networks, where they were fetched --------------------------------------------------
+# With published networks, if they were downloaded ----------------------------------------------------
 
 
 @pytest.mark.parametrize(

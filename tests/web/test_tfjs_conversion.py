@@ -1,4 +1,4 @@
-"""Models in tfjs's form compute what their graphs do, however their bundles hold the weights."""
+"""Models converted to tfjs compute the results of their graphs, wherever their bundles store the weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = """async (folder, way, size, bytes) => {
 
 
 def graph() -> Graph:
-    """Groups, a depthwise convolution, residuals, strides and paddings that differ, ranges learnt from pictures."""
+    """A network with groups, a depthwise convolution, residuals, strides, paddings and calibrated ranges."""
     rng = np.random.default_rng(8)
     clips = {"padding": AROUND, "kernel": (3, 3)}
     body = [
@@ -53,7 +53,7 @@ def picture(seed: int) -> NDArray[np.uint8]:
 
 
 def converted(folder: Path, *names: str) -> tuple[list[str], str]:
-    """Convert models of a folder; return which were, and what was said of the others."""
+    """Convert models of a folder; return the names of the converted ones, and the messages about the others."""
     command = ["node", str(WEB / "tfjs/build.mjs"), str(folder), *names]
     done = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     *said, last = done.stdout.splitlines()
@@ -75,7 +75,7 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
     for way in ("split", "whole"):
         found = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
         assert found["shape"] == [len(LABELS)]
-        # Dense weights have 16 bits in every bundle; in a texture, all weights have here.
+        # Dense weights have 16 bits in every bundle. In a texture, all weights have 16 bits here.
         assert np.abs(np.array(found["data"]) - wanted).max() < 0.003 * np.ptp(wanted), way
 
 

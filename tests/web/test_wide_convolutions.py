@@ -1,4 +1,4 @@
-"""Convolutions over many channels in Chromium: straight lines of their fetches would end its GPU process."""
+"""Convolutions over many channels in Chromium: unrolled fetches would crash its GPU process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web server for tests: some folders under some paths, and files made up on the spot."""
+"""A web server for tests: folders at given paths, and generated files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
 DEFAULT_MODEL = ROOT / "models" / "grocery-x22-257.glslnn"
-"""The one that the page begins with (test_page.py)."""
+"""The model that the page starts with (test_page.py)."""
 
 SHOTS = WEB / "shots"
-"""Where tests keep pictures of what they saw, for people to look at."""
+"""Folder of the tests' screenshots, for manual review."""
 
 
 class Site:
-    """Serves folders on a free port of this machine; use it as a context manager.
+    """A server of folders on a free port of this machine; use it as a context manager.
 
     Attributes:
-        files: bytes by path, such as ``/broken.glslnn``; they go before folders. Pages get a blank ``/blank.html``.
+        files: bytes by path, such as ``/broken.glslnn``. They take precedence over folders. ``/blank.html`` is a blank
+            page.
     """
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
@@ -33,7 +34,7 @@ class Site:
 
     @property
     def address(self) -> str:
-        """Where it is, without a slash at the end."""
+        """The server's address, without a slash at the end."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Site:
@@ -49,7 +50,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         self._folders, self._files = folders, files
         super().__init__(*rest)  # type: ignore[arg-type]
 
-    def do_GET(self) -> None:  # the name that http.server looks for
+    def do_GET(self) -> None:  # the name that http.server looks up
         data = self._files.get(unquote(urlsplit(self.path).path))
         if data is None:
             super().do_GET()
