@@ -96,7 +96,9 @@ def compiled_by_each(
     """Compile the convolutions of a batch; return the results of each version of Mesa."""
     weights = batch.cases[0].weights
     picture = np.random.default_rng(0).integers(0, 256, (batch.size, batch.size, 3), np.uint8)
-    options = Options(weights=weights.removesuffix("-16"), memory="naive", uniform_vectors=uniform_vectors)
+    options = Options(
+        weights=weights.removesuffix("-16"), memory="naive", uniform_vectors=uniform_vectors, precision="8"
+    )
     with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if weights == SIXTEEN else np.inf):
         made, program, _ = build(network(batch), (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
