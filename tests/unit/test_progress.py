@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -21,7 +22,8 @@ def test_a_counter_is_silent_in_a_log(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_counter_counts_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     needs.installed("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TQDM_MININTERVAL", "0")
+    tqdm = progress._tqdm()
+    monkeypatch.setattr(progress, "_tqdm", lambda: functools.partial(tqdm, mininterval=0.0))
     with progress.counter(4, "pictures") as done:
         done(1)
         done(2)
@@ -37,7 +39,8 @@ def test_a_counter_ends_with_an_error_in_between(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with pytest.raises(ValueError, match="broken"), progress.counter(4, "pictures"):
         raise ValueError("broken")
-    assert capsys.readouterr().err.split("\r")[-1].strip() == ""
+    last = capsys.readouterr().err.split("\r")[-1]
+    assert last.replace("\x1b[K", "").strip() == "", "the line is erased, also without tqdm"
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
