@@ -46,7 +46,11 @@ def test_one_thread_is_a_warning(driver: Driver, tmp_path: Path) -> None:
 
 
 def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: Driver, tmp_path: Path) -> None:
-    found = verify(bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")), 60.0, given=driver.prefix)
+    found = verify(
+        bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
+        60.0,
+        given=driver.prefix,
+    )
     (check,) = (check for check in found.layers if check.failure)
     assert check.layer == replaced.LAYER and "the driver refuses it" in check.failure
     assert all(check.verified for check in found.layers)
