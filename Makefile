@@ -156,6 +156,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/lint_shaders.py
+	$(BIN)/python scripts/lint_prose.py
 	$(BIN)/lint-imports --no-logo
 
 python-types: $(VENV)/.dev
