@@ -27,7 +27,7 @@ _NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
 
 @dataclass(frozen=True)
 class Entry:
-    """A directory entry; ``offset`` is the position of the member's header, ``told`` the header's expected bytes."""
+    """A directory entry; ``offset`` is the position of the member's header, ``header`` its expected bytes."""
 
     name: str
     flags: int
@@ -36,7 +36,7 @@ class Entry:
     packed: int
     size: int
     offset: int
-    told: bytes
+    header: bytes
 
 
 def read(file: BinaryIO) -> list[Entry]:
@@ -78,8 +78,8 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
         if extra or comment or begin + name > len(directory):
             raise BundleError("the directory of the zip has more than a model's: extra fields or comments")
         raw = directory[begin : begin + name]
-        told = b"PK\x03\x04" + directory[at + 6 : at + 32] + raw
-        entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, told))
+        header = b"PK\x03\x04" + directory[at + 6 : at + 32] + raw
+        entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, header))
         at = begin + name
     if at != len(directory):
         raise BundleError(_NO_ZIP)
@@ -97,11 +97,11 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
         if entry.flags & ~_FLAGS:
             raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size stands behind it")
         file.seek(at)
-        if entry.offset != at or file.read(len(entry.told)) != entry.told:
+        if entry.offset != at or file.read(len(entry.header)) != entry.header:
             raise BundleError(
                 f"member '{entry.name:.60}' does not lie, or is not described, as the directory says; {AGAIN}"
             )
-        at += len(entry.told) + entry.packed
+        at += len(entry.header) + entry.packed
     file.seek(-_END.size + 16, os.SEEK_END)
     if int.from_bytes(file.read(4), "little") != at:
         raise BundleError(f"something lies between the members and the directory of the zip; {AGAIN}")
@@ -113,7 +113,7 @@ def unpack(file: BinaryIO, entry: Entry) -> bytes:
     Raises:
         BundleError: the bytes are damaged, or their number differs from the directory.
     """
-    file.seek(entry.offset + len(entry.told))
+    file.seek(entry.offset + len(entry.header))
     data = file.read(entry.packed)
     whole = len(data) == entry.packed
     if entry.method == _DEFLATED:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, row: str) -> None:
 
 
 def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
-    """Return the images among files and folders, without those in ``--out-dir``.
+    """Return the images among files and folders, except those in ``--out-dir``.
 
     Args:
         args: with ``out``, ``out_dir`` and ``csv``.

@@ -89,12 +89,12 @@ def raw(stream: TextIO) -> TextIO:
 
 
 def say_error(message: str) -> None:
-    """Print the error that ends a command, as ``say`` does."""
+    """Print the error that ends a command, as one line on standard error."""
     say("error", message, "31")
 
 
 def say_warning(message: str) -> None:
-    """Print a problem that does not end the command, as ``say`` does."""
+    """Print a problem that does not end the command, as one line on standard error."""
     say("warning", message, "33")
 
 
@@ -118,7 +118,7 @@ def say(kind: str, message: str, colour: str = "") -> None:
 
 
 def width(stream: TextIO) -> int | None:
-    """Return the width of a terminal in characters; None if there is no terminal or its width is unknown."""
+    """Return the width of a terminal in characters; None without a terminal or with an unknown width."""
     try:
         columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
