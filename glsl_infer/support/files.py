@@ -267,20 +267,19 @@ def _sync_folder(folder: Path) -> None:
 
 def is_own(status: os.stat_result) -> bool:
     """Return whether a file is regular and writable by this user only."""
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    if not hasattr(os, "geteuid"):  # Windows: the mode does not contain other users' rights
-        return True
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISREG(status.st_mode) and _is_writable_by_user_only(status)
 
 
 def is_own_folder(folder: Path) -> bool:
     """Return whether a folder belongs to this user, and others cannot change its entries."""
     status = folder.stat()
-    if not hasattr(os, "geteuid"):
-        return stat.S_ISDIR(status.st_mode)
-    own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return own and stat.S_ISDIR(status.st_mode)
+    return stat.S_ISDIR(status.st_mode) and _is_writable_by_user_only(status)
+
+
+def _is_writable_by_user_only(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):  # Windows: the mode does not contain other users' rights
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def is_led_elsewhere(folder: Path) -> bool:
