@@ -16,7 +16,7 @@ from published_models import CACHE, ROOT, fetch, published
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.tflite import reader
-from precision_parts import torch_file
+from glsl_infer.tools.get import torch_weights
 from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, SAME, Anchors, Detection, detections, overlap
 from precision_parts.case import Case
 from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, turned, views
@@ -144,7 +144,7 @@ def efficientnet_lite0() -> Case:
     path = CACHE / "efficientnet-lite0.graph"
     if not path.is_file():
         with tempfile.TemporaryDirectory() as given:
-            np.savez(Path(given) / "weights.npz", **torch_file.read(member(*LITE0)))
+            np.savez(Path(given) / "weights.npz", **torch_weights.read(member(*LITE0)))
             _keras_side("efficientnet", path.parent, "--pictures", Path(given) / "weights.npz")
     sides = {}
     for split in PEOPLE:
