@@ -75,7 +75,7 @@ class Mask:
     @cached_property
     def score(self) -> float:
         """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones."""
-        return float((self.part > _SURE).sum() / max((self.part > _DOUBTED).sum(), 1))
+        return np.count_nonzero(self.part > _SURE) / max(np.count_nonzero(self.part > _DOUBTED), 1)
 
     @property
     def present(self) -> bool:
