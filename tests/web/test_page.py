@@ -260,6 +260,45 @@ def test_nothing_is_asked_of_anyone_else(demo: Page, site: Site) -> None:
     assert hosts == {urlsplit(site.address).netloc}
 
 
+CONTEXTS = """
+    globalThis.contexts = [];
+    const original = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (...given) {
+        const context = original.apply(this, given);
+        if (given[0] === "webgl") contexts.push(context);
+        return context;
+    };
+"""
+
+
+def test_a_dead_gpu_process_is_named_and_a_smaller_model_is_offered(site: Site) -> None:
+    carrots = "document.querySelector('#labels li span')?.textContent === 'Carrots'"
+    with Browser() as browser:
+        page = browser.page()
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=CONTEXTS)
+        page.go(f"{site.address}/index.html")
+        page.wait_for("!document.getElementById('camera').disabled")
+        browser.call("Browser.crashGpuProcess")
+        page.evaluate(SAMPLE, PHOTOGRAPH.name)  # the browser starts the process again
+        page.wait_for(carrots)
+        assert page.evaluate("document.getElementById('smaller').hidden")
+
+        page.evaluate("contexts.at(-1).getExtension('WEBGL_lose_context').loseContext()")
+        page.evaluate(SAMPLE, PHOTOGRAPH.name)  # nobody restores it
+        page.wait_for("document.getElementById('status').className === 'wrong'")
+        assert status(page) == (
+            "The browser's graphics process has ended and does not run grocery-x22-257.glslnn again. "
+            "Use a smaller model, or reload the page."
+        )
+        assert page.evaluate("document.getElementById('smaller').textContent") == "Use trashnet-x22-257"
+        page.screenshot(SHOTS / "smaller.png")
+        page.evaluate("document.getElementById('smaller').click()")
+        page.wait_for("document.getElementById('about').textContent.startsWith('trashnet-x22-257')")
+        assert chosen(page) == "trashnet-x22-257"
+        assert page.evaluate("document.getElementById('smaller').hidden")
+        assert page.errors == []
+
+
 def test_a_browser_without_webgl_says_so(site: Site) -> None:
     with Browser(["--disable-3d-apis"]) as browser:
         page = browser.page(f"{site.address}/index.html")
