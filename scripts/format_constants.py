@@ -232,7 +232,10 @@ def java(data: Data) -> str:
         "    static final Map<String, Double> NONE_LOGITS = new HashMap<String, Double>();",
         "",
         "    static {",
-        *(f"        // {model}\n        NONE_LOGITS.put({digest}, {logit});" for digest, logit, model in _none_logits()),
+        *(
+            f"        // {model}\n        NONE_LOGITS.put({digest}, {logit});"
+            for digest, logit, model in _none_logits()
+        ),
         "    }",
     ]
     lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]

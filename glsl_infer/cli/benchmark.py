@@ -146,8 +146,8 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
 
     wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
-    with progress.counter(steps_of(**wanted), "runs") as tell:
-        result = measure(args.bundle or default_model(), tell=tell, **how, **wanted)
+    with progress.counter(steps_of(**wanted), "runs") as say:
+        result = measure(args.bundle or default_model(), progress=say, **how, **wanted)
     _warn_of_load(result["machine"])
     return result
 
@@ -162,8 +162,8 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
         for difference in comparison.differences(saved):
             say_warning(f"the results are of different machines: {difference}")
         return comparison.results(a, b, saved)
-    with progress.counter(2 * (args.runs + args.warm_up), "runs") as tell:
-        return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, tell=tell)
+    with progress.counter(2 * (args.runs + args.warm_up), "runs") as say:
+        return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, progress=say)
 
 
 def _warn_of_load(machine: dict[str, Any]) -> None:

@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
     ends.allow_weights(args.max_weights)
     ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
-    with progress.status("calibrate") as tell:
-        stored = calibrate(args.model, args.out, files, options=options, tell=tell)
+    with progress.status("calibrate") as say:
+        stored = calibrate(args.model, args.out, files, options=options, progress=say)
     if args.json:
         print(json.dumps({"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}))
     else:

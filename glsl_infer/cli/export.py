@@ -267,7 +267,7 @@ def run(args: argparse.Namespace) -> int:
     ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
     heap.keep_freed_memory()
-    with progress.status("export") as tell:
+    with progress.status("export") as say:
         report = export(
             args.model,
             args.out,
@@ -276,7 +276,7 @@ def run(args: argparse.Namespace) -> int:
             calibration=calibration,
             ranges=args.ranges,
             verify_seconds=args.verify,
-            tell=tell,
+            progress=say,
             known=known,
         )
     for warning in report.warnings:

@@ -124,8 +124,8 @@ def _inspect_model(args: argparse.Namespace) -> int:
     models = containers.models_in(args.model) if args.model.suffix.lower() in containers.SUFFIXES else ()
     if len(models) > 1 and args.model.is_file():
         return _list_models(args, models)
-    with progress.status("inspect") as tell:
-        tell("loading the model")
+    with progress.status("inspect") as say:
+        say("loading the model")
         known = Ends(
             sizes=ends.by_name("--input-size", args.input_size),
             shapes=ends.by_name("--input-shape", args.input_shape),

@@ -82,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
     models = args.models or default_models()
     with progress.counter(steps_of(models, args.minutes), "report") as done, progress.status("report") as say:
 
-        def tell(words: str) -> None:
+        def next_step(words: str) -> None:
             done(1)
             say(words)
 
         report = collect(
-            models, context=args.context, runs=args.runs, minutes=args.minutes, note=args.note, tell=tell
+            models, context=args.context, runs=args.runs, minutes=args.minutes, note=args.note, progress=next_step
         )  # fmt: skip
     for path, text in zip(written, (json.dumps(report, indent=1) + "\n", page(report))):
         try:

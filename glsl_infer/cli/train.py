@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.out.parent}: no such folder")
     for path in (args.out, args.out.with_suffix(".md"), args.out.with_suffix(".png")):
         output_file(path)
-    with progress.status("train") as tell:
-        made = train(photographs, args.out, start=args.start, context=args.context, tell=tell)
+    with progress.status("train") as say:
+        made = train(photographs, args.out, start=args.start, context=args.context, progress=say)
     for warning in made.warnings:
         say_warning(one_line(warning))
     if args.json:

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
             context=args.context,
             beyond=lambda found: _failures(args, found),
             explain=args.report is not None,
-            tell=done,
+            progress=done,
         )
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": asked, **agreement}
     failures = _failures(args, agreement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,7 @@ from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
-
-Tell = Callable[[str], None]
-"""Progress callback; its argument is a short message about the next step."""
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,13 @@ class Options:
     budget: float | None = None
 
 
-class _Told(Sequence[Inputs]):
+class _CountedImages(Sequence[Inputs]):
     """Calibration images with a progress message for each image during iteration."""
 
-    def __init__(self, pictures: Sequence[Inputs], tell: Tell, numbers: Sequence[int] = (), total: int = 0) -> None:
-        self._pictures, self._tell = pictures, tell
+    def __init__(
+        self, pictures: Sequence[Inputs], progress: ProgressCallback, numbers: Sequence[int] = (), total: int = 0
+    ) -> None:
+        self._pictures, self._progress = pictures, progress
         self._numbers, self._total = numbers or range(1, len(pictures) + 1), total or len(pictures)
 
     def __len__(self) -> int:
@@ -84,17 +84,13 @@ class _Told(Sequence[Inputs]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return _Told(self._pictures[index], self._tell, self._numbers[index], self._total)
+            return _CountedImages(self._pictures[index], self._progress, self._numbers[index], self._total)
         return self._pictures[index]
 
     def __iter__(self) -> Iterator[Inputs]:
         for number, picture in zip(self._numbers, self._pictures):
-            self._tell(f"calibrating: {number} of {self._total}")
+            self._progress(f"calibrating: {number} of {self._total}")
             yield picture
-
-
-def tell_nobody(_: str) -> None:
-    """Ignore a progress message."""
 
 
 @blas.one_thread()
@@ -104,7 +100,7 @@ def build(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
     numbers: Collection[str] | None = None,
     optimised: Graph | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
@@ -116,7 +112,7 @@ def build(
         options: options of the export; default: ``Options()``.
         calibration: calibration images in the form of the network's inputs, for ranges not implied by the layer,
             and for scales too coarse if taken from interval bounds; see ``prepare``.
-        tell: called with a progress message at every step.
+        progress: called with a progress message at every step.
         numbers: for a part of a network, the outputs eligible for 16 bits (``precision.choose``).
         optimised: the result of ``optimize.optimize`` for the graph, if available: it is a copy of all weights.
 
@@ -128,7 +124,7 @@ def build(
         InputError: labels or options do not fit the network.
     """
     options = options or Options()
-    pictures = _Told(calibration, tell)
+    pictures = _CountedImages(calibration, progress)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
     small = optimised or optimize.optimize(graph)
     if numbers is None:
@@ -145,7 +141,7 @@ def build(
             given=bool(calibration or before.findings),
             uniform_vectors=most,
             weight_bits=options.weight_bits,
-            tell=tell,
+            progress=progress,
             draw_cost=options.draw_cost,
             exact=before.exact,
         )
@@ -181,7 +177,7 @@ def build(
         layout=options.layout,
         memory=options.memory,
         uniform_vectors=most,
-        tell=tell,
+        progress=progress,
         samples=calibration,
         weight_bits=options.weight_bits,
         typical=typical,
@@ -193,4 +189,4 @@ def build(
         enough=(prepared.spent.tolerance or 0.0) if prepared.spent else 0.0,
     )
     del typical  # Frees hundreds of megabytes of maps.
-    return to_bundle(program, labels, tell), program, prepared
+    return to_bundle(program, labels, progress), program, prepared

@@ -39,7 +39,7 @@ def to_program(
     layout: str = "atlas",
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
-    tell: Callable[[str], object] = str,
+    progress: Callable[[str], object] = str,
     samples: Sequence[Inputs] = (),
     weight_bits: str = "auto",
     typical: Typical | None = None,
@@ -63,7 +63,7 @@ def to_program(
             bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. With ``auto``, the
             limit is raised if the constants would be more text than a reader accepts.
-        tell: called with a progress message for each layer.
+        progress: called with a progress message for each layer.
         samples: calibration images in the form of the network's inputs, for shaders of devices with truncated sums
             (``compiler.typical``).
         weight_bits: bits of weights in textures: ``auto`` (8 if that adds little noise, else 16) or ``16``.
@@ -103,7 +103,7 @@ def to_program(
             typical,
             uniform_vectors,
             weight_bits,
-            tell,
+            progress,
             draw_cost=draw_cost,
             exact=exact,
             planning=planning,
@@ -139,7 +139,7 @@ def to_program(
             layout=layout,
             memory=memory,
             uniform_vectors=uniform_vectors,
-            tell=tell,
+            progress=progress,
             samples=samples,
             weight_bits=weight_bits,
             findings=findings,
@@ -176,7 +176,7 @@ def weights_choices(
     given: bool,
     uniform_vectors: int = UNIFORM_VECTORS,
     weight_bits: str = "auto",
-    tell: Callable[[str], object] = str,
+    progress: Callable[[str], object] = str,
     draw_cost: float = weights_plan.DRAW,
     exact: Collection[str] = (),
 ) -> tuple[WeightsChoice, ...]:
@@ -188,7 +188,7 @@ def weights_choices(
         given: whether there are calibration images, for which weights are rounded.
         uniform_vectors: as for ``to_program``.
         weight_bits: as for ``to_program``.
-        tell: as for ``to_program``.
+        progress: as for ``to_program``.
         draw_cost: as for ``to_program``.
         exact: as for ``to_program``.
     """
@@ -202,7 +202,7 @@ def weights_choices(
         Typical(dict, given=given),
         uniform_vectors,
         weight_bits,
-        tell,
+        progress,
         draw_cost=draw_cost,
         exact=exact,
         planning=True,
@@ -220,7 +220,7 @@ def _built(
     typical: Typical,
     uniform_vectors: int,
     weight_bits: str,
-    tell: Callable[[str], object],
+    progress: Callable[[str], object],
     *,
     draw_cost: float,
     exact: Collection[str],
@@ -246,7 +246,7 @@ def _built(
     )
     for number, node in enumerate(graph.nodes, 1):
         what = "memory" if planning else "shaders"
-        tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
+        progress(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
         try:
             ops.get(node.op).passes(node, builder)
         except ModelError as refusal:

@@ -57,7 +57,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def export(*args: Any, **options: Any) -> ExportReport:
-        options.pop("tell")("a step")
+        options.pop("progress")("a step")
         calls.append((args, options))
         return report()
 
@@ -263,7 +263,7 @@ def test_progress_is_for_terminals(
 
 def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
     told: list[str] = []
-    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], tell=told.append)
+    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=told.append)
     assert told[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
     layers = len(optimize.optimize(tiny_graph()).nodes)
     for step in ("memory", "shaders", "probe"):

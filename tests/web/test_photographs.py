@@ -20,7 +20,7 @@ from glsl_infer.runtime.pictures import preprocess
 CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 COUNT = 20
 MARGIN = 0.3
-"""Least difference of the two largest logits of a photograph, and of its energy and the limit; largest allowed error."""
+"""Least difference of two logits or of the energy and its limit, and largest error of a logit."""
 
 DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")), ROOT.parent / "shared/data"]
 

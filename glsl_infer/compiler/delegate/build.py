@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.build import build as build_whole
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.put_together import together
@@ -20,6 +20,7 @@ from glsl_infer.graph.purposes import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Range
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def build(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> Built:
     """Turn an imported graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
 
@@ -64,7 +65,7 @@ def build(
         labels: as for ``compiler.build.build``.
         options: options of the export; default: ``Options()``.
         calibration: calibration images, as for ``compiler.build.build``.
-        tell: called with a progress message at every step.
+        progress: called with a progress message at every step.
 
     Raises:
         ModelError: an unsupported layer, by name.
@@ -78,9 +79,11 @@ def build(
         try:
             parts = place(small, chosen, delegate=options.delegate)
             if not any(part.on_cpu for part in parts):
-                whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell, optimised=small)
+                whole = build_whole(
+                    graph, labels, options=options, calibration=calibration, progress=progress, optimised=small
+                )
                 return Built(whole[0], (BuiltPart(*whole, calibration),), small)
-            return _in_parts(small, parts, labels, options, calibration, tell)
+            return _in_parts(small, parts, labels, options, calibration, progress)
         except ModelError as refusal:
             layer = small.by_name.get(refusal.refused or "")
             if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
@@ -94,7 +97,7 @@ def _in_parts(
     labels: Sequence[str],
     options: Options,
     calibration: Sequence[Inputs],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> Built:
     graph = anchored(graph)
     on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
@@ -126,13 +129,15 @@ def _in_parts(
             continue
 
         def told(what: str, number: int = number) -> None:
-            tell(f"part {number + 1} of {len(parts)}: {what}")
+            progress(f"part {number + 1} of {len(parts)}: {what}")
 
         inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
-        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, numbers=ends)
+        bundle, program, prepared = build_whole(
+            inner, (), options=options, calibration=own, progress=told, numbers=ends
+        )
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)
         known.update(_stored_ranges(bundle))

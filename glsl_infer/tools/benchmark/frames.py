@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,11 @@ from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
 
 STEPS = ("upload", "submit", "gpu", "read_back", "total")
 """Measured steps of a frame; ``submit`` is a part of ``gpu``, and the other three add up to ``total``."""
-
-Tell = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ def timed_frame(session: Session, inputs: Named) -> FrameTimes:
     return FrameTimes(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
 
 
-def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[FrameTimes]:
-    """Run ``warm_up`` frames, then ``runs`` frames, and return the times of the latter; call ``tell`` after each frame.
+def many(session: Session, inputs: Named, runs: int, warm_up: int, progress: CountCallback) -> list[FrameTimes]:
+    """Run ``warm_up`` frames, then ``runs`` frames; return the times of the latter. Call ``progress`` after each frame.
 
     Raises:
         InputError: ``runs`` is below 1 or ``warm_up`` below 0.
@@ -65,12 +63,12 @@ def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -
     check_counts(runs, warm_up)
     for _ in range(warm_up):
         timed_frame(session, inputs)
-        tell(1)
+        progress(1)
     gc.collect()  # so the frames do not include the collection of the start's garbage
     frames = []
     for _ in range(runs):
         frames.append(timed_frame(session, inputs))
-        tell(1)
+        progress(1)
     return frames
 
 

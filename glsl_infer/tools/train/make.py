@@ -15,6 +15,7 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
 from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
 from glsl_infer.tools.train.head import Examples, Head, Verdict
@@ -26,8 +27,6 @@ _RECENT = 30
 
 TYPICAL = 16
 """Photographs used for calibration."""
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,9 @@ class Trained:
         return json.dumps(asdict(self), indent=1)
 
 
-def train(folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", tell: Tell) -> Trained:
+def train(
+    folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", progress: ProgressCallback
+) -> Trained:
     """Train on the classes of a folder and write ``out``, and next to it a card (.md) and a contact sheet (.png).
 
     Raises:
@@ -71,19 +72,19 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
         RunError: the answers of the bundle are worse than those of the trained head.
     """
     began, worked = time.monotonic(), time.process_time()
-    found = find(folder, tell)
+    found = find(folder, progress)
     starts = starts_of(start)
     _write_sheet(found, out.with_suffix(".png"))
     typical = spread(list(found.files), TYPICAL)
     made: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(found.files))
-    counted = _Remaining(tell, len(found.files) * len(starts))
+    counted = _Remaining(progress, len(found.files) * len(starts))
     for each in starts:
-        tell(f"preparing {each.name}, to compute features")
+        progress(f"preparing {each.name}, to compute features")
         with Extractor(each, typical, context) as extractor:
             features = extractor.features(found.files, varied, counted).astype(np.float64)
-        tell(f"learning, from {each.name}")
+        progress(f"learning, from {each.name}")
         unknown, groups = background(each)
         examples = Examples(features, np.array(found.truth, np.int64), unknown, groups, len(found.classes))
         if not len(unknown) and -1 not in found.truth:
@@ -94,11 +95,11 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
         made[each.name], tried[each.name] = (each, trained), verdict
     best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
     chosen, layer = made[best]
-    tell("compiling shaders")
+    progress("compiling shaders")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
     bundles.write(compiled(graph, (*found.classes, NONE), pixels), out, read_back=True)
-    tell("validating")
+    progress("validating")
     right = _right(found, out, context)
     seconds = time.monotonic() - began, time.process_time() - worked
     counts = [found.truth.count(index) for index in (*range(len(found.classes)), -1)]
@@ -117,13 +118,13 @@ class _Remaining:
     """Progress over the photographs of all networks together, with the estimated remaining time.
 
     Args:
-        tell: called with a sentence.
+        progress: called with a sentence.
         total: photographs times networks.
         clock: returns seconds.
     """
 
-    def __init__(self, tell: Tell, total: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tell, self._total, self._clock = tell, total, clock
+    def __init__(self, progress: ProgressCallback, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress, self._total, self._clock = progress, total, clock
         self._done, self._each = 0, 0.0
         self._last: float | None = None
 
@@ -139,7 +140,7 @@ class _Remaining:
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
         left = self._each * (self._total - self._done) / 60.0
-        self._tell(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
+        self._progress(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
 
 
 def _right(found: Photographs, out: Path, context: str) -> float:

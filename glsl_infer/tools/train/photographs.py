@@ -40,12 +40,12 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
-def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photographs:
+def find(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Photographs:
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
     Args:
         folder: folder with a folder for each class.
-        tell: called with the progress.
+        progress: called with the progress.
 
     Raises:
         InputError: the message lists all problems of the folder.
@@ -68,7 +68,7 @@ def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photogra
         good = []
         for file in found:
             looked += 1
-            tell(f"looking at photograph {looked} of {total}")
+            progress(f"looking at photograph {looked} of {total}")
             try:
                 preprocess.open_image(file)
                 good.append(file)

@@ -22,7 +22,7 @@ from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
 from glsl_infer.importers.shared.ends import NO_PICTURE
-from glsl_infer.support.child_process import execute, tell
+from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 BATCH = 8
@@ -60,7 +60,7 @@ def work(job: dict[str, Any]) -> None:
         count = min(BATCH, job["count"] - first)
         for row, values in zip(rows, _predicted(whole, shaped(batch(graph, samples, first, count, BATCH)))):
             row.append(np.asarray(values)[:count])
-        tell(count)
+        report_progress(count)
     for index, row in enumerate(rows):
         np.save(out / ends_file(index), np.concatenate(row))
     if known:
@@ -69,7 +69,7 @@ def work(job: dict[str, Any]) -> None:
             outputs = _predicted(parts, shaped(batch(graph, samples, index, 1, 1)))
             for at, value in enumerate(outputs):
                 np.save(out / layer_file(index, at), np.asarray(value)[0])
-            tell(1)
+            report_progress(1)
     about = {
         "layers": known,
         "computes": {name: nodes[name] for name in known},

@@ -26,7 +26,7 @@ from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
-from glsl_infer.support.child_process import execute, tell
+from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
@@ -143,10 +143,10 @@ def work(job: dict[str, Any]) -> None:
         for row, (tensor, _), output in zip(rows, ends, job["outputs"]):
             value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
             row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch
-        tell(1)
+        report_progress(1)
         if index < job["layer_pictures"]:
             held = _write_layers(runner, held, nodes, tensors, out, index)
-            tell(1)
+            report_progress(1)
     for index, row in enumerate(rows):
         np.save(out / ends_file(index), np.stack(row))
     about = {

@@ -22,7 +22,7 @@ from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.ends import NO_PICTURE
-from glsl_infer.support.child_process import execute, tell
+from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
@@ -168,7 +168,7 @@ def work(job: dict[str, Any]) -> None:
         held = runner.run(read(index), spans)
         for row, (name, view, _) in zip(rows, ends_of):
             row.append(np.asarray(_as_node(view, held[name]), np.float32))
-        tell(1)
+        report_progress(1)
     sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in known]
     groups = _groups(sizes_of)
     for group in groups:
@@ -179,7 +179,7 @@ def work(job: dict[str, Any]) -> None:
             for at, name in names.items():
                 np.save(out / layer_file(index, at), _as_node(imported.made[nodes[known[at]]], held[name]))
             if group is groups[-1]:
-                tell(1)
+                report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
         shape = graph.shape_of(output_of(graph, output["name"]))
         for value in row:
