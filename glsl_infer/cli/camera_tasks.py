@@ -41,14 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument(
         "--task",
         metavar="TASK",
-        help="Find something instead of classifying: faces, hands, people, selfie, another task, or a file *.json of "
-        "your own.",
+        help="Find something instead of classifying: faces, face-mesh, hands, people, selfie, another task, or a file "
+        "*.json of your own.",
     )
-    tasks.add_argument(
-        "--points",
-        action="store_true",
-        help="With --task faces or hands, find the points of each (468 or 21) instead of boxes.",
-    )
+    # An earlier spelling of --task face-mesh and hands.
+    tasks.add_argument("--points", action="store_true", help=argparse.SUPPRESS)
     tasks.add_argument(
         "--background",
         metavar="BACKGROUND",

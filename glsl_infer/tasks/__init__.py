@@ -70,13 +70,13 @@ class FaceMesh(Landmarker):
 class HandDetection(Detector):
     """Palms, with seven points each."""
 
-    default = "hands"
+    default = "palms"
 
 
 class Hands(Landmarker):
     """21 points of each hand."""
 
-    default = "hand"
+    default = "hands"
 
 
 class People(Detector):
