@@ -127,11 +127,7 @@ def check(args: argparse.Namespace) -> None:
     if args.profile and args.minutes is not None and (args.plot or args.csv):
         raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
     if args.csv is not None:
-        if args.csv.suffix.lower() != ".csv":
-            raise InputError(f"--csv {args.csv}; name the file *.csv")
-        if not args.csv.parent.is_dir():
-            raise InputError(f"--csv {args.csv}; no such folder")
-        files.output_file(args.csv)
+        files.check_output(args.csv, ".csv", option="--csv")
     if args.plot is not None:
         from glsl_infer.tools.benchmark import plots
 
@@ -205,7 +201,4 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
     writer.writerows({key: cell(value) for key, value in row.items()} for row in rows)
-    try:
-        files.write_text(path, text.getvalue())
-    except (OSError, ValueError) as error:
-        raise files.cannot_be_written(path, error) from None
+    files.write_output(path, text.getvalue())

@@ -123,8 +123,6 @@ def _check(args: argparse.Namespace) -> None:
         return
     if args.window:
         raise InputError("--window and --csv cannot be used together; leave one out")
-    if not args.csv.absolute().parent.is_dir():
-        raise InputError(f"--csv {args.csv}; no such folder")
     check_table(args.csv)
 
 

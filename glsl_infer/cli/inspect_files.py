@@ -27,11 +27,8 @@ def check(args: argparse.Namespace) -> None:
     for option, path, suffixes in wanted:
         if path is None:
             continue
-        if path.suffix.lower() not in suffixes:
-            raise InputError(f"{option} {path}; name the file *{suffixes[0]}")
-        if not path.parent.is_dir():
-            raise InputError(f"{option} {path}; no such folder: {path.parent}")
-        if files.output_file(path).resolve() == args.model.resolve():
+        files.check_output(path, *suffixes, option=option)
+        if path.resolve() == args.model.resolve():
             raise InputError(f"{option} {path} is the model itself; name another file")
 
 
@@ -60,11 +57,7 @@ def write_of_model(args: argparse.Namespace, inspected: Inspected) -> list[str]:
 
 
 def _written(path: Path, data: bytes) -> str:
-    try:
-        with files.writing(path) as file:
-            file.write(data)
-    except (OSError, ValueError) as error:
-        raise files.cannot_be_written(path, error) from None
+    files.write_output(path, data)
     return str(path)
 
 

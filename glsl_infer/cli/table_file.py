@@ -16,7 +16,7 @@ from pathlib import Path
 
 from glsl_infer.cli.ending import before_a_signal_ends_it
 from glsl_infer.errors import RunError
-from glsl_infer.support.files import Replacement, cannot_be_written, output_file
+from glsl_infer.support.files import Replacement, cannot_be_written, check_output, output_file
 from glsl_infer.support.plain_text import cell
 
 PARTIAL = ".partial"
@@ -122,8 +122,9 @@ def check_table(path: Path) -> None:
     """Refuse a file name if it or its ``NAME.partial`` cannot be written, before any computation.
 
     Raises:
-        InputError: the name is that of something other than a regular file.
+        InputError: as ``check_output``.
     """
+    check_output(path, option="--csv")
     output_file(_partial(output_file(path)))
 
 

@@ -14,7 +14,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
 from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
@@ -155,11 +155,8 @@ def _right(found: Photographs, out: Path, context: str) -> float:
 
 
 def _write_sheet(found: Photographs, path: Path) -> None:
-    try:
-        with writing(path) as file:
-            contact_sheet(found).save(file, "PNG")
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        contact_sheet(found).save(file, "PNG")
 
 
 def _write_card(made: Trained, out: Path) -> None:
@@ -196,9 +193,4 @@ def _write_card(made: Trained, out: Path) -> None:
         f"Probabilities are calibrated (temperature {verdict.temperature:.2f}).",
         "",
     ]
-    path = out.with_suffix(".md")
-    try:
-        with writing(path) as file:
-            file.write("\n".join(lines).encode())
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    write_output(out.with_suffix(".md"), "\n".join(lines))
