@@ -14,7 +14,7 @@ from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.files import writing
+from glsl_infer.support.files import check_output, writing
 from glsl_infer.tools.window.window import PictureWindow
 
 OnPicture = Callable[[Path, Sequence[Prediction]], None]
