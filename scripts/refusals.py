@@ -20,10 +20,9 @@ import numpy as np
 
 from glsl_infer.support.resources import model
 from glsl_infer.tools.train import head as heads
-from glsl_infer.tools.train.features import Extractor, read_start
+from glsl_infer.tools.train.features import Extractor, background, read_start
 from glsl_infer.tools.train.head import Examples, Head, Numbers
 from glsl_infer.tools.train.photographs import spread
-from glsl_infer.tools.train.starts import background
 
 LEARNT, VARIED, TESTED, UNKNOWN = 30, 3, 35, 138
 """Photographs of a class to train with, their variations, and to test with; unknown images of a data set, about."""

@@ -137,14 +137,14 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
 
 def _score(rows: list[dict[str, Any]], args: argparse.Namespace) -> float | None:
     """Return the score of a complete run, or None for a partial one."""
-    from glsl_infer.tools.aibench import score
+    from glsl_infer.tools.aibench.phones import score_of
 
     if args.quick or args.only is not None:
         return None
     results: dict[int, float] = {
         row["test"]: row["ms"] if "ms" in row else row["megapixels"] for row in rows if "failed" not in row
     }
-    return score.score(results)
+    return score_of(results)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ import pytest
 from planted import executed, plant
 
 import glsl_infer
-from glsl_infer.tools.train.starts import STARTS
+from glsl_infer.tools.train.features import STARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "example.jpg"

@@ -13,9 +13,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.benchmark import frames, machine
-from glsl_infer.tools.benchmark.frames import STEPS, FrameTimes
+from glsl_infer.tools.benchmark.frames import STEPS, FrameTimes, Summary, summary
 from glsl_infer.tools.benchmark.measuring import inputs_of, model_of
-from glsl_infer.tools.benchmark.summary import Summary, summary
 
 FORMAT = "glsl-infer comparison"
 VERSION = 1

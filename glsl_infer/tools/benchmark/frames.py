@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
-from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
 
 STEPS = ("upload", "submit", "gpu", "read_back", "total")
 """Measured steps of a frame; ``submit`` is a part of ``gpu``, and the other three add up to ``total``."""
@@ -143,3 +145,18 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
         "textures": sum(len(part.manifest.textures) for part in session.bundle.gpu_parts),
         "texture_bytes": statistics.texture_bytes,
     }
+
+
+Summary = dict[str, float]
+"""``median``, ``p5`` and ``p95``: half, 5 % and 95 % of all values are at most this."""
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Return the summary of at least one value; percentiles are interpolated between two values."""
+    low, median, high = np.percentile(np.asarray(values, np.float64), (5.0, 50.0, 95.0))
+    return {"median": float(median), "p5": float(low), "p95": float(high)}
+
+
+def milliseconds(seconds: float) -> float:
+    """Return a time in ms, rounded to a microsecond, the resolution of the measurements."""
+    return round(1e3 * seconds, 3)

@@ -14,9 +14,9 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
 from glsl_infer.support.stopwatch import Stopwatch
 from glsl_infer.tools.benchmark import frames, machine
+from glsl_infer.tools.benchmark.frames import milliseconds
 from glsl_infer.tools.benchmark.profile import profile
 from glsl_infer.tools.benchmark.result import FORMAT, VERSION
-from glsl_infer.tools.benchmark.summary import milliseconds
 from glsl_infer.tools.benchmark.sustained import sustain
 
 

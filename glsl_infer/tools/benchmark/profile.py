@@ -13,8 +13,7 @@ from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
-from glsl_infer.tools.benchmark.frames import check_counts
-from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.tools.benchmark.frames import check_counts, milliseconds, summary
 
 FINISHES = "glFinish before and after each layer"
 QUERIES = timer_queries.EXTENSION

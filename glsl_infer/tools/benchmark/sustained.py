@@ -11,8 +11,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
-from glsl_infer.tools.benchmark.frames import timed_frame
-from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.tools.benchmark.frames import milliseconds, summary, timed_frame
 
 WINDOWS = 120
 """Largest number of windows of equal length in a run; a window has at least a second."""

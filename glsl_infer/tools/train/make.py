@@ -17,10 +17,9 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
-from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
+from glsl_infer.tools.train.features import Extractor, Start, background, compiled, starts_of, variations_of, with_head
 from glsl_infer.tools.train.head import Examples, Head, Verdict
 from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find, spread
-from glsl_infer.tools.train.starts import background, starts_of
 
 _RECENT = 30
 """Photographs in the running mean of the estimated time."""

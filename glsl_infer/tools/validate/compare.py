@@ -31,9 +31,9 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.validate import verdict
-from glsl_infer.tools.validate.clipped import ClippedCount, stored_ranges
 from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
+from glsl_infer.tools.validate.verdict import ClippedCount, stored_ranges
 
 _FRAMEWORKS = {
     "keras": ("Keras", "keras_outputs"),
