@@ -30,13 +30,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "bundle",
-        nargs="?",
-        type=Path,
-        metavar="MODEL.glslnn",
-        help="The exported model (default: the model that comes with the package).",
-    )
+    arguments.add_only_model(parser)
     measured = arguments.group(parser, "Measurement")
     measured.add_argument(
         "--profile",
@@ -121,7 +115,7 @@ def check(args: argparse.Namespace) -> None:
     if args.minutes is not None:
         check_minutes(args.minutes)
     if args.compare:
-        for name, given in (("BUNDLE", args.bundle), ("--profile", args.profile), ("--minutes", args.minutes)):
+        for name, given in (("BUNDLE", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
             if given:
                 raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
@@ -143,7 +137,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
     with progress.counter(steps_of(**wanted), "runs") as say:
-        result = measure(args.bundle or default_model(), progress=say, **how, **wanted)
+        result = measure(args.model or default_model(), progress=say, **how, **wanted)
     _warn_of_load(result["machine"])
     return result
 
