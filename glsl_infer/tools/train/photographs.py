@@ -40,7 +40,7 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
-def find(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Photographs:
+def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
     Args:
