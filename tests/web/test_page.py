@@ -141,7 +141,8 @@ def test_the_labels_are_seen_without_scrolling(demo: Page, width: int, height: i
 def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
     demo.resize(width, 1500, phone=True)
     drop(demo, "/images/plastic103.jpg")
-    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 25  # of a single word
+    longest = "Math.max(...[...document.querySelectorAll('#labels span')].map((one) => one.textContent.length))"
+    assert demo.evaluate(longest) > 25  # of a single word
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image, ImageEnhance
 from glsl_infer.errors import ImageError, InputError, together
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 LEAST = 5
 """Smallest number of photographs of a class: one for each fold of the cross-validation."""

@@ -53,10 +53,10 @@ def work(job: dict[str, Any]) -> None:
         return
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
-    outputs, ends = importer.outputs_of(network), []
+    whole_outputs, ends = importer.outputs_of(network), []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
-        ends.append((tensors[node] if node else outputs[name], is_softmax))
+        ends.append((tensors[node] if node else whole_outputs[name], is_softmax))
     samples = given(graph, job["inputs"])
     whole, out = importer.with_outputs(network, [end for end, _ in ends]), Path(job["out"])
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
