@@ -23,11 +23,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from accuracy_sections.table import table
 from precision_parts.decomposed import PARTS
 from precision_parts.repairs import ONLY_AUTO, REPAIRS, UNCHANGED
 from precision_parts.scores import SCORES
 from precision_parts.task import NOISE, PLANNED, Task, known, measured
+from tables import table
 
 from glsl_infer.errors import GlslInferError
 
