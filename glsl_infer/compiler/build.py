@@ -10,12 +10,13 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.planned_cost import Plans
-from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
@@ -153,16 +154,15 @@ def build(
 
     prepared = prepare(
         small,
-        pictures,
-        percentile=options.percentile,
-        layout=options.layout,
-        uniform_vectors=most,
-        precision=options.precision,
-        precision_for=options.precision_for,
-        numbers=numbers,
-        known_ranges=options.ranges,
-        tolerance=options.tolerance,
-        budget=options.budget,
+        Calibration(pictures, before, options.percentile),
+        target=Target(layout=options.layout, uniform_vectors=most),
+        precision=Precision(
+            options.precision,
+            layers=options.precision_for,
+            numbers=numbers,
+            tolerance=options.tolerance,
+            budget=options.budget,
+        ),
         plan=Plans(
             given=True,
             uniform_vectors=most,

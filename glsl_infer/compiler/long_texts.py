@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, cost_of_sums, split_wide
+from glsl_infer.compiler.ranges.wide import WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.target import EXACTNESS
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import WeightsChoice
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.delegate.build import gpu_graph
 from glsl_infer.compiler.place import place
-from glsl_infer.compiler.ranges import eight_bits, inputs, prepare
+from glsl_infer.compiler.ranges import Calibration, eight_bits, inputs, prepare
 from glsl_infer.compiler.sharing import NAIVE
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.lowering.target import Target
 
 ASSUMED = (-1.0, 1.0)
 """Assumed lowest and highest value of layers whose ranges require calibration images."""
@@ -91,7 +92,9 @@ def _problems(
     while True:
         try:
             assumed = None if samples else ASSUMED
-            prepared = prepare(current, samples, percentile=percentile, layout=layout, assumed=assumed)
+            prepared = prepare(
+                current, Calibration(samples, percentile=percentile, assumed=assumed), target=Target(layout=layout)
+            )
             lower.to_program(prepared.graph, layout=layout, memory=NAIVE)
         except ModelError as error:
             name = _node_of(current, error)

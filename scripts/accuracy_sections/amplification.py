@@ -12,7 +12,7 @@ import numpy as np
 from accuracy_sections.common import Pictures, Section, keras_side, photographs
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler import amplification, lower, optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.graph import Graph
 from glsl_infer.program.layout import Value
 
@@ -39,7 +39,7 @@ def measure(trained: Sequence[Path], data: Path) -> Section:
         keras_side("mobilenet", folder, pictures=folder / "pictures.npz")
         for kind in ("plain", "varied"):
             graph = optimize.optimize(graph_file.read(folder / f"mobilenet-{kind}.graph"))
-            prepared = prepare(graph, list(calibration)).graph
+            prepared = prepare(graph, Calibration(list(calibration))).graph
             program = lower.to_program(prepared)
             rows.append(_row(f"MobileNet v1 0.25, random, {kind}", prepared, program.graph, program.values, test))
     return {

@@ -26,7 +26,7 @@ from accuracy_sections.common import (
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import PreparedGraph, prepare
+from glsl_infer.compiler.ranges import Calibration, PreparedGraph, prepare
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
 
@@ -79,7 +79,7 @@ def _export(
 ) -> Section:
     """Export with ranges by one percentile; compare GPU and exact reference with the float logits."""
     print(f"  percentile {percentile:g}", file=sys.stderr, flush=True)
-    prepared = prepare(graph, list(calibration), percentile=percentile)
+    prepared = prepare(graph, Calibration(list(calibration), percentile=percentile))
     made = bundle_of(prepared)
     numbers: Section = {"percentile": percentile}
     with Session(made, selfcheck=True) as session:

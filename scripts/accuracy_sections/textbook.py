@@ -22,7 +22,7 @@ from accuracy_sections.common import (
 )
 from accuracy_sections.mobilenet import OTHER_HEADROOMS, PERCENTILES, bundle_of
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
@@ -41,7 +41,7 @@ def measure(data: Path) -> Section:
             arrays = {key: saved[key] for key in ("logits", "test", "labels", "train")}
     floats, test, labels = arrays["logits"], arrays["test"], arrays["labels"]
     calibration = evenly(list(arrays["train"]), CALIBRATION)
-    prepared = prepare(graph, calibration)
+    prepared = prepare(graph, Calibration(calibration))
     made = bundle_of(prepared)
     with Session(made, selfcheck=True) as session:
         gpu = np.stack([session.run(picture) for picture in test])
@@ -83,7 +83,7 @@ def _ranges(
     ]
     rows = []
     for way in ways:
-        prepared = prepare(graph, calibration, **way)
+        prepared = prepare(graph, Calibration(calibration, **way))
         logits = np.stack([reference.run(prepared.graph, picture) for picture in test])
         settings = {"per_channel": True, "percentile": 100.0, "headroom": HEADROOM, **way}
         rows.append({**settings, **compared(logits, floats), "top1": float((logits.argmax(axis=1) == labels).mean())})

@@ -153,7 +153,7 @@ def measure() -> dict[str, Any]:
         compiler = Compiler(context)
         for step, mode in bar([(k, mode) for k in range(len(STEPS)) for mode in ("uniform", "baked")], "steps"):
             with left_out(step):
-                graph = prepare(optimize.optimize(x22(SIZE, CLASSES)), []).graph
+                graph = prepare(optimize.optimize(x22(SIZE, CLASSES))).graph
                 program = lower.to_program(graph, weights=mode)
             lines = LATE_FETCH.encode() if step >= 3 else b""
             numbers.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)

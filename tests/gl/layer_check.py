@@ -13,9 +13,10 @@ from glsl_infer import ops
 from glsl_infer.bundle import Bundle, manifest_json
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import DRAW, UNIFORM_VECTORS
 from glsl_infer.program.layout import FeatureMap, FineMap
 from glsl_infer.program.quantize import FINE_LIMIT
@@ -50,11 +51,9 @@ def make_bundle(
     """
     prepared = prepare(
         graph,
-        pictures,
-        layout=prepared_for or layout,
-        uniform_vectors=uniform_vectors,
-        precision=precision,
-        precision_for=precision_for,
+        Calibration(pictures),
+        target=Target(layout=prepared_for or layout, uniform_vectors=uniform_vectors),
+        precision=Precision(precision, layers=precision_for),
     ).graph
     program = lower.to_program(
         prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost

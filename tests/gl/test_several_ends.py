@@ -18,6 +18,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import ARGMAX
+from glsl_infer.lowering.target import Target
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import FineMap
 from glsl_infer.program.texels import in_steps
@@ -73,6 +74,6 @@ def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
 def test_random_networks(context: Context, seed: int) -> None:
     graph = optimize(random_ends(seed))
     layout = "planar" if seed % 3 == 0 else "atlas"
-    program = lower.to_program(prepare(graph, layout=layout).graph, layout=layout)
+    program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, layout=layout)
     made = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
     check(context, made, seed)

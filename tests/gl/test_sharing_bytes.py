@@ -16,10 +16,11 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.typical import Typical
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
@@ -76,7 +77,7 @@ def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) ->
         graph, layout = network(kind, rng), pick(rng, LAYOUTS)
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
-        prepared = prepare(graph, pictures, layout=layout).graph
+        prepared = prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
         made = Maker(prepared, layout)
         wanted = outputs(context, made("naive"))
         for method in SHARED:
@@ -114,7 +115,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
 @pytest.mark.drivers("all")
 def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
     """Clear colours match the layers if gutters with and without 0 are in one network."""
-    graph = prepare(ranged.ranged_graph(), [ranged.ranged_picture(seed) for seed in range(3)]).graph
+    graph = prepare(ranged.ranged_graph(), Calibration([ranged.ranged_picture(seed) for seed in range(3)])).graph
     made = Maker(graph)
     wanted = outputs(context, made("naive"))
     for method in SHARED:

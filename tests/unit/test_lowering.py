@@ -8,9 +8,10 @@ from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap
 
@@ -214,7 +215,7 @@ def test_many_inputs_in_planar_layout() -> None:
     parts = [conv_node(rng, f"part{index}", ("image",), 3, 4) for index in range(10)]
     joint = Node("joint", "concat", tuple(part.name for part in parts))
     graph = classifier(rng, [input_node(5), *parts, joint], 40)
-    lower.to_program(prepare(graph, layout="planar").graph, layout="planar")
+    lower.to_program(prepare(graph, target=Target(layout="planar")).graph, layout="planar")
 
 
 def test_depth_to_space_of_channels_with_different_ranges() -> None:
@@ -228,7 +229,7 @@ def test_depth_to_space_of_channels_with_different_ranges() -> None:
     ]
     picture = rng.integers(0, 256, (5, 5, 3), np.uint8)
     with pytest.raises(ModelError, match="'deep': depth to space of channels with different ranges"):
-        prepare(Graph("g", tuple(nodes), "deep"), [picture])
+        prepare(Graph("g", tuple(nodes), "deep"), Calibration([picture]))
 
 
 def test_padding_where_no_byte_is_0() -> None:

@@ -11,7 +11,7 @@ from glsl_infer.compiler import exact_weights, lower, ranges
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import Plans, planned
-from glsl_infer.compiler.ranges import prepare, sensitivity
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare, sensitivity
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.other_work import DENSE
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
@@ -21,7 +21,7 @@ SAMPLES = [{"image": picture} for picture in PICTURES]
 
 @pytest.mark.parametrize("bits", ["8", "16"])
 def test_draws_are_those_of_the_program(bits: str) -> None:
-    graph = prepare(optimize(GRAPH), PICTURES, precision=bits).graph
+    graph = prepare(optimize(GRAPH), Calibration(PICTURES), precision=Precision(bits)).graph
     cost = planned(graph, given=True, uniform_vectors=UNIFORM_VECTORS)
     passes = lower.to_program(graph, samples=SAMPLES).passes
     assert cost.draws == pytest.approx(len(passes), abs=2)
@@ -29,7 +29,9 @@ def test_draws_are_those_of_the_program(bits: str) -> None:
 
 
 def test_auto_costs_no_more_than_it_may() -> None:
-    in_eight = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    in_eight = planned(
+        prepare(optimize(GRAPH), Calibration(PICTURES)).graph, given=True, uniform_vectors=UNIFORM_VECTORS
+    )
     _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=SAMPLES)
     assert prepared.in_eight == in_eight
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
@@ -73,7 +75,7 @@ def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest
         monkeypatch.setattr(ranges, name, 0.0)
     plans = Asked()
     graph = optimize(chain(8))
-    prepare(graph, SAMPLES, precision="auto", plan=plans)
+    prepare(graph, Calibration(SAMPLES), precision=Precision("auto"), plan=plans)
     assert len(plans.graphs) >= 10
     layers = len(plans.graphs[0][0].nodes)
     assert plans.layers <= layers + 8 * len(plans.graphs) < layers * len(plans.graphs) / 3

@@ -22,6 +22,7 @@ from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.typical import Typical
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
@@ -84,7 +85,7 @@ def read_by_all(graph: Graph) -> Graph:
 @settings(max_examples=30)
 @given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
-    prepared = prepare(graph, layout=layout).graph
+    prepared = prepare(graph, target=Target(layout=layout)).graph
     typical = Typical(lambda: typical_maps(prepared, ()))
     for method in installed():
         made = lower.to_program(prepared, weights="uniform", layout=layout, memory=method, typical=typical)

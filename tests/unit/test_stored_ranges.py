@@ -18,9 +18,9 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.delegate.build import BuiltPart
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
@@ -42,7 +42,7 @@ def network(seed: int = 0) -> Graph:
 
 
 def calibrated(graph: Graph) -> StoredRanges:
-    return StoredRanges(graph.name, fingerprint(graph), learnt([prepare(graph, PICTURES)]))
+    return StoredRanges(graph.name, fingerprint(graph), learnt([prepare(graph, Calibration(PICTURES))]))
 
 
 def written(folder: Path, stored: StoredRanges) -> Path:
@@ -59,8 +59,10 @@ def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
-    again = prepare(graph, known_ranges=read.of(graph, "file"), precision=precision)
-    assert attributes(again.graph.nodes) == attributes(prepare(graph, PICTURES, precision=precision).graph.nodes)
+    again = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
+    assert attributes(again.graph.nodes) == attributes(
+        prepare(graph, Calibration(PICTURES), precision=Precision(precision)).graph.nodes
+    )
     assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
 
 
@@ -93,7 +95,7 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
     read = ranges_file.read(path)
     with pytest.raises(InputError, match="no range for 'conv0', 'conv1'; give pictures with --images DIR, too"):
         read.of(graph, "r.json")
-    prepare(graph, PICTURES, known_ranges=read.of(graph, "r.json", calibrated=True))
+    prepare(graph, Calibration(PICTURES, known=read.of(graph, "r.json", calibrated=True)))
 
 
 def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges | None = None) -> BuiltPart:

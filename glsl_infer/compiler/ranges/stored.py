@@ -11,7 +11,7 @@ import numpy as np
 
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import open_layers
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
