@@ -40,6 +40,7 @@ from glsl_infer.compiler.assemble import to_bundle  # noqa: E402
 from glsl_infer.compiler.ranges import prepare  # noqa: E402
 from glsl_infer.errors import RunError  # noqa: E402
 from glsl_infer.graph import Graph, host_steps, reference  # noqa: E402
+from glsl_infer.lowering.target import Target  # noqa: E402
 from glsl_infer.program.layout import FeatureMap, FineMap, Value  # noqa: E402
 from glsl_infer.runtime.pictures.preprocess import load_for  # noqa: E402
 
@@ -87,7 +88,7 @@ def smallest() -> Bundle:
         dense_node(rng, "dense", "pool", 4, 3),
     )
     graph = Graph("smallest", body, "dense")
-    return to_bundle(lower.to_program(prepare(graph).graph, weights="uniform"), ("a", "b", "c"))
+    return to_bundle(lower.to_program(prepare(graph).graph, Target(weights="uniform")), ("a", "b", "c"))
 
 
 def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:

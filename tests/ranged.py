@@ -58,10 +58,8 @@ def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "au
     """Return the network as passes."""
     pictures = [ranged_picture(seed) for seed in range(3)]
     # Short arrays, and partial sums wherever they help: readers should read both layouts with them.
-    prepared = prepare(
-        ranged_graph(end), Calibration(pictures), target=Target(layout=layout, uniform_vectors=120, exactness=0.0)
-    )
-    return lower.to_program(prepared.graph, layout=layout, memory=memory, uniform_vectors=120)
+    target = Target(layout=layout, memory=memory, uniform_vectors=120, exactness=0.0)
+    return lower.to_program(prepare(ranged_graph(end), Calibration(pictures), target=target).graph, target)
 
 
 @cache

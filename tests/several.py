@@ -140,13 +140,10 @@ def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weigh
     """Return the bundle of one of the networks."""
     graph = optimize(SEVERAL[name]())
     pictures = [several_inputs(graph, seed) for seed in range(3)]
-    prepared = prepare(
-        graph,
-        Calibration(pictures if name in PRECISION else ()),
-        target=Target(layout=layout),
-        precision=Precision(PRECISION.get(name, "8")),
-    )
-    program = lower.to_program(prepared.graph, layout=layout, memory=memory, weights=weights)
+    target = Target(weights, layout=layout, memory=memory)
+    calibration = Calibration(pictures if name in PRECISION else ())
+    prepared = prepare(graph, calibration, target=target, precision=Precision(PRECISION.get(name, "8")))
+    program = lower.to_program(prepared.graph, target)
     return to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
 
 

@@ -20,6 +20,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 
 LABELS = ["red", "green", "blue"]
@@ -92,7 +93,7 @@ def test_3_values_become_bytes(prepared: Graph) -> None:
 
 @pytest.fixture(scope="module")
 def program(prepared: Graph) -> CompiledNetwork:
-    return lower.to_program(prepared, weights="baked")
+    return lower.to_program(prepared, Target(weights="baked"))
 
 
 def test_4_lowering_makes_passes_of_fragment_shaders(program: CompiledNetwork) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
-from glsl_infer.lowering.allocation import Allocation
+from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
+from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.merged_quads import merged
-from glsl_infer.lowering.other_work import other_work
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.typical import Texels, Typical
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
-from glsl_infer.program.layout import FeatureMap, Share, View, stored
+from glsl_infer.program.layout import FeatureMap, View, stored
 from glsl_infer.program.program import UniformValue, WeightsChoice
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
@@ -29,17 +31,35 @@ MOST_FINE = 0.5
 """Share of 16-bit maps above which accuracy is preferred to speed."""
 
 
+class Detail(Enum):
+    """Results that a lowering computes, from the fewest on."""
+
+    COST = auto()
+    """The cost only: convolutions append nothing."""
+    LIFETIMES = auto()
+    """Passes without shader source, from which the lifetimes of textures follow."""
+    PROGRAM = auto()
+    """The program."""
+
+
 class Builder(Allocation):
     """A program under construction: allocated values, and the passes that draw them.
 
-    Attributes:
-        draw_cost: estimated microseconds of a draw call.
-        planning: compute texture lifetimes only; do not generate shader source.
-        weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
+    Args:
+        graph: a prepared graph.
+        target: options of code generation.
+        storage: see ``Allocation``.
         typical: layer outputs for calibration images.
         exact: layers whose weights need more than 8 bits.
+        detail: results to compute.
+
+    Attributes:
+        draw_cost: estimated microseconds of a draw call.
+        planning: do not generate shader source.
+        weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
         offers: layers whose weights have 8 bits in a texture: their current weights, and the finer alternative.
         counts: compute the cost only; convolutions append nothing.
+        convolutions: (work, draws) of the convolutions, in order.
         rounded: layers with the rounded weights of their shaders.
         spares: whether 16-bit maps are few, so that the weights of their readers can lose precision for speed.
     """
@@ -47,30 +67,20 @@ class Builder(Allocation):
     def __init__(
         self,
         graph: Graph,
-        weights: str,
-        weights_for: Mapping[str, str],
-        layout: str,
-        gutters: Mapping[str, int],
-        shares: Mapping[str, Share],
+        target: Target,
+        storage: Storage,
         typical: Typical,
-        uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
-        *,
-        draw_cost: float = weights_plan.DRAW,
-        planning: bool = False,
-        weight_bits: str = "auto",
-        bits: Mapping[str, int] = MappingProxyType({}),
         exact: Collection[str] = (),
-        counts: bool = False,
+        detail: Detail = Detail.PROGRAM,
     ) -> None:
-        super().__init__(graph, layout, gutters, shares, bits)
+        super().__init__(graph, target.layout, storage)
         self._members[PRELUDE] = template("prelude.glsl").encode()
-        self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
-        self.draw_cost = draw_cost
-        self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
-        self.spares = sum(bits_of_map == 16 for bits_of_map in bits.values()) <= MOST_FINE * len(bits)
+        self._target, self.typical = target, typical
+        self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
+        self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
+        self.spares = [*storage.bits.values()].count(16) <= MOST_FINE * len(storage.bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
-        self.counts = counts
-        self._work, self._counted_draws = dict[str, float](), dict[str, int]()  # of convolutions, in order
+        self.convolutions = dict[str, tuple[float, int]]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
@@ -81,10 +91,11 @@ class Builder(Allocation):
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
-        if self._layout == "planar":
+        target = self._target
+        if target.layout == "planar":
             layer = replace(layer, untextured="each slice has a texture of its own")
-        for_layer = self._weights_for.get(layer.name)
-        choice = weights_plan.choose(layer, self._weights, for_layer, self._uniform_vectors, self.draw_cost)
+        for_layer = target.weights_for.get(layer.name)
+        choice = weights_plan.choose(layer, target.weights, for_layer, target.uniform_vectors, target.draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 
@@ -93,20 +104,19 @@ class Builder(Allocation):
         target = self.feature_map(node.name)
         reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
         extra = weights_plan.fine_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
-        self._work[node.name] = weights_plan.work(layer, mode) + extra
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
-        self._counted_draws[node.name] = draws if mode == "texture" else layer.slices
+        work = weights_plan.work(layer, mode) + extra
+        self.convolutions[node.name] = work, draws if mode == "texture" else layer.slices
 
     @property
-    def whole(self) -> weights_plan.Cost:
-        """Cost of all layers so far."""
-        return self._cost([entry.layer for entry in self._passes])
+    def passes(self) -> Sequence[Pass]:
+        """Passes so far, without those that ``append_second_halves`` would append."""
+        return self._passes
 
-    def _cost(self, drawn: Sequence[str]) -> weights_plan.Cost:
-        """Return the cost of the counted convolutions and of other layers with draws."""
-        others = [layer for layer in drawn if layer not in self._counted_draws]
-        work = sum(self._work.values()) + other_work(self.graph, {*others}, self._bits)
-        return weights_plan.Cost(work, len(others) + sum(self._counted_draws.values()))
+    @property
+    def cost(self) -> weights_plan.Cost:
+        """Cost of all layers so far."""
+        return frame_cost(self.graph, self._storage.bits, self.convolutions, [entry.layer for entry in self._passes])
 
     def typical_input(self, node: Node) -> Texels:
         """Return a convolution's input texels for calibration images."""
@@ -180,7 +190,7 @@ class Builder(Allocation):
             halves: ``View.half`` for each sampler.
         """
         if self._second_halves and self._second_halves[0][0] is not node:
-            self._append_second_halves()
+            self.append_second_halves()
         halves_below = {sampler: down for sampler, down in halves.items() if down}
         if halves_below:
             fragment = fine.reading(fragment, frozenset(halves_below))
@@ -212,7 +222,7 @@ class Builder(Allocation):
             return 1, 1
         return (1, 2) if fine.at_once(self.shapes[node.name]) else (2, 1)
 
-    def _append_second_halves(self) -> None:
+    def append_second_halves(self) -> None:
         """Append the draws of second tiles, after all draws of first tiles, so that equal ones become one pass."""
         second_halves, self._second_halves = self._second_halves, []
         for entry in second_halves:
@@ -261,7 +271,7 @@ class Builder(Allocation):
 
     def finish(self) -> CompiledNetwork:
         """Return the compiled network."""
-        self._append_second_halves()
+        self.append_second_halves()
         return CompiledNetwork(
             replace(self.graph, nodes=tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)),
             tuple(self._textures.values()),

@@ -39,6 +39,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.lowering import immediates, taps
 from glsl_infer.lowering.bindings import Binding
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import PRELUDE, CompiledNetwork
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH
 from glsl_infer.tools.videocore import driver
@@ -154,7 +155,7 @@ def measure() -> dict[str, Any]:
         for step, mode in bar([(k, mode) for k in range(len(STEPS)) for mode in ("uniform", "baked")], "steps"):
             with left_out(step):
                 graph = prepare(optimize.optimize(x22(SIZE, CLASSES))).graph
-                program = lower.to_program(graph, weights=mode)
+                program = lower.to_program(graph, Target(weights=mode))
             lines = LATE_FETCH.encode() if step >= 3 else b""
             numbers.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)
         compiler.close()

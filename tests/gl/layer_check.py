@@ -56,7 +56,8 @@ def make_bundle(
         precision=Precision(precision, layers=precision_for),
     ).graph
     program = lower.to_program(
-        prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost
+        prepared,
+        Target(weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost),
     )
     classes = classes_of(program.graph)
     made = to_bundle(program, [f"class {index}" for index in range(classes)])

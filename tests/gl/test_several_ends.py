@@ -74,6 +74,6 @@ def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
 def test_random_networks(context: Context, seed: int) -> None:
     graph = optimize(random_ends(seed))
     layout = "planar" if seed % 3 == 0 else "atlas"
-    program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, layout=layout)
+    program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, Target(layout=layout))
     made = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
     check(context, made, seed)

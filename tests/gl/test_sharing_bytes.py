@@ -39,7 +39,7 @@ class Maker:
 
     def __call__(self, memory: str) -> Bundle:
         program = lower.to_program(
-            self._graph, weights="uniform", layout=self._layout, memory=memory, typical=self._typical
+            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), typical=self._typical
         )
         return to_bundle(program, [f"class {index}" for index in range(classes_of(self._graph))])
 

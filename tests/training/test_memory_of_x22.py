@@ -8,6 +8,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.importers.keras import to_graph
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.typical import Typical
 from training.models import x22
 
@@ -36,7 +37,7 @@ def typical(maps):
 
 @pytest.mark.parametrize("method", installed())
 def test_atlas(graph, typical, method):
-    made = lower.to_program(graph, weights="uniform", memory=method, typical=typical)
+    made = lower.to_program(graph, Target(weights="uniform", memory=method), typical=typical)
     taken = sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
     assert taken <= (GOAL if method != "naive" else 2 * BEATMUP)
     assert taken == TAKEN[method]
@@ -44,5 +45,5 @@ def test_atlas(graph, typical, method):
 
 def test_planar_is_below_the_articles_engine(graph, maps):
     typical = Typical(lambda: maps)
-    made = lower.to_program(graph, weights="uniform", layout="planar", memory="by-size", typical=typical)
+    made = lower.to_program(graph, Target(weights="uniform", layout="planar", memory="by-size"), typical=typical)
     assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 4_115_468 < BEATMUP

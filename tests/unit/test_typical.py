@@ -14,6 +14,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.lowering import truncation
 from glsl_infer.lowering import typical as typical_maps
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.typical import PICTURES, Texels, Typical
 from glsl_infer.program.layout import FeatureMap, View
 
@@ -47,8 +48,8 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds unscaled texels
     graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
     shared = lower.Typical(lambda: typical.typical_maps(graph, ()))
-    again = [lower.to_program(graph, weights=mode, typical=shared) for mode in modes][-1]
-    alone = lower.to_program(graph, weights=modes[-1])
+    again = [lower.to_program(graph, Target(weights=mode), typical=shared) for mode in modes][-1]
+    alone = lower.to_program(graph, Target(weights=modes[-1]))
     assert again.passes == alone.passes
     assert again.members == alone.members
     build.to_bundle(again, ())
@@ -61,7 +62,7 @@ def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
     before = (np.full((2, 4), 0.25, np.float32), np.full(2, 3.0, np.float32))
     for stored, line in (({}, "#define UNIT "), ({"a apart": before}, "#define LATE 3")):
         shared = lower.Typical(lambda: typical.typical_maps(graph, ()), stored=stored)
-        made = lower.to_program(graph, weights="baked", typical=shared)
+        made = lower.to_program(graph, Target(weights="baked"), typical=shared)
         texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("a.")]
         assert [line in text for text in texts] == [True, True]
 
