@@ -41,7 +41,7 @@ from glsl_infer.compiler.ranges import prepare  # noqa: E402
 from glsl_infer.errors import RunError  # noqa: E402
 from glsl_infer.graph import Graph, host_steps, reference  # noqa: E402
 from glsl_infer.lowering.target import Target  # noqa: E402
-from glsl_infer.program.layout import FeatureMap, FineMap, Value  # noqa: E402
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value  # noqa: E402
 from glsl_infer.runtime.pictures.preprocess import load_for  # noqa: E402
 
 FOLDER = ROOT / "tests/conformance"
@@ -137,7 +137,7 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
 
 def _step(value: Value) -> float:
     """Return the value of a stored step, at most; of a 16-bit map, of eight steps, because float errors show there."""
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         return max(map(abs, value.scales)) / 255 / (1 if isinstance(value, FeatureMap) else 32)
     return value.scale / 256
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.program import CompiledNetwork, Pass
-from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, FeatureMap, FineMap, slices_of, textures_of
+from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, FeatureMap, SixteenBitMap, slices_of, textures_of
 from glsl_infer.program.placement import Grid
 
 MOST_TILES = 16
@@ -130,7 +130,7 @@ def _drawn_alone(program: CompiledNetwork) -> set[str]:
         for layer, (name, *more) in targets.items()
         if not more
         and len(layers[name]) == 1
-        and isinstance(program.values[layer], (FeatureMap, FineMap))
+        and isinstance(program.values[layer], (FeatureMap, SixteenBitMap))
         and {*textures_of(program.values[layer])} == {name}
     }
 

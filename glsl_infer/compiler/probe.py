@@ -21,7 +21,7 @@ from glsl_infer.graph import Array
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FixedPoint, SixteenBitMap, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 from glsl_infer.support import blocks
 from glsl_infer.support.side_by_side import in_order
@@ -142,7 +142,7 @@ def _step(value: Value) -> Array | float:
 
     It is a step of 8 bits even for a map in 16 bits, because floats of drivers differ by a share of the range.
     """
-    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, FineMap)) else value.scale / 256.0
+    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, SixteenBitMap)) else value.scale / 256.0
 
 
 def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering import codegen, fine, weights_plan
+from glsl_infer.lowering import codegen, sixteen_bit, weights_plan
 from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.frame_cost import frame_cost
@@ -27,7 +27,7 @@ from glsl_infer.support.resources import template
 
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
-MOST_FINE = 0.5
+MOST_SIXTEEN_BIT = 0.5
 """Share of 16-bit maps above which accuracy is preferred to speed."""
 
 
@@ -78,7 +78,7 @@ class Builder(Allocation):
         self._target, self.typical = target, typical
         self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
         self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
-        self.spares = [*storage.bits.values()].count(16) <= MOST_FINE * len(storage.bits)
+        self.spares = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
         self.convolutions = dict[str, tuple[float, int]]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
@@ -103,7 +103,7 @@ class Builder(Allocation):
         """Add the cost of a convolution without appending its draws."""
         target = self.feature_map(node.name)
         reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
-        extra = weights_plan.fine_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
+        extra = weights_plan.sixteen_bit_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
         work = weights_plan.work(layer, mode) + extra
         self.convolutions[node.name] = work, draws if mode == "texture" else layer.slices
@@ -193,26 +193,29 @@ class Builder(Allocation):
             self.append_second_halves()
         halves_below = {sampler: down for sampler, down in halves.items() if down}
         if halves_below:
-            fragment = fine.reading(fragment, frozenset(halves_below))
+            fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in halves_below}
-            uniforms = {**uniforms, **{fine.down(name): [halves_below[name] / sizes[name]] for name in halves_below}}
+            uniforms = {
+                **uniforms,
+                **{sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below},
+            }
         if not half:
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]
-        if fine.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
-            text = fine.storing_either(node.name, fragment, len(sources))
+        if sixteen_bit.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
+            text = sixteen_bit.storing_either(node.name, fragment, len(sources))
             both = [
                 replace(quad, origins=(*quad.origins, (0, number)))
                 for pair in zip(quads, lower)
                 for number, quad in enumerate(pair)
             ]
             unit = sources[0].unit
-            uniforms = {**uniforms, fine.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
+            uniforms = {**uniforms, sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
             self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
             return
-        upper_and_lower = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
+        upper_and_lower = [sixteen_bit.storing(node.name, fragment, lanes) for lanes in sixteen_bit.HALVES]
         self._append(node, upper_and_lower[0], target, samplers, sources, quads, uniforms, part)
         self._second_halves.append((node, upper_and_lower[1], target, samplers, sources, lower, uniforms, part))
 
@@ -220,7 +223,7 @@ class Builder(Allocation):
         """Return (draws of each slice of a node's output, stores of each pixel in a draw)."""
         if target.bits == 8:
             return 1, 1
-        return (1, 2) if fine.at_once(self.shapes[node.name]) else (2, 1)
+        return (1, 2) if sixteen_bit.at_once(self.shapes[node.name]) else (2, 1)
 
     def append_second_halves(self) -> None:
         """Append the draws of second tiles, after all draws of first tiles, so that equal ones become one pass."""

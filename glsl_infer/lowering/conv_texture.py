@@ -12,8 +12,8 @@ import numpy as np
 from glsl_infer.lowering import (
     codegen,
     conv_draws,
-    fine,
     rolled,
+    sixteen_bit,
     truncation,
     weight_bytes,
     weight_pairs,
@@ -93,12 +93,12 @@ def draw(
     if columns.taps_per_slot > 1:
         most_coordinates = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     in_bytes = not isinstance(weights, WeightTexture)
-    reads_fine = build.feature_map(node.inputs[0]).bits == 16
-    if reads_fine and not in_bytes:
-        most_coordinates = min(most_coordinates, weights_plan.FINE_READS)
+    reads_16_bits = build.feature_map(node.inputs[0]).bits == 16
+    if reads_16_bits and not in_bytes:
+        most_coordinates = min(most_coordinates, weights_plan.READS_16_BITS)
     elif target.bits == 16 and not in_bytes:  # 1x1 over 8 slices and a residual does not compile
         most_coordinates = min(most_coordinates, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
-    crowded = reads_fine or (target.bits == 16 and not in_bytes)
+    crowded = reads_16_bits or (target.bits == 16 and not in_bytes)
     alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
     layer_draws = conv_draws.draws(
         node, build, columns, all_reads, common=False, in_order=True, most=most_coordinates, alive=alive
@@ -159,7 +159,7 @@ def draw(
             defines=defines,
         )
         if in_pairs and not cached:
-            fragment = fine.storing(node.name, fragment, fine.HALVES[0])
+            fragment = sixteen_bit.storing(node.name, fragment, sixteen_bit.HALVES[0])
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),

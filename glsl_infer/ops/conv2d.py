@@ -18,7 +18,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -123,8 +123,8 @@ class Conv2D(Operator):
                 alpha=kernel.alpha,
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
-                fine=source.bits == 16,
-                stores_fine=target.bits == 16,
+                reads_16_bits=source.bits == 16,
+                stores_16_bits=target.bits == 16,
                 spares=spares,
                 in_pairs=in_pairs,
                 has_images=build.typical.given,
@@ -183,7 +183,7 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [source for source in inputs if isinstance(source, (FeatureMap, FineMap))]
+        maps = [source for source in inputs if isinstance(source, (FeatureMap, SixteenBitMap))]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of(

@@ -25,7 +25,7 @@ from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap, FineMap, slices_of
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -241,7 +241,7 @@ class ConvolutionProducts(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from the packed blocks."""
         (source,) = inputs
-        if not isinstance(source, (FeatureMap, FineMap)):
+        if not isinstance(source, (FeatureMap, SixteenBitMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
         factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]

@@ -40,7 +40,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
         InputError: the file cannot be written.
     """
     objects = {"scales": json.dumps(dict(stored.known.scales))}
-    for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.fine)):
+    for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.sixteen_bit)):
         lines = (
             f"{json.dumps(name)}: {json.dumps({'scales': list(found.scales), 'zeros': list(found.zeros)})}"
             for name, found in ranges.items()
@@ -71,14 +71,14 @@ def read(path: str | Path) -> StoredRanges:
         InputError: the file is missing, is not a file of ranges, has another version, or is damaged.
     """
     data = saved_json.read(Path(path), Kind("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
-    maps, fine = (
+    maps, sixteen_bit = (
         {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data[key].items()}
         for key in ("maps", "fine")
     )
     sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
     exact = tuple(data.get("exact", ()))
     findings = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
-    known = KnownRanges(maps, fine, data["scales"], sixteen, exact, findings)
+    known = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, findings)
     return StoredRanges(data["model"], data["fingerprint"], known)
 
 

@@ -14,7 +14,7 @@ from glsl_infer.compiler.ranges.sensitivity import BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import HostStep
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 
 RNG = np.random.default_rng(5)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
@@ -100,7 +100,7 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
     program = lower.to_program(made.graph)
     kinds = {name: type(value) for name, value in program.values.items()}
     assert kinds["neck"] is FeatureMap
-    assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {FineMap}
+    assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {SixteenBitMap}
 
 
 def test_what_is_joined_has_the_same_bits() -> None:
@@ -180,7 +180,7 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
     graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
     made = prepare(graph, Calibration(MANY), precision=Precision("16")).graph
     program = lower.to_program(made)
-    assert type(program.values["both"]) is (FineMap if bits == 16 else FeatureMap)
+    assert type(program.values["both"]) is (SixteenBitMap if bits == 16 else FeatureMap)
     zeros = {zero for name in ("first", "second") for zero in made.by_name[name].attrs["zeros"]}
     assert len(zeros) == (1 if bits == 16 else 2)
     bundle = to_bundle(program, ())

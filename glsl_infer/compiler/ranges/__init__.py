@@ -115,7 +115,7 @@ def prepare(
     require_stored_values(graph)
     room = HEADROOM if headroom is None else headroom
     graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, calibration.assumed)
-    wider: dict[str, Range] = dict(before.fine)
+    wider: dict[str, Range] = dict(before.sixteen_bit)
     searches = by_itself and bool(pictures) and tolerance is None and budget is None
     apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
     ranged, ranges = assign_ranges(

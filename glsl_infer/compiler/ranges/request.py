@@ -17,7 +17,7 @@ class KnownRanges:
 
     Attributes:
         maps: ranges of feature maps in 8 bits, by layer name.
-        fine: ranges of the same maps for storage in 16 bits.
+        sixteen_bit: ranges of the same maps for storage in 16 bits.
         scales: scales of 16-bit values made finer by calibration, by stage name.
         sixteen: feature maps stored in 16 bits; None if not chosen.
         exact: layers with weights of more than 8 bits.
@@ -25,7 +25,7 @@ class KnownRanges:
     """
 
     maps: Mapping[str, Range] = field(default_factory=dict)
-    fine: Mapping[str, Range] = field(default_factory=dict)
+    sixteen_bit: Mapping[str, Range] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     sixteen: tuple[str, ...] | None = None
     exact: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ class StoredRanges:
                 names of these layers.
         """
         if self.fingerprint == fingerprint(graph):
-            known = (*self.known.maps.items(), *self.known.fine.items())
+            known = (*self.known.maps.items(), *self.known.sixteen_bit.items())
             wrong = {name for name, found in known if name in graph.shapes and not _fits(found, graph.shapes[name][-1])}
             if wrong:
                 layers = ", ".join(map(repr, sorted(wrong)))
