@@ -150,7 +150,5 @@ def from_optimized(
     finer, spent = None, prepared.spent
     if prepared.in_eight is not None and spent is not None and auto and options.weight_bits == "auto":
         finer = FinerWeights(prepared.in_eight, spent.error, spent.tolerance or 0.0)
-    typical = lower.typical_of(prepared.graph, known)
-    program = lower.to_program(prepared.graph, target, known, typical=typical, finer=finer, tell=tell)
-    del typical  # Frees hundreds of megabytes of maps.
+    program = lower.to_program(prepared.graph, target, known, finer=finer, tell=tell)
     return to_bundle(program, labels, tell), program, prepared

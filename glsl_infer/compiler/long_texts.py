@@ -17,9 +17,9 @@ from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.wide import WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Typical
 from glsl_infer.program import WeightsChoice
 
 _BEHIND = 2
@@ -54,8 +54,8 @@ def split_long(
     long = possible(graph, target.uniform_vectors) - {*target.weights_for, *calibration.known.exact}
     if not long:
         return graph, ()
-    typical = Typical(dict, given=bool(calibration.images or calibration.known.findings))
-    builder = Builder(graph, target, storage_of(graph), typical, calibration.known.exact, Detail.COST)
+    maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
+    builder = Builder(graph, target, storage_of(graph), maps, calibration.known.exact, Detail.COST)
     choices = [choice for choice in lowered(builder, tell).choices if choice.layer in long]
     return split(graph, choices, target)
 

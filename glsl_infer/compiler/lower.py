@@ -11,20 +11,20 @@ from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import exact_weights, sharing
+from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.bounds import ranges_of
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.allocation import Storage
 from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Typical
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support.near_names import did_you_mean
@@ -35,7 +35,7 @@ def to_program(
     target: Target | None = None,
     calibration: Calibration | None = None,
     *,
-    typical: Typical | None = None,
+    maps: CalibrationMaps | None = None,
     finer: FinerWeights | None = None,
     tell: Callable[[str], object] = str,
 ) -> CompiledNetwork:
@@ -44,9 +44,9 @@ def to_program(
     Args:
         graph: a prepared graph, as ``ranges.prepare`` returns it.
         target: options of code generation; default: ``Target()``.
-        calibration: calibration images, for shaders of devices with truncated sums (``compiler.typical``), and the
+        calibration: calibration images, for shaders of devices with truncated sums (``compiler.calibration_maps``), and the
             data and weights of more than 8 bits of an earlier calibration; default: none.
-        typical: calibration maps of this graph from an earlier program with other shared textures.
+        maps: calibration maps of this graph from an earlier program with other shared textures.
         finer: spend the remaining budget on weights of more than 8 bits; None: do not.
         tell: called with a progress message for each layer.
 
@@ -60,16 +60,16 @@ def to_program(
     target.require_known_modes()
     storage = storage_of(graph)
     _require_a_gutter_of_zeros(graph, storage.gutters)
-    typical = typical or typical_of(graph, calibration)
+    maps = maps or maps_of(graph, calibration)
     exact: Collection[str] = calibration.known.exact
 
     def planned() -> Builder:
-        return lowered(Builder(graph, target, storage, typical, exact, Detail.LIFETIMES), tell)
+        return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), tell)
 
     builder = planned()
     if finer is not None and calibration.images and builder.offers:
         exact = exact_weights.choose(graph, builder, calibration.images, finer)
-        typical.forget(exact)
+        maps.forget(exact)
         if exact:
             del builder  # frees a copy of all weights
             builder = planned()
@@ -88,16 +88,18 @@ def to_program(
             meant = did_you_mean(name, choices)
             raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, target.memory)
-    typical.let_go()  # The calibration maps are needed no more.
+    maps.release()  # The calibration maps are needed no more.
     del builder, program  # They have copies of all weights.
-    builder = lowered(Builder(graph, target, replace(storage, shares=shares), typical, exact), tell)
+    builder = lowered(Builder(graph, target, replace(storage, shares=shares), maps, exact), tell)
     return replace(builder.finish(), memory=uses)
 
 
-def typical_of(graph: Graph, calibration: Calibration) -> Typical:
+def maps_of(graph: Graph, calibration: Calibration) -> CalibrationMaps:
     """Return the calibration maps of a prepared graph, computed when the first layer needs them."""
     images = calibration.images
-    return Typical(lambda: typical_maps(graph, images), given=len(images) > 0, stored=calibration.known.findings)
+    return CalibrationMaps(
+        lambda: compute_maps(graph, images), has_images=len(images) > 0, stored=calibration.known.calibration_data
+    )
 
 
 def storage_of(graph: Graph) -> Storage:

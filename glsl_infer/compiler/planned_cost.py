@@ -19,9 +19,9 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.allocation import Allocated, Storage
 from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Typical
 from glsl_infer.lowering.weights_plan import Cost
 
 
@@ -70,8 +70,8 @@ class Plans:
             ModelError: a layer without a shader, by name.
         """
         storage, plan = storage_of(graph), dict[str, LayerPlan]()
-        typical = Typical(dict, given=self._calibrated)
-        builder = Builder(graph, self._target, storage, typical, detail=Detail.COST)
+        maps = CalibrationMaps(dict, has_images=self._calibrated)
+        builder = Builder(graph, self._target, storage, maps, detail=Detail.COST)
         for node in graph.nodes:
             key = (*_key(graph, node, storage, plan), builder.spares)
             if key not in self._cache:

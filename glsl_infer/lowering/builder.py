@@ -15,10 +15,10 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, sixteen_bit, weights_plan
 from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
+from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.merged_quads import merged
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Texels, Typical
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
 from glsl_infer.program.layout import FeatureMap, View, stored
 from glsl_infer.program.program import UniformValue, WeightsChoice
@@ -49,7 +49,7 @@ class Builder(Allocation):
         graph: a prepared graph.
         target: options of code generation.
         storage: see ``Allocation``.
-        typical: layer outputs for calibration images.
+        calibration_maps: layer outputs for calibration images.
         exact: layers whose weights need more than 8 bits.
         detail: results to compute.
 
@@ -69,13 +69,13 @@ class Builder(Allocation):
         graph: Graph,
         target: Target,
         storage: Storage,
-        typical: Typical,
+        calibration_maps: CalibrationMaps,
         exact: Collection[str] = (),
         detail: Detail = Detail.PROGRAM,
     ) -> None:
         super().__init__(graph, target.layout, storage)
         self._members[PRELUDE] = template("prelude.glsl").encode()
-        self._target, self.typical = target, typical
+        self._target, self.calibration_maps = target, calibration_maps
         self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
         self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
         self.spares = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
@@ -118,10 +118,11 @@ class Builder(Allocation):
         """Cost of all layers so far."""
         return frame_cost(self.graph, self._storage.bits, self.convolutions, [entry.layer for entry in self._passes])
 
-    def typical_input(self, node: Node) -> Texels:
+    def calibration_input(self, node: Node) -> Texels:
         """Return a convolution's input texels for calibration images."""
         source = self.feature_map(node.inputs[0])
-        return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
+        alpha = self.shows_alpha(source)
+        return self.calibration_maps.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
 
     @property
     def choices(self) -> tuple[WeightsChoice, ...]:
@@ -284,7 +285,7 @@ class Builder(Allocation):
             self._choices,
             self._members,
             self._weight_members,
-            findings=self.typical.findings,
+            calibration_data=self.calibration_maps.calibration_data,
             exact=tuple(sorted(self.exact)),
         )
 

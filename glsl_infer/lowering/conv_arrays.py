@@ -184,7 +184,7 @@ def _sum_starts(
         values = [build.feature_map(name) for name in node.inputs]
         paddings = (node.attrs["padding"], (0, 0, 0, 0))
         texels = [
-            build.typical.texels(name, value, padding, alpha=build.shows_alpha(value))
+            build.calibration_maps.texels(name, value, padding, alpha=build.shows_alpha(value))
             for name, value, padding in zip(node.inputs, values, paddings)
         ]
         residual = texels[1] if len(texels) > 1 else None
@@ -194,4 +194,4 @@ def _sum_starts(
         )
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"
-    return truncation.Starts.known(build.typical, key, columns.slices, find)
+    return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find)

@@ -21,8 +21,8 @@ from glsl_infer.lowering import (
     weights_plan,
 )
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.texture_choice import LEAST_BYTE_COLUMNS, Weights
 from glsl_infer.lowering.weight_bytes import WeightBytes
@@ -175,11 +175,13 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
     """Return the initial value of sums on a device that truncates them (``truncation.byte_start``)."""
 
     def find() -> Arrays:
-        texels, strides = build.typical_input(node), node.attrs["strides"]
+        texels, strides = build.calibration_input(node), node.attrs["strides"]
         constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
         return (np.array([truncation.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
-    return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
+    return float(
+        build.calibration_maps.cached(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0]
+    )
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:

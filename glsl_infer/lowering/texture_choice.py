@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering import truncation, weight_bytes, weight_pairs, weight_rounding, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
+from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
@@ -76,17 +76,17 @@ class TextureOption:
         return weight_pairs.of_bytes(weights, columns) if in_pairs else weights
 
     def _in_bytes(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> WeightBytes:
-        if not build.typical.given:
+        if not build.calibration_maps.has_images:
             return weight_bytes.pack(constants)
 
         @cache
         def column_factors() -> weight_rounding.ColumnFactors:
             return truncation.column_factors(
-                columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS
+                columns, build.calibration_input(node), node.attrs["strides"], weight_rounding.POSITIONS
             )
 
         def cached(result_name: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool]) -> Arrays:
-            return build.typical.known(f"{node.name} {result_name}", find, fits)
+            return build.calibration_maps.cached(f"{node.name} {result_name}", find, fits)
 
         return weight_rounding.pack(constants, columns, column_factors, cached)
 

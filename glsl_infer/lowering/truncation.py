@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.lowering import immediates, simulated_sums
+from glsl_infer.lowering.calibration_maps import PICTURES, Arrays, CalibrationMaps, Texels
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
-from glsl_infer.lowering.findings import Arrays
-from glsl_infer.lowering.typical import PICTURES, Texels, Typical
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -73,13 +72,13 @@ class Starts:
         return (self.cut,) if self.late is None else (self.cut, self.late)
 
     @staticmethod
-    def known(typical: Typical, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
+    def cached(maps: CalibrationMaps, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
         """Return the stored values if they are for this number of slices, otherwise the result of ``find``."""
 
         def fits(arrays: Arrays) -> bool:
             return arrays[0].shape == (slices, 4) and all(array.shape[0] == slices for array in arrays)
 
-        cut, *late = typical.known(key, lambda: find().arrays(), fits)
+        cut, *late = maps.cached(key, lambda: find().arrays(), fits)
         return Starts(cut, late[0] if late else None)
 
 

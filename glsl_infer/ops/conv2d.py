@@ -110,7 +110,7 @@ class Conv2D(Operator):
         )
         # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
         # are nearly as exact, and are used unless most maps have 16 bits.
-        spares = build.typical.given and build.spares
+        spares = build.calibration_maps.has_images and build.spares
         exact = target.bits == 16 and not spares
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
@@ -127,7 +127,7 @@ class Conv2D(Operator):
                 stores_16_bits=target.bits == 16,
                 spares=spares,
                 in_pairs=in_pairs,
-                has_images=build.typical.given,
+                has_images=build.calibration_maps.has_images,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)

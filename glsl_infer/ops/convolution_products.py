@@ -227,14 +227,16 @@ class ConvolutionProducts(Operator):
         def find() -> truncation.Starts:
             constants = np.zeros_like(packed)
             constants[:, block_columns] = packed[:, block_columns]
-            texels = build.typical.texels(
+            texels = build.calibration_maps.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )
             return truncation.starts(
                 columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
             )
 
-        return truncation.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
+        return truncation.Starts.cached(
+            build.calibration_maps, f"{node.name} {block} {slots}", columns.slices, find
+        ).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

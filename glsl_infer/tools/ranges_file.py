@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges
-from glsl_infer.lowering.findings import TYPES
+from glsl_infer.lowering.calibration_maps import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
 from glsl_infer.support.files import cannot_be_written, writing
@@ -48,7 +48,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
         objects[key] = "{\n  " + ",\n  ".join(lines) + "}"
     found = (
         f"{json.dumps(key)}: {json.dumps([_packed(array) for array in arrays])}"
-        for key, arrays in stored.known.findings.items()
+        for key, arrays in stored.known.calibration_data.items()
     )
     objects["findings"] = "{\n  " + ",\n  ".join(found) + "}"
     if stored.known.sixteen is not None:
@@ -77,8 +77,8 @@ def read(path: str | Path) -> StoredRanges:
     )
     sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
     exact = tuple(data.get("exact", ()))
-    findings = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
-    known = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, findings)
+    calibration_data = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
+    known = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, calibration_data)
     return StoredRanges(data["model"], data["fingerprint"], known)
 
 

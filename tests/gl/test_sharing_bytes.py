@@ -16,12 +16,12 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
+from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.ranges import Calibration, prepare
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Typical
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
@@ -35,11 +35,11 @@ class Maker:
 
     def __init__(self, graph: Graph, layout: str = "atlas") -> None:
         self._graph, self._layout = graph, layout
-        self._typical = Typical(lambda: typical_maps(graph, ()))
+        self._typical = CalibrationMaps(lambda: compute_maps(graph, ()))
 
     def __call__(self, memory: str) -> Bundle:
         program = lower.to_program(
-            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), typical=self._typical
+            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), maps=self._typical
         )
         return to_bundle(program, [f"class {index}" for index in range(classes_of(self._graph))])
 

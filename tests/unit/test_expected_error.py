@@ -8,11 +8,11 @@ from graphs import conv_node, input_node
 from numpy.typing import NDArray
 
 from glsl_infer.compiler import optimize
+from glsl_infer.compiler.calibration_maps import clouds
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.expected_error import choose, shares_of
 from glsl_infer.compiler.ranges.observed import Shown, observe
-from glsl_infer.compiler.typical import clouds
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.purposes import VALUES
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from tiny import tiny_program
 
 from glsl_infer.compiler import lower
+from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.typical import Typical
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 
@@ -86,9 +86,9 @@ def read_by_all(graph: Graph) -> Graph:
 @given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, target=Target(layout=layout)).graph
-    typical = Typical(lambda: typical_maps(prepared, ()))
+    typical = CalibrationMaps(lambda: compute_maps(prepared, ()))
     for method in installed():
-        made = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), typical=typical)
+        made = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), maps=typical)
         check_frame(made)
         (chosen,) = (one for one in made.memory if one.chosen)
         assert chosen.texture_bytes == target_bytes(made)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from glsl_infer.lowering import simulated_sums, truncation
+from glsl_infer.lowering.calibration_maps import PICTURES, Texels
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.truncation import byte_start, starts
-from glsl_infer.lowering.typical import PICTURES, Texels
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.support import blas
 

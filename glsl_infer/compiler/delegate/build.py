@@ -121,7 +121,7 @@ def _in_parts(
             f"'{graph.name}'; give --precision-for LAYER=16"
         )
     wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    samples = crossing.typical(graph, wanted, calibration)
+    samples = crossing.values_of(graph, wanted, calibration)
     known: dict[str, Range] = {}
     made: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.findings import Findings
+from glsl_infer.lowering.calibration_maps import CalibrationData
 from glsl_infer.program.layout import Range
 
 
@@ -21,7 +21,7 @@ class KnownRanges:
         scales: scales of 16-bit values made finer by calibration, by stage name.
         sixteen: feature maps stored in 16 bits; None if not chosen.
         exact: layers with weights of more than 8 bits.
-        findings: calibration data for shaders and weights.
+        calibration_data: calibration data for shaders and weights.
     """
 
     maps: Mapping[str, Range] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class KnownRanges:
     scales: Mapping[str, float] = field(default_factory=dict)
     sixteen: tuple[str, ...] | None = None
     exact: tuple[str, ...] = ()
-    findings: Findings = field(default_factory=dict)
+    calibration_data: CalibrationData = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

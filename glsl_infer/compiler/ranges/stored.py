@@ -93,8 +93,8 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
         return KnownRanges(maps, fine, scales)
     sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
     exact = tuple(layer for program in programs for layer in program.exact)
-    findings = {key: found for program in programs for key, found in program.findings.items()}
-    return KnownRanges(maps, fine, scales, sixteen, exact, findings)
+    calibration_data = {key: found for program in programs for key, found in program.calibration_data.items()}
+    return KnownRanges(maps, fine, scales, sixteen, exact, calibration_data)
 
 
 def fingerprint(graph: Graph) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.typical import PICTURES
+from glsl_infer.lowering.calibration_maps import PICTURES
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
 
@@ -25,7 +25,7 @@ MOST_BYTES = 768 << 20
 FEWEST = 2
 
 
-def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
+def compute_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
     """Return the float32 outputs of those layers of a prepared graph that feed a node with a kernel.
 
     They include the input of a convolution and the map added as a residual.
