@@ -44,7 +44,7 @@ def to_program(
     Args:
         graph: a prepared graph, as ``ranges.prepare`` returns it.
         target: options of code generation; default: ``Target()``.
-        calibration: calibration images, for shaders of devices with truncated sums (``compiler.calibration_maps``), and the
+        calibration: calibration images, for shaders of devices with truncated sums (``calibration_maps``), and the
             data and weights of more than 8 bits of an earlier calibration; default: none.
         maps: calibration maps of this graph from an earlier program with other shared textures.
         finer: spend the remaining budget on weights of more than 8 bits; None: do not.
@@ -96,10 +96,8 @@ def to_program(
 
 def maps_of(graph: Graph, calibration: Calibration) -> CalibrationMaps:
     """Return the calibration maps of a prepared graph, computed when the first layer needs them."""
-    images = calibration.images
-    return CalibrationMaps(
-        lambda: compute_maps(graph, images), has_images=len(images) > 0, stored=calibration.known.calibration_data
-    )
+    images, stored = calibration.images, calibration.known.calibration_data
+    return CalibrationMaps(lambda: compute_maps(graph, images), has_images=len(images) > 0, stored=stored)
 
 
 def storage_of(graph: Graph) -> Storage:

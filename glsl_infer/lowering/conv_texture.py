@@ -179,9 +179,9 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
         constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
         return (np.array([truncation.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
-    return float(
-        build.calibration_maps.cached(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0]
-    )
+    key = f"{node.name} in a texture"
+    (start,) = build.calibration_maps.cached(key, find, lambda arrays: arrays[0].shape == (1,))
+    return float(start[0])
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:

@@ -234,9 +234,8 @@ class ConvolutionProducts(Operator):
                 columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
             )
 
-        return truncation.Starts.cached(
-            build.calibration_maps, f"{node.name} {block} {slots}", columns.slices, find
-        ).cut
+        key = f"{node.name} {block} {slots}"
+        return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -35,11 +35,11 @@ class Maker:
 
     def __init__(self, graph: Graph, layout: str = "atlas") -> None:
         self._graph, self._layout = graph, layout
-        self._typical = CalibrationMaps(lambda: compute_maps(graph, ()))
+        self._maps = CalibrationMaps(lambda: compute_maps(graph, ()))
 
     def __call__(self, memory: str) -> Bundle:
         program = lower.to_program(
-            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), maps=self._typical
+            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), maps=self._maps
         )
         return to_bundle(program, [f"class {index}" for index in range(classes_of(self._graph))])
 

@@ -124,10 +124,10 @@ def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path
 
 def test_what_was_found_of_other_weights_is_found_anew() -> None:
     found = (np.array([1.0]),)
-    typical = CalibrationMaps(dict, stored={"a": found})
-    assert typical.given
-    assert typical.known("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
-    assert CalibrationMaps(dict, stored={"a": found}).known("a", lambda: (np.array([2.0]),))[0] == 1.0
+    maps = CalibrationMaps(dict, stored={"a": found})
+    assert maps.has_images
+    assert maps.cached("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
+    assert CalibrationMaps(dict, stored={"a": found}).cached("a", lambda: (np.array([2.0]),))[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,8 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
 )
 def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
     stored = calibrated(network())
-    path = written(
-        tmp_path, replace(stored, known=replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)}))
-    )
+    known = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
+    path = written(tmp_path, replace(stored, known=known))
     assert ranges_file.read(path).known.calibration_data["a"][0].tolist() == [1.0, 1.0]
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
