@@ -26,7 +26,7 @@ from glsl_infer.lowering.texture_choice import ROUNDING
 from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value
 from glsl_infer.program.texels import shape_of
 from glsl_infer.support import blocks
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
 """Limit of the gain, about 1316.
@@ -85,7 +85,7 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
                 squares[name] = total / exact.size
         return squares
 
-    found = list(in_order(squares_of, pictures))
+    found = list(parallel_map(squares_of, pictures))
     return {name: math.sqrt(sum(squares[name] for squares in found) / len(pictures)) for name in found[0]}
 
 

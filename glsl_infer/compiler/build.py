@@ -148,7 +148,7 @@ def from_optimized(
         shorten=shorten if auto and options.layout == "atlas" else None,
     )
     finer, spent = None, prepared.spent
-    if prepared.in_eight is not None and spent is not None and auto and options.weight_bits == "auto":
-        finer = FinerWeights(prepared.in_eight, spent.error, spent.tolerance or 0.0)
+    if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
+        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0)
     program = lower.to_program(prepared.graph, target, known, finer=finer, tell=tell)
     return to_bundle(program, labels, tell), program, prepared

@@ -12,7 +12,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
 
 
-def handed_on(graph: Graph, values: Mapping[str, Value]) -> list[str]:
+def passthrough_outputs(graph: Graph, values: Mapping[str, Value]) -> list[str]:
     """Return the output layers stored in a texture of an input."""
     given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
     return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]

@@ -33,12 +33,12 @@ class FinerWeights:
     """Limits of the search for weights of more than 8 bits.
 
     Attributes:
-        in_eight: cost of the program with all maps in 8 bits.
+        cost_8bit: cost of the program with all maps in 8 bits.
         error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
         enough: total error, as a root of summed squares, below which no further layer is chosen.
     """
 
-    in_eight: Cost
+    cost_8bit: Cost
     error: float = 0.0
     enough: float = 0.0
 
@@ -52,12 +52,12 @@ def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: Fi
         samples: calibration inputs, of which a selection is computed.
         limits: the remaining budget.
     """
-    rounded, offers, whole, in_eight = builder.rounded, builder.offers, builder.cost, limits.in_eight
+    rounded, offers, whole, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
     errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
-    prices = {name: _price(*offers[name], in_eight) for name in errors}
-    room = [MOST_COST - whole.work / in_eight.work, MOST_COST - whole.draws / in_eight.draws]
+    prices = {name: _price(*offers[name], cost_8bit) for name in errors}
+    room = [MOST_COST - whole.work / cost_8bit.work, MOST_COST - whole.draws / cost_8bit.draws]
     total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):

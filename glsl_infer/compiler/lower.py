@@ -12,7 +12,7 @@ from dataclasses import replace
 from glsl_infer import ops
 from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.calibration_maps import compute_maps
-from glsl_infer.compiler.copied_outputs import handed_on, with_copies
+from glsl_infer.compiler.copied_outputs import passthrough_outputs, with_copies
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges import Calibration
@@ -76,7 +76,7 @@ def to_program(
     while target.weights == "auto" and (longer := weights_plan.longer_array(builder.choices, target.uniform_vectors)):
         target = replace(target, uniform_vectors=longer)
         builder = planned()
-    moved = handed_on(graph, builder.values)
+    moved = passthrough_outputs(graph, builder.values)
     if moved:
         copied = with_copies(graph, moved, builder.values)
         known = replace(calibration.known, exact=tuple(exact))

@@ -73,7 +73,7 @@ class Plans:
         maps = CalibrationMaps(dict, has_images=self._calibrated)
         builder = Builder(graph, self._target, storage, maps, detail=Detail.COST)
         for node in graph.nodes:
-            key = (*_key(graph, node, storage, plan), builder.spares)
+            key = (*_key(graph, node, storage, plan), builder.tolerates_rounding)
             if key not in self._cache:
                 self.layers += 1
                 self._cache[key] = self._planned(node, builder)

@@ -61,7 +61,8 @@ class Builder(Allocation):
         counts: compute the cost only; convolutions append nothing.
         convolutions: (work, draws) of the convolutions, in order.
         rounded: layers with the rounded weights of their shaders.
-        spares: whether 16-bit maps are few, so that the weights of their readers can lose precision for speed.
+        tolerates_rounding: whether 16-bit maps are few, so that the weights of their readers can lose precision for
+            speed.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Builder(Allocation):
         self._target, self.calibration_maps = target, calibration_maps
         self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
         self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
-        self.spares = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
+        self.tolerates_rounding = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
         self.convolutions = dict[str, tuple[float, int]]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}

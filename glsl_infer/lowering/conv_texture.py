@@ -167,11 +167,11 @@ def draw(
             **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }
         if not isinstance(weights, WeightTexture):
-            uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
+            uniforms["cut_start"] = [_truncated_start(node, build, columns, weights)]
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 
 
-def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
+def _truncated_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
     """Return the initial value of sums on a device that truncates them (``truncation.byte_start``)."""
 
     def find() -> Arrays:

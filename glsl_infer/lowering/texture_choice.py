@@ -108,7 +108,7 @@ def possible(
     steepness: NDArray[np.float32] | None = None,
     reads_16_bits: bool = False,
     stores_16_bits: bool = False,
-    spares: bool = False,
+    tolerates_rounding: bool = False,
     in_pairs: bool = False,
     has_images: bool = True,
 ) -> TextureOption:
@@ -123,7 +123,7 @@ def possible(
         steepness: amplification after the sums if there are per-channel constants, as in ``fold.StoredSum``.
         reads_16_bits: whether the input is a 16-bit map.
         stores_16_bits: whether the output is a 16-bit map.
-        spares: whether weights of such a layer can lose more precision to fit a texture.
+        tolerates_rounding: whether weights of such a layer can lose more precision to fit a texture.
         in_pairs: whether two output channels have a row (``weight_pairs``), which needs fewer registers.
         has_images: whether there are calibration images, for which 8-bit weights are rounded.
     """
@@ -147,7 +147,12 @@ def possible(
         and (constants.numbers or any(roles.get("residual") for roles in reads))
     ):
         # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches.
-        if not spares or weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > NOISE_16_BITS:
+        if (
+            not tolerates_rounding
+            or weight_bits != "auto"
+            or columns.count < LEAST_BYTE_COLUMNS
+            or noise > NOISE_16_BITS
+        ):
             return TextureOption(
                 16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
             )

@@ -110,8 +110,8 @@ class Conv2D(Operator):
         )
         # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
         # are nearly as exact, and are used unless most maps have 16 bits.
-        spares = build.calibration_maps.has_images and build.spares
-        exact = target.bits == 16 and not spares
+        tolerates_rounding = build.calibration_maps.has_images and build.tolerates_rounding
+        exact = target.bits == 16 and not tolerates_rounding
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
 
@@ -125,7 +125,7 @@ class Conv2D(Operator):
                 steepness=kernel.output.steepness if constants.numbers else None,
                 reads_16_bits=source.bits == 16,
                 stores_16_bits=target.bits == 16,
-                spares=spares,
+                tolerates_rounding=tolerates_rounding,
                 in_pairs=in_pairs,
                 has_images=build.calibration_maps.has_images,
             )

@@ -235,7 +235,7 @@ class ConvolutionProducts(Operator):
             )
 
         key = f"{node.name} {block} {slots}"
-        return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).cut
+        return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).truncated
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -66,7 +66,7 @@ class PreparedGraph:
         spent: effect of each layer's rounding on the outputs, if it was measured.
         wider: ranges for 16 bits of layers whose range in 8 bits was learnt from calibration images.
         told: the learnt ranges in 8 bits.
-        in_eight: cost of the program with all maps in 8 bits, if it was counted.
+        cost_8bit: cost of the program with all maps in 8 bits, if it was counted.
         folds: ranges learnt without each part of the calibration images.
         runs: outputs of the float network for some calibration images, if they were needed.
     """
@@ -79,7 +79,7 @@ class PreparedGraph:
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
-    in_eight: Cost | None = None
+    cost_8bit: Cost | None = None
     folds: tuple[Fold, ...] = ()
     runs: Runs | None = None
 
@@ -137,7 +137,7 @@ def prepare(
         searches = False
     else:
         chosen = precision_of_layers.choose(ranged, precision.bits, known, precision.numbers)
-    spent, in_eight = None, None
+    spent, cost_8bit = None, None
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
@@ -154,8 +154,8 @@ def prepare(
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
         if plan is not None:
-            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
-            counted = partial(_times, in_eight, plan, drawn)
+            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
+            counted = partial(_times, cost_8bit, plan, drawn)
         folds = [fold for fold in apart if fold.maps]
         runs = unseen_runs.of_graph(ranged, pictures, len(folds))
 
@@ -193,7 +193,7 @@ def prepare(
         spent,
         wider,
         told,
-        in_eight,
+        cost_8bit,
         tuple(fold for fold in apart if fold.maps),
         runs,
     )
@@ -209,10 +209,10 @@ def _range_of(graph: Graph, layer: str) -> Range:
 
 
 def _times(
-    in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
+    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
 ) -> tuple[float, float]:
-    """Return the cost of a graph with bits, as a multiple of ``in_eight``: (work, draws)."""
-    return plan(drawn(stored)).over(in_eight)
+    """Return the cost of a graph with bits, as a multiple of ``cost_8bit``: (work, draws)."""
+    return plan(drawn(stored)).over(cost_8bit)
 
 
 def require_possible_size(graph: Graph) -> None:
