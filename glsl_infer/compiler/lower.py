@@ -6,19 +6,18 @@ plan weights and memory, then with the shared textures of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.calibration_maps import compute_maps
-from glsl_infer.compiler.copied_outputs import passthrough_outputs, with_copies
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.bounds import ranges_of
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.allocation import Storage
@@ -27,6 +26,7 @@ from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
+from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
 from glsl_infer.support.near_names import did_you_mean
 
 
@@ -76,9 +76,9 @@ def to_program(
     while target.weights == "auto" and (longer := weights_plan.longer_array(builder.choices, target.uniform_vectors)):
         target = replace(target, uniform_vectors=longer)
         builder = planned()
-    moved = passthrough_outputs(graph, builder.values)
-    if moved:
-        copied = with_copies(graph, moved, builder.values)
+    passthrough = _passthrough_outputs(graph, builder.values)
+    if passthrough:
+        copied = _with_copies(graph, passthrough, builder.values)
         known = replace(calibration.known, exact=tuple(exact))
         return to_program(copied, target, replace(calibration, known=known), tell=tell)
     program = builder.finish()
@@ -128,3 +128,38 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
                 "padding around it and the picture in it, of which byte 0 is not the value 0",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
+
+
+def _passthrough_outputs(graph: Graph, values: Mapping[str, Value]) -> list[str]:
+    """Return the output layers stored in a texture of an input."""
+    given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
+    return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]
+
+
+def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]) -> Graph:
+    """Return a prepared graph with copies of some layers as outputs instead, because an output must be a render target.
+
+    Raises:
+        ModelError: the values of a layer cannot be copied by a shader: a picture with a range in which no byte is 0, or
+            a map in 16 bits.
+    """
+    names = {node.name for node in graph.nodes}
+    copies: dict[str, Node] = {}
+    for layer in layers:
+        name, value = f"{layer}-copy", values[layer]
+        while name in names:
+            name += "'"
+        names.add(name)
+        if isinstance(value, FeatureMap) and all(zero == int(zero) for zero in value.zeros):
+            copies[layer] = Node(name, "concat_copy", (layer,))
+        elif isinstance(value, FixedPoint) and not value.columns:
+            copies[layer] = Node(name, "vector_concat", (layer,), {"scale": value.scale})
+        else:
+            what = "the picture" if len(graph.inputs) == 1 else "an input"
+            refusal = ModelError.layer(
+                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
+            )
+            refusal.refused = layer
+            raise refusal
+    outputs = graph.outputs_renamed(lambda layer: copies[layer].name if layer in copies else layer)
+    return Graph(graph.name, (*graph.nodes, *copies.values()), outputs)

@@ -17,7 +17,6 @@ from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
 from glsl_infer.lowering.frame_cost import frame_cost
-from glsl_infer.lowering.merged_quads import merged
 from glsl_infer.lowering.target import Target
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
 from glsl_infer.program.layout import FeatureMap, View, stored
@@ -281,7 +280,7 @@ class Builder(Allocation):
             replace(self.graph, nodes=tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
-            tuple(map(merged, self._passes)),
+            tuple(map(with_columns, self._passes)),
             {name: stored(value) for name, value in self.values.items()},
             self._choices,
             self._members,
@@ -315,3 +314,42 @@ class Builder(Allocation):
         )
         self._programs[varyings, fragment] = program
         return program
+
+
+Step = tuple[int, ...]
+"""Downward step of each source from a pixel to the next."""
+
+
+def with_columns(entry: Pass) -> Pass:
+    """Return a pass in which vertically adjacent quads of one pixel are merged if their sources have equal steps.
+
+    A GPU processes 16 pixels of a quad at once, and single pixels waste 15 of them.
+    """
+    if len(entry.quads) < 2 or any((quad.width, quad.height) != (1, 1) for quad in entry.quads):
+        return entry
+    ordered = sorted(entry.quads, key=lambda quad: (quad.x, quad.y))
+    step = _step(ordered)
+    if step is None:
+        return entry
+    columns: list[list[Quad]] = []
+    for quad in ordered:
+        if columns and _between(columns[-1][-1], quad) == step:
+            columns[-1].append(quad)
+        else:
+            columns.append([quad])
+    sources = tuple(replace(source, stride_y=float(down)) for source, down in zip(entry.sources, step))
+    quads = tuple(replace(column[0], height=len(column)) for column in columns)
+    return replace(entry, sources=sources, quads=quads)
+
+
+def _step(ordered: Sequence[Quad]) -> Step | None:
+    """Return the first valid step, if any."""
+    return next((step for pair in zip(ordered, ordered[1:]) if (step := _between(*pair)) is not None), None)
+
+
+def _between(upper: Quad, lower: Quad) -> Step | None:
+    """Return the step of each source; None if the pixels are not adjacent, or a source moves sideways or up."""
+    moves = [(end[0] - start[0], end[1] - start[1]) for start, end in zip(upper.origins, lower.origins)]
+    if (lower.x, lower.y) != (upper.x, upper.y + 1) or any(sideways or down < 0 for sideways, down in moves):
+        return None
+    return tuple(down for _, down in moves)
