@@ -87,7 +87,7 @@ class Plans:
         Raises:
             ModelError: the layer has no shader.
         """
-        count, first = builder.count, len(builder.passes)
+        extent, first = builder.extent, len(builder.passes)
         try:
             ops.get(node.op).passes(node, builder)
         except ModelError as refusal:
@@ -96,7 +96,7 @@ class Plans:
         second = len(builder.passes)
         builder.append_second_halves()
         drawn = [entry.layer for entry in builder.passes[first:]]
-        allocated = builder.allocated(node, count)
+        allocated = builder.allocated(node, extent)
         return LayerPlan(
             allocated,
             self._locations.setdefault(allocated.location, len(self._locations)),

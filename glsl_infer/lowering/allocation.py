@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import MappingProxyType
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
@@ -38,8 +37,8 @@ class Storage:
     """
 
     gutters: Mapping[str, int]
-    bits: Mapping[str, int] = MappingProxyType({})
-    shares: Mapping[str, Share] = MappingProxyType({})
+    bits: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Allocation:
         return value.channels % 4 != 0 and value.views[-1].texture in alpha
 
     def allocated(self, node: Node, before: tuple[int, int]) -> Allocated:
-        """Return the output of a node and all that was allocated since ``count`` was ``before``."""
+        """Return the output of a node and all that was allocated since ``extent`` was ``before``."""
         value = self.values[node.name]
         textures = dict(islice(self._textures.items(), before[0], None))
         file_names = dict(islice(self._file_names.items(), before[1], None))
@@ -128,7 +127,7 @@ class Allocation:
         return Allocated(value, location, textures, file_names)
 
     @property
-    def count(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Number of allocated textures and of file names."""
         return len(self._textures), len(self._file_names)
 

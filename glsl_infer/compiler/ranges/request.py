@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.calibration_maps import CalibrationData
@@ -67,7 +66,7 @@ class Precision:
     """
 
     bits: str = "8"
-    layers: Mapping[str, int] = MappingProxyType({})
+    layers: Mapping[str, int] = field(default_factory=dict)
     tolerance: float | None = None
     budget: float | None = None
     numbers: Collection[str] | None = None
