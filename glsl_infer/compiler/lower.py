@@ -63,19 +63,19 @@ def to_program(
     maps = maps or maps_of(graph, calibration)
     exact: Collection[str] = calibration.known.exact
 
-    def planned() -> Builder:
+    def planned(target: Target) -> Builder:
         return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), tell)
 
-    builder = planned()
+    builder = planned(target)
     if finer is not None and calibration.images and builder.offers:
         exact = exact_weights.choose(graph, builder, calibration.images, finer)
         maps.forget(exact)
         if exact:
             del builder  # frees a copy of all weights
-            builder = planned()
+            builder = planned(target)
     while target.weights == "auto" and (longer := weights_plan.longer_array(builder.choices, target.uniform_vectors)):
         target = replace(target, uniform_vectors=longer)
-        builder = planned()
+        builder = planned(target)
     passthrough = _passthrough_outputs(graph, builder.values)
     if passthrough:
         copied = _with_copies(graph, passthrough, builder.values)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import erf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Elementwise:
         steep: whether the function can enlarge the errors of its operands, so that these need 32 bits.
     """
 
-    compute: Callable[..., Any]
+    compute: Callable[..., Array]
     interval: IntervalRule
     glsl: str = ""
     steep: bool = True

@@ -99,7 +99,9 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
 
 
 def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges | None = None) -> BuiltPart:
-    made = build(graph, ["label"] * 3, options=Options(ranges=ranges, weights="texture"), calibration=pictures)
+    made = build(
+        graph, ["label"] * 3, options=Options(ranges=ranges or KnownRanges(), weights="texture"), calibration=pictures
+    )
     return made.gpu[0]
 
 
