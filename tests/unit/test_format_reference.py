@@ -22,8 +22,8 @@ from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.lowering.target import Target
-from glsl_infer.ops.binary import OPERATIONS
 from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.resample import rounded
 from glsl_infer.ops.vector_affine import affine_node
@@ -120,10 +120,10 @@ def test_what_computes_on_vectors(tmp_path: Path) -> None:
         affine_node("norm", "all", rng.normal(0, 1, 10), rng.normal(0, 1, 10)),
         *(
             Node(name, "vector_binary", ("norm", "all"), {"operation": name, "activation": "relu"})
-            for name in OPERATIONS
+            for name in DRAWN
             if name != "divide"
         ),
-        Node("sum", "vector_sum", tuple(name for name in OPERATIONS if name != "divide")),
+        Node("sum", "vector_sum", tuple(name for name in DRAWN if name != "divide")),
         Node("layer", "vector_norm", ("sum",), {"gamma": tuple(rng.normal(0, 1, 10).tolist()), "beta": (0.5,)}),
         Node("unit", "vector_norm", ("layer",), {"kind": "unit", "epsilon": 0.0}),
         Node("shares", "vector_softmax", ("unit",)),
