@@ -17,7 +17,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.ranges.loss import loses_most
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
-from glsl_infer.program.layout import FeatureMap, FineMap, Range
+from glsl_infer.program.layout import FeatureMap, Range, SixteenBitMap
 from glsl_infer.tools.validate.measures import Agreement
 
 PICTURES = 2
@@ -130,7 +130,7 @@ def stored_ranges(bundle: Bundle) -> dict[str, Range]:
         layer.name: layer.output.range
         for part in bundle.gpu_parts
         for layer in part.network.layers
-        if "scales" in layer.attrs and isinstance(layer.output, (FeatureMap, FineMap))
+        if "scales" in layer.attrs and isinstance(layer.output, (FeatureMap, SixteenBitMap))
     }
 
 
