@@ -44,8 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Find something instead of classifying: faces, face-mesh, hands, people, selfie, another task, or a file "
         "*.json of your own.",
     )
-    # An earlier spelling of --task face-mesh and hands.
-    tasks.add_argument("--points", action="store_true", help=argparse.SUPPRESS)
+    # Accepted but not listed: an earlier spelling of --task face-mesh and hands.
+    tasks._remove_action(tasks.add_argument("--points", action="store_true"))
+    parser.set_defaults(points=False)
     tasks.add_argument(
         "--background",
         metavar="BACKGROUND",
