@@ -131,22 +131,22 @@ def _proposals(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array
 
 KERNELS: Mapping[str, Kernel] = {
     "non_max_suppression": Kernel(
-        "Of boxes (n, 4) with scores (n,) the indices of the best that do not overlap a better one; then -1.",
+        "Non-maximum suppression: indices of the boxes (n, 4) with the best scores (n,) without overlap; then -1.",
         (2, 2),
         _suppression_shape,
         _suppression,
         {"most": None, "overlap": 0.5, "least_score": -3.0e38},
     ),
     "psroi_align": Kernel(
-        "For each of n boxes and each bin (i, j) of it the mean of bilinear samples of that bin's channels. The map "
-        "has bins * channels, bin (i, j) the channels from (i * columns + j) * channels on.",
+        "Position-sensitive pooling: for each bin (i, j) of n boxes the mean of bilinear samples of the bin's channels. "
+        "The map has bins * channels; bin (i, j) has the channels from (i * columns + j) * channels on.",
         (2, 2),
         _psroi_shape,
         _psroi_align,
         {"bins": None, "scale": 1.0, "samples": 2},
     ),
     "proposals": Kernel(
-        "Boxes (most, 4) of a region proposal network: anchors moved by deltas, clipped to the picture, without "
+        "Boxes (most, 4) of a region proposal network: anchors translated by deltas, clipped to the picture, without "
         "small and overlapping ones; then zeros.",
         (2, 2),
         _proposals_shape,

@@ -74,8 +74,8 @@ def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "detections": Kernel(
-        "Boxes of a single-shot detector: anchors (centre, size) moved by the inputs, with their best classes, without "
-        "overlapping ones, best first; rows of (top, left, bottom, right, class, score, 1), then zeros.",
+        "Boxes of a single-shot detector: anchors (centre, size) translated by the inputs, with their best classes, "
+        "without overlapping ones, best first; rows of (top, left, bottom, right, class, score, 1), then zeros.",
         (2, 2),
         _detections_shape,
         _detections,
@@ -91,8 +91,8 @@ KERNELS: Mapping[str, Kernel] = {
         ("anchors",),
     ),
     "class_suppression": Kernel(
-        "Of boxes (n, 4) with scores (classes, n) the (class, index) of the best of each class that do not overlap a "
-        "better one of it, class by class; then -1.",
+        "Non-maximum suppression for each class: (class, index) of the boxes (n, 4) with the best scores (classes, n) "
+        "without overlap, class by class; then -1.",
         (2, 2),
         _by_class_shape,
         _by_class,

@@ -126,7 +126,7 @@ def _sum(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "gather_points": Kernel(
-        "What stands at indices of several axes, which are the last axis of the indices; 0 where there is nothing.",
+        "The values at points, whose indices are the last axis of the second input; 0 outside.",
         (1, 2),
         _points_shape,
         _points,
@@ -135,7 +135,7 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "gather_elements": Kernel(
-        "For each index the number that stands there along an axis, in the index's own row; 0 where there is nothing.",
+        "For each index the value along an axis, with the index's own position on all others; 0 outside.",
         (1, 2),
         _elements_shape,
         _elements,
@@ -144,7 +144,7 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "scatter": Kernel(
-        "A tensor with other numbers, or with numbers added, at indices of its first axes.",
+        "A tensor with updates at indices of its first axes, which replace its values or are added to them.",
         (1, 3),
         _scatter_shape,
         _scatter,
@@ -152,7 +152,7 @@ KERNELS: Mapping[str, Kernel] = {
         _WRITTEN,
     ),
     "cumulative_sum": Kernel(
-        "Sums along an axis of all numbers up to each.",
+        "Cumulative sums along an axis.",
         (1, 1),
         _sum_shape,
         _sum,

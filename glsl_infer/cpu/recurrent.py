@@ -123,9 +123,9 @@ _WEIGHTS = ("kernel", "recurrent", "bias", "first")
 
 KERNELS: Mapping[str, Kernel] = {
     "lstm": Kernel(
-        "An LSTM over a sequence (length, width), from a state of zeros or a given one, which are weights or two more "
-        "inputs (directions, hidden): (length, directions, hidden). With ``cells`` the cells follow the outputs in the "
-        "last axis. Gates are in the order input, forget, cell, output.",
+        "An LSTM over a sequence (length, width), from a state of zeros, or one in weights or two more inputs "
+        "(directions, hidden). The output is (length, directions, hidden). With ``cells`` the cells follow the outputs "
+        "in the last axis. Gates are in the order input, forget, cell, output.",
         (1, 3),
         _rule(4),
         _lstm,
