@@ -52,12 +52,12 @@ def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: Fi
         samples: calibration inputs, of which a selection is computed.
         limits: the remaining budget.
     """
-    rounded, offers, whole, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
+    rounded, offers, cost, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
     errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], cost_8bit) for name in errors}
-    room = [MOST_COST - whole.work / cost_8bit.work, MOST_COST - whole.draws / cost_8bit.draws]
+    room = [MOST_COST - cost.work / cost_8bit.work, MOST_COST - cost.draws / cost_8bit.draws]
     total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
@@ -71,8 +71,8 @@ def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: Fi
     return frozenset(chosen)
 
 
-def _price(now: LayerWeights, finer: LayerWeights, whole: Cost) -> tuple[float, float]:
+def _price(now: LayerWeights, finer: LayerWeights, total: Cost) -> tuple[float, float]:
     """Return the cost of finer weights of a layer, as shares of all instructions and of all draws."""
     mode = weights_plan.choose(finer, "auto").mode
     draws = 0 if mode == "texture" else finer.slices - now.textures
-    return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / whole.work, draws / whole.draws
+    return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / total.work, draws / total.draws

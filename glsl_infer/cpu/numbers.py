@@ -56,9 +56,9 @@ def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 _CHOSEN = ("condition", "yes", "no")
 
 
-def _in_order(weights: Mapping[str, Shape], given: Sequence[Shape]) -> list[Shape]:
+def _in_order(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
     """Return condition, yes and no: each from the weights, or else the next of the inputs."""
-    waiting = list(given)
+    waiting = list(shapes)
     if len(waiting) + len(weights) != len(_CHOSEN):
         raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give three in all")
     return [weights[name] if name in weights else waiting.pop(0) for name in _CHOSEN]

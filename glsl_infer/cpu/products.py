@@ -124,8 +124,8 @@ KERNELS: Mapping[str, Kernel] = {
     ),
     "einsum": Kernel("Einstein summation.", (1, 8), _einsum_shape, _einsum, {"equation": None}),
     "attention": Kernel(
-        "Attention: softmax(scale * query * transposed key) * value for each head. Query (n, heads * d), key (m, heads * d), "
-        "value (m, heads * e).",
+        "Attention: softmax(scale * query * transposed key) * value for each head. Query (n, heads * d), "
+        "key (m, heads * d), value (m, heads * e).",
         (3, 3),
         _attention_shape,
         _attention,

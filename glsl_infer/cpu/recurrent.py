@@ -27,7 +27,7 @@ def _rule(gates: int) -> ShapeRule:
         count = len(DIRECTIONS[attrs["direction"]])
         kernel = require_rank(weights.get("kernel", ()), 3, "a kernel")
         hidden = kernel[2] // gates
-        wanted = {
+        expected = {
             "kernel": (count, width, gates * hidden),
             "recurrent": (count, hidden, gates * hidden),
             "bias": (count, gates * hidden),
@@ -35,7 +35,7 @@ def _rule(gates: int) -> ShapeRule:
             "first": (count, hidden),
             "first_cell": (count, hidden),
         }
-        wrong = [name for name, given in weights.items() if given != wanted[name]]
+        wrong = [name for name, size in weights.items() if size != expected[name]]
         if wrong or "recurrent" not in weights or length > MOST_STEPS:
             raise ValueError(f"weights {dict(weights)} on a sequence of shape {shapes[0]}")
         if any(state != (count, hidden) for state in shapes[1:]):

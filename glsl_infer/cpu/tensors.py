@@ -50,9 +50,9 @@ def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
     if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
         raise ValueError(f"shapes {', '.join(map(str, shapes))} along axis {axis}; they may differ on that axis only")
-    joined = list(shapes[0])
-    joined[axis] = sum(shape[axis] for shape in shapes)
-    return tuple(joined)
+    concatenated = list(shapes[0])
+    concatenated[axis] = sum(shape[axis] for shape in shapes)
+    return tuple(concatenated)
 
 
 def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
