@@ -150,10 +150,9 @@ def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:
     state = seed + 1
     if isinstance(value, FixedPoint):
         packed = pack_fixed(output, value)
-        places = [(x, y) for y in range(packed.shape[0]) for x in range(packed.shape[1])]
-        chosen = (
-            places if len(places) <= TEXELS else [places[(index * len(places)) // TEXELS] for index in range(TEXELS)]
-        )
+        positions = [(x, y) for y in range(packed.shape[0]) for x in range(packed.shape[1])]
+        count = min(TEXELS, len(positions))
+        chosen = [positions[(index * len(positions)) // count] for index in range(count)]
         entries = [(x, y, tuple(packed[y, x])) for x, y in chosen]
         return np.array(entries, RECORD)
     packed = pack_tiles(output, value)

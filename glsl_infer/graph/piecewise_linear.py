@@ -124,8 +124,6 @@ def of_slopes(
     clamps = []
     for slope, (left, right) in zip(slopes, breakpoints):
         if not left <= 0.0 <= right:
-            raise ValueError(
-                f"breakpoints at {left:g} and {right:g} from the centre; they must be on both sides of it"
-            )
+            raise ValueError(f"breakpoints at {left:g} and {right:g} from the centre; they must be on both sides of it")
         clamps.append(Clamp(slope / outer, slope * (left + height), slope * (right + height)))
     return PiecewiseLinear(outer, outer * (height - x), tuple(clamps))

@@ -29,7 +29,7 @@ class BuiltPart:
     bundle: Bundle
     program: CompiledNetwork
     prepared: PreparedGraph
-    samples: Sequence[Inputs]
+    images: Sequence[Inputs]
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _in_parts(
             f"'{graph.name}'; give --precision-for LAYER=16"
         )
     uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    samples = crossing.values_of(graph, uploaded, calibration)
+    images = crossing.values_of(graph, uploaded, calibration)
     stored_ranges: dict[str, Range] = {}
     bundles: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []
@@ -141,7 +141,7 @@ def _in_parts(
 
         inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
-        own = [{name: sample[name] for name in names} for sample in samples]
+        own = [{name: image[name] for name in names} for image in images]
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(

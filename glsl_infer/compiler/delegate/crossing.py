@@ -20,14 +20,14 @@ from glsl_infer.program.layout import Range
 Values = Mapping[str, NDArray[Any]]
 
 
-def values_of(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
+def values_of(graph: Graph, names: Collection[str], images: Sequence[Inputs]) -> list[Values]:
     """Return the values of some nodes for each calibration image, computed in floats; inputs are returned unchanged."""
     input_names = {node.name for node in graph.inputs}
     collected: list[Values] = []
-    for sample in samples:
-        values = {name: value for name, value in reference.by_name(graph, sample).items() if name in names}
+    for image in images:
+        values = {name: value for name, value in reference.by_name(graph, image).items() if name in names}
         if set(names) - input_names:
-            for name, value in reference.all_values(graph, sample, mode="float", wanted=names):
+            for name, value in reference.all_values(graph, image, mode="float", wanted=names):
                 if name in names and name not in input_names:
                     values[name] = value
         collected.append(values)
