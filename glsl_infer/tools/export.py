@@ -109,7 +109,7 @@ def export(
     built = from_optimized(optimized, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
     in_parts = bool(built.parts)
-    reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
+    reports = [report(part.program, part.bundle, part.prepared, part.images, is_part=in_parts) for part in built.gpu]
     made = joined(reports, part_reports(built)) if in_parts else reports[0]
     if in_parts and samples:
         unseen = unseen_parts.measure(built, samples)
