@@ -16,6 +16,7 @@ import numpy as np
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.geometry import order_of
 from glsl_infer.importers.keras.tensor_places import cut
 
 Places = tuple[int, ...]
@@ -35,23 +36,6 @@ EACH = frozenset(
     }
 )
 """Elementwise layers and operations, for any order of axes."""
-
-
-def order_of(operation: Any, rank: int) -> tuple[int, ...] | None:
-    """Return the order of axes after a transposition, including the batch axis; None for other operations."""
-    order = np.arange(rank)
-    kind = type(operation).__name__
-    if kind == "Permute":
-        return (0, *(int(axis) for axis in operation.dims))
-    if kind == "Transpose":
-        return tuple(int(axis) % rank for axis in (operation.axes or order[::-1]))
-    if kind == "Swapaxes":
-        order[[operation.axis1, operation.axis2]] = order[[operation.axis2, operation.axis1]]
-        return tuple(order.tolist())
-    if kind == "Moveaxis":
-        sizes = np.empty(tuple(range(2, rank + 2)), np.int8)
-        return tuple(size - 2 for size in np.moveaxis(sizes, operation.source, operation.destination).shape)
-    return None
 
 
 def moves(operation: Any, rank: int, places: Places) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.shared.padding import padding_of
@@ -44,6 +45,24 @@ class Call:
         """Return the node for the call."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
+    def axis(self, axis: Any) -> int:
+        """Return an axis of the first input from Keras' count, in which the batch is axis 0."""
+        rank = len(self.shapes[0])
+        if isinstance(axis, (list, tuple)) and len(axis) == 1:
+            (axis,) = axis
+        if not isinstance(axis, int) or axis == 0 or axis == -rank - 1:
+            raise self.refused(f"axis={axis}", "give one axis, not that of the batch")
+        try:
+            return axis_of(axis - 1 if axis > 0 else axis, rank)
+        except ValueError as error:
+            raise self.refused(str(error), "give an axis that it has") from None
+
+    def axes(self, axes: Any) -> tuple[int, ...]:
+        """Return several axes, as ``axis`` does."""
+        if axes is None:
+            raise self.refused("axis=None", "name the axes, without that of the batch")
+        return tuple(map(self.axis, axes if isinstance(axes, (list, tuple)) else [axes]))
+
     def require_channels_last(self) -> None:
         """Refuse any data format except channels_last."""
         given = getattr(self.layer, "data_format", None)
@@ -72,6 +91,11 @@ class Call:
             return padding_of(self.layer.padding, (height, width), window, strides, (1, 1))
         except ValueError as error:
             raise self.refused(str(error), "use 'same' or 'valid'") from None
+
+
+def is_tensor(value: object) -> bool:
+    """Return whether an argument is a tensor of the model, not a constant."""
+    return hasattr(value, "_keras_history")
 
 
 Converter = Callable[[Call], list[Node]]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_products import is_tensor
+from glsl_infer.importers.keras.call import Call, Converter, is_tensor
 from glsl_infer.importers.keras.weights import array
 from glsl_infer.importers.shared.transposed import PLAIN
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import batch_places, geometry
-from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.tensor_places import MOVES, placed
-from glsl_infer.importers.keras.tensor_products import is_tensor
 
 MOST_ROWS = 2048
 """Largest number of rows for parts below each other: the texture height that every driver supports."""
@@ -149,7 +148,7 @@ def elsewhere(
     Raises:
         ModelError: the call is not supported for a batch at this axis.
     """
-    order = batch_places.order_of(call.layer, len(call.shapes[0]))
+    order = geometry.order_of(call.layer, len(call.shapes[0]))
     move = _ANYWHERE.get(type(call.layer).__name__)
     if order is None and move is None:
         place = batch_places.place_after(replace(call, shapes=tuple(given[1:] for given in call.shapes)), tuple(places))
@@ -179,7 +178,7 @@ def _apply(call: Call, operation: Any, shape: Sequence[int], numbers: Numbers) -
         if numbers.size % math.prod(shape):
             raise call.refused(f"a reshape to {tuple(shape)} and another batch", "leave whole parts of pictures in it")
         return numbers.reshape(-1, *shape)
-    order = batch_places.order_of(operation, numbers.ndim)
+    order = geometry.order_of(operation, numbers.ndim)
     result: Numbers
     if order is not None:
         result = numbers.transpose(order)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations
-from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.weights import array, bias, kernel
 
 MOST_PRODUCTS = 1 << 24
@@ -20,11 +20,6 @@ MOST_PRODUCTS = 1 << 24
 
 Step = tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]
 """An operator, its attributes and its weights."""
-
-
-def is_tensor(value: object) -> bool:
-    """Return whether an argument is a tensor of the model, not a constant."""
-    return hasattr(value, "_keras_history")
 
 
 def linear(call: Call) -> list[Node]:

@@ -9,6 +9,7 @@ from typing import Any
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.emit import in_textures
 from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
@@ -276,7 +277,7 @@ def _converter(call: Call) -> Converter:
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
     to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
-    if to_kernels is not None and (convert is None or not tensors.in_textures(call)):
+    if to_kernels is not None and (convert is None or not in_textures(*call.shapes, call.shape)):
         return to_kernels
     if convert is not None:
         return convert if to_kernels is None else _either(convert, to_kernels)

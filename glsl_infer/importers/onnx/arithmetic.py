@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
-from glsl_infer.importers.onnx.alike import broadcast
+from glsl_infer.importers.onnx.alike import broadcast, of_rank
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.choices import operated
 from glsl_infer.importers.onnx.view import View, default_order, fresh
@@ -134,7 +134,7 @@ def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first
 def _tensors(call: Call, operation: str, a: View, b: View) -> View:
     shape = call.file_shape(np.broadcast_shapes(a.shape, b.shape))
     rank = len(shape)
-    a, b = (_of_rank(view, rank) for view in (a, b))
+    a, b = (of_rank(view, rank) for view in (a, b))
     order = _common_order(a, b, shape)
     views = [relayout.ordered(call.nodes, view, order) for view in (a, b)]
     same = a.shape == b.shape and call.nodes.shape(views[0].node) == call.nodes.shape(views[1].node)
@@ -154,15 +154,7 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
     nodes = call.nodes
-    if not all(map(nodes.in_textures, sources)) or not nodes.takes("binary", *sources, operation=operation):
-        return nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
-    if operation == "add" and nodes.shape(sources[0]) == nodes.shape(sources[1]):
-        return nodes.emit("add", *sources, part="add", activation="linear")
-    return nodes.emit("binary", *sources, part=operation, operation=operation)
-
-
-def _of_rank(view: View, rank: int) -> View:
-    return View(view.node, view.stored, ((),) * (rank - len(view.axes)) + view.axes)
+    return nodes.add([emit.two(nodes.name, operation, sources, [*map(nodes.shape, sources)])])
 
 
 def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:

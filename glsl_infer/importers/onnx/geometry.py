@@ -7,15 +7,11 @@ import math
 import numpy as np
 
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core import folding
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.choices import cast
-from glsl_infer.importers.onnx.folded_moves import (
-    flattened,
-    squeezed,
-    target_shape,
-    unsqueezed,
-)
+from glsl_infer.importers.onnx.folding import flattened
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.parts import joined
 from glsl_infer.importers.onnx.view import View, fresh
@@ -52,7 +48,7 @@ def reshape(call: Call) -> list[View]:
     ):
         wanted[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
-    return [reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
+    return [reshaped(call, view, folding.reshaped(view.shape, wanted, zero_keeps=not zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
@@ -62,12 +58,12 @@ def _flatten(call: Call) -> list[View]:
 
 def _squeeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, squeezed(view.shape, call.integers(1, "axes", "axes")))]
+    return [reshaped(call, view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
 
 
 def _unsqueeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+    return [reshaped(call, view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
 
 
 def _transpose(call: Call) -> list[View]:

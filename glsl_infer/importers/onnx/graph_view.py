@@ -10,10 +10,6 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.model import Numbers, Operator, Part
 
-MISFITS = (AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""Exceptions from operators of damaged files with missing inputs or attributes of another type. Such operators are not
-part of a pattern."""
-
 MOST_NUMBERS = 1 << 16
 """Largest number of elements of a constant that is read before the import."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glsl_infer.importers.onnx.graph_view import MISFITS, Network
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.onnx.graph_view import Network
 from glsl_infer.importers.onnx.model import Operator, Part
 from glsl_infer.importers.onnx.norm_pieces import NORM
 

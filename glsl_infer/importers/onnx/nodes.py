@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core.constants import beside_map
@@ -69,7 +68,7 @@ class Nodes:
         first = self._first
         self._first = False
         if not first:
-            own = self._collected.free_name(nodes[0].name)
+            own = self._collected.free_name(f"{self.name}-{nodes[0].op}")
             behind = [_renamed(node, nodes[0].name, own) for node in nodes[1:]]
             nodes = [replace(nodes[0], name=own), *behind]
         return self._collected.add(nodes)
@@ -149,15 +148,6 @@ class Nodes:
     def in_textures(self, node: str) -> bool:
         """Return whether a node is a vector or a map, which textures can store."""
         return len(self.shape(node)) in TEXTURE_RANKS
-
-    def takes(self, op: str, *sources: str, **attrs: Any) -> bool:
-        """Return whether an operator supports inputs of these shapes."""
-        operator = ops.get(op)
-        try:
-            operator.shape(Node(self.name, op, sources, {**operator.attrs, **attrs}), [*map(self.shape, sources)])
-        except ModelError:
-            return False
-        return True
 
 
 def _per_channel(value: NDArray[Any]) -> bool:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from glsl_infer.importers.core.folding import MISFITS
 from glsl_infer.importers.onnx.activations import FUNCTION
-from glsl_infer.importers.onnx.graph_view import MISFITS, Network
+from glsl_infer.importers.onnx.graph_view import Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 NORM = f"{FUNCTION}norm"

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.folding import MISFITS
 from glsl_infer.importers.onnx.activations import FUNCTION
-from glsl_infer.importers.onnx.folded_numbers import POINTWISE
-from glsl_infer.importers.onnx.folding import fold
-from glsl_infer.importers.onnx.graph_view import MISFITS, Network
+from glsl_infer.importers.onnx.folding import POINTWISE, fold
+from glsl_infer.importers.onnx.graph_view import Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 MOST_PIECES = 24

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Shape
 from glsl_infer.graph.activations import powers
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import padding, pair
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.largest import largest_of_taps
 from glsl_infer.importers.shared.padding import Padding
-
-_NO_STRIDE = (1, 1)
 
 
 def pool(call: Call) -> list[View]:
@@ -192,12 +191,15 @@ def _scaled(call: Call, node: str, factor: float) -> str:
     return call.nodes.affine(node, np.asarray([factor]), np.zeros(1))
 
 
-def global_mean(call: Call) -> list[View]:
-    """Convert a GlobalAveragePool."""
-    source, shape = call.map()
-    mean = call.nodes.emit("global_average_pool", source, part="mean", scale=None)
-    view = call.mapped(call.nodes.shaped(mean, (1, 1, shape[2])))
-    return [_of_pixel(view, len(call.view().axes))]
+def _global(kind: str) -> Converter:
+    """Return the converter of a GlobalAveragePool or a GlobalMaxPool."""
+
+    def convert(call: Call) -> list[View]:
+        source, shape = call.map()
+        node = call.nodes.add(emit.reduced(call.nodes.name, source, shape, kind, (0, 1), keep=True))
+        return [_of_pixel(call.mapped(node), len(call.view().axes))]
+
+    return convert
 
 
 def global_norm(call: Call) -> list[View]:
@@ -211,24 +213,15 @@ def global_norm(call: Call) -> list[View]:
     return [_of_pixel(call.mapped(node), len(call.view().axes))]
 
 
-def global_extreme(call: Call) -> list[View]:
-    """Convert a GlobalMaxPool."""
-    source, shape = call.map()
-    once: dict[str, Any] = {"strides": _NO_STRIDE, "padding": (0, 0, 0, 0)}
-    rows = call.nodes.emit("max_pool", source, part="rows", pool=(shape[0], 1), **once)
-    node = call.nodes.emit("max_pool", rows, part="columns", pool=(1, shape[1]), **once)
-    return [_of_pixel(call.mapped(node), len(call.view().axes))]
-
-
 def _of_pixel(view: View, rank: int) -> View:
     return View(view.node, view.stored, (*view.axes[:2], *((),) * (rank - 2)))
 
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": pool,
-    "GlobalAveragePool": global_mean,
+    "GlobalAveragePool": _global("mean"),
     "GlobalLpPool": global_norm,
-    "GlobalMaxPool": global_extreme,
+    "GlobalMaxPool": _global("max"),
     "LpPool": pool,
     "MaxPool": pool,
 }

@@ -206,7 +206,10 @@ class Walk:
     def _as_read(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
         read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
-        return replace(operator, outputs=operator.outputs[: read + 1])
+        options = operator.attributes
+        if operator.kind == "Split":
+            options = {"num_outputs": len(operator.outputs), **options}
+        return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
     def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
         """Return the types of an operator's inputs."""

@@ -12,9 +12,6 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
-COMPARED = elementwise.comparisons(elementwise.TFLITE)
-"""Operations on two tensors without a shader."""
-
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
 WHOLE = ("INT", "UINT", "BOOL")
@@ -176,18 +173,6 @@ def _padded(call: Call) -> list[Node]:
     return [Node(call.name, "tensor_pad", call.inputs[:1], attrs)]
 
 
-def _reversed(call: Call) -> list[Node]:
-    shape, rank = call.shapes[0], len(_file_shape(call, 0))
-    axes = {axis % rank - rank for axis in call.integers(1, "axes")}
-    backwards = [place - len(shape) in axes for place in range(len(shape))]
-    attrs = {
-        "begin": tuple(size - 1 if turned else 0 for size, turned in zip(shape, backwards)),
-        "size": shape,
-        "strides": tuple(-1 if turned else 1 for turned in backwards),
-    }
-    return [Node(call.name, "tensor_slice", call.inputs[:1], attrs)]
-
-
 def _repeated(call: Call) -> list[Node]:
     shape, made = call.shapes[0], call.shape
     shape = (1,) * (len(made) - len(shape)) + shape
@@ -232,6 +217,5 @@ CHOICES: Mapping[str, Converter] = {
     "CUMSUM": _summed,
     "GATHER_ND": _points,
     "ONE_HOT": _one_hot,
-    "REVERSE_V2": _reversed,
 }
 """Converters by the operator's name in the schema."""

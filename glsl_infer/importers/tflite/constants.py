@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.core.folding import Folder
 from glsl_infer.importers.shared import caps
 from glsl_infer.importers.tflite import evaluate
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.sparse import dense
 
 Numbers = NDArray[Any]
-
-Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
-"""Function of the constants, the options and the output tensor."""
 
 TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
@@ -86,8 +84,7 @@ class Constants:
         Raises:
             ModelError: the constants do not match.
         """
-        compute = _FOLDED.get(operator.kind)
-        if compute is None or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
+        if operator.kind not in evaluate.FOLDED or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
             return False
         if operator.options.get("FusedActivationFunction"):
             return False
@@ -104,20 +101,24 @@ class Constants:
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
             return False
-        self._known[output] = self._computed(compute, operator, self.tensors[output], read)
+        self._known[output] = self._computed(operator, self.tensors[output], read)
         return True
 
-    def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
+    def _computed(self, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
         if tensor.free:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
-        self._weights.add(4 * math.prod(tensor.shape))
+        size = math.prod(tensor.shape)
+        self._weights.add(4 * size)
         try:
-            with np.errstate(all="ignore"):
-                result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
+            inputs = [self[index] for index in read]
+            if operator.kind == "CAST":
+                result: Numbers = inputs[0].astype(TYPES[tensor.type])
+            else:
+                result, *_ = evaluate.results_of(operator, Folder(8 * size), inputs, [tensor.shape], evaluate.FOLDED)
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
             what = f"{operator.kind} of constants that do not fit ({str(error)[:200]})"
             raise ModelError(f"'{tensor.name}': {what}") from None
-        if result.size != math.prod(tensor.shape):
+        if result.size != size:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
         return _plain(result.reshape(tensor.shape))
 
@@ -166,69 +167,3 @@ def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
     scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
     with np.errstate(all="ignore"):
         return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
-
-
-def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return given[0]
-
-
-def _cast(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return given[0].astype(TYPES[tensor.type])
-
-
-def _product(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return np.asarray(np.prod(given[0], axis=tuple(given[1].reshape(-1).tolist())))
-
-
-def _filled(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return np.full(tensor.shape, given[1].reshape(-1)[0])
-
-
-def _shapes_together(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    shapes = [tuple(int(size) for size in shape.reshape(-1)) for shape in given]
-    return np.asarray(np.broadcast_shapes(*shapes), np.int64)
-
-
-def _range(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    begin, end, step = (part.reshape(-1)[0] for part in given)
-    if math.ceil((end - begin) / step) != math.prod(tensor.shape):
-        raise ValueError("another number of numbers")
-    return np.arange(begin, end, step)
-
-
-def _divided(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    with np.errstate(all="ignore"):
-        return given[0] / given[1] if given[0].dtype.kind == "f" else given[0] // given[1]
-
-
-def _by(table: Mapping[str, evaluate.Compute]) -> dict[str, Folded]:
-    def folded(compute: evaluate.Compute) -> Folded:
-        def fold(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-            if table is evaluate.ELEMENTWISE:
-                evaluate.require(math.prod(np.broadcast_shapes(*(each.shape for each in given))), tensor)
-            return compute(given, options, [tensor])[0]
-
-        return fold
-
-    return {kind: folded(compute) for kind, compute in table.items()}
-
-
-_FOLDED: Mapping[str, Folded] = {
-    **_by(evaluate.ELEMENTWISE),
-    **_by(evaluate.REDUCTIONS),
-    **_by({kind: compute for kind, compute in evaluate.MOVES.items() if kind not in ("SPLIT", "SPLIT_V", "UNPACK")}),
-    "SHAPE": _first,
-    "DEQUANTIZE": _first,
-    "DENSIFY": _first,
-    "QUANTIZE": _first,
-    "BROADCAST_ARGS": _shapes_together,
-    "CAST": _cast,
-    "RESHAPE": _first,
-    "SQUEEZE": _first,
-    "EXPAND_DIMS": _first,
-    "DIV": _divided,
-    "FILL": _filled,
-    "RANGE": _range,
-    "REDUCE_PROD": _product,
-}
-"""Operators that are folded if all their inputs are constants."""

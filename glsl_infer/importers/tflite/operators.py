@@ -8,7 +8,6 @@ from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node
 from glsl_infer.importers.tflite import (
-    activations,
     arithmetic,
     convolutions,
     detections,
@@ -22,7 +21,6 @@ from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.program.layout import TEXTURE_RANKS
 
 OPERATORS: Mapping[str, Converter] = {
-    **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,

@@ -14,10 +14,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core.folding import MISFITS
 from glsl_infer.importers.shared.arranged import arrangement
 from glsl_infer.importers.shared.recognised import COARSE, EXACT, activation_like, norm_like
 from glsl_infer.importers.tflite.constants import Constants
-from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, NO_NUMBERS, REDUCTIONS, Compute, computed
+from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, REDUCTIONS, Compute, computed
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 ACTIVATION, NORMALIZATION, ARRANGEMENT, PLACES = "ACTIVATION", "NORMALIZATION", "ARRANGEMENT", "PLACES"
@@ -50,7 +51,7 @@ Found = TypeVar("Found")
 def _tried(what: Callable[[], Found]) -> Found | None:
     try:
         return what()
-    except NO_NUMBERS:
+    except MISFITS:
         return None
 
 
