@@ -114,7 +114,7 @@ def _source(call: Call) -> str:
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(OPERATIONS, binary),
+    **dict.fromkeys(elementwise.operations(elementwise.TFLITE), binary),
     **dict.fromkeys((*_NAMED, ACTIVATION, "GELU", "LEAKY_RELU"), _function),
     **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
     "ADD_N": _add_several,
@@ -122,3 +122,5 @@ CONVERTERS: dict[str, Converter] = {
     "POW": _power,
     "PRELU": _prelu,
 }
+
+ON_CPU: dict[str, Converter] = dict.fromkeys(elementwise.comparisons(elementwise.TFLITE), binary)

@@ -218,6 +218,5 @@ CONVERTERS: dict[str, Converter] = {
     "STRIDED_SLICE": sliced,
     "TILE": repeated,
     "TRANSPOSE": transpose,
-    "UNPACK": split,
     UPSAMPLE: upsample,
 }

@@ -32,6 +32,12 @@ OPERATORS: Mapping[str, Converter] = {
 }
 """Converters by the operator's name in the schema."""
 
+_ANY_RANK = {
+    *(*arithmetic.CONVERTERS, *pooling.REDUCTIONS, "EXPAND_DIMS", "RESHAPE", "REVERSE_V2", "SLICE", "SPLIT", "SPLIT_V"),
+    *("SQUEEZE", "STRIDED_SLICE", "TRANSPOSE"),
+} - {"PRELU"}
+"""Operators whose converters take tensors of any rank."""
+
 CUSTOM: Mapping[str, Converter] = {
     "Convolution2DTransposeBias": convolutions.transposed_with_bias,
     "TFLite_Detection_PostProcess": detections.post_process,
@@ -55,7 +61,7 @@ def convert(call: Call) -> list[Node]:
         raise ModelError.layer(
             call.name, f"{with_article(kind)} cannot be exported", _known({*OPERATORS, *tensors.TENSORS})
         )
-    if converter is not None and to_kernels is None and _is_batch(call):
+    if converter is not None and to_kernels is None and _is_batch(call) and kind not in _ANY_RANK:
         return map_by_map(call, converter)
     if converter is None or (to_kernels is not None and not in_textures):
         assert to_kernels is not None

@@ -13,11 +13,12 @@ import numpy as np
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
 from glsl_infer.importers.shared.places import placed
-from glsl_infer.importers.tflite.arithmetic import negated
+from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import CHOICES, gathered
 from glsl_infer.importers.tflite.detections import DETECTIONS
+from glsl_infer.importers.tflite.geometry import split
 from glsl_infer.importers.tflite.sequences import SEQUENCES
 from glsl_infer.importers.tflite.tensor_joins import MOST_PARTS, concat, matmul
 from glsl_infer.importers.tflite.written import PLACES
@@ -88,7 +89,7 @@ def _argmax(call: Call) -> list[Node]:
     axis = call.axis(call.integers(1, "an axis")[0])
     if call.kind == "ARG_MAX":
         return [Node(call.name, "tensor_argmax", call.inputs[:1], {"axis": axis})]
-    return [*negated(call), Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
+    return [*arithmetic.negated(call), Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
 
 
 def _top_k(call: Call) -> list[Node]:
@@ -114,6 +115,7 @@ def custom(call: Call, function: str) -> list[Node]:
 
 
 TENSORS: Mapping[str, Converter] = {
+    **arithmetic.ON_CPU,
     **BATCHES,
     **CHOICES,
     **DETECTIONS,
@@ -126,5 +128,6 @@ TENSORS: Mapping[str, Converter] = {
     "GATHER": _gather,
     "PACK": _packed,
     "TOPK_V2": _top_k,
+    "UNPACK": split,
 }
 """Converters by the operator's name in the schema."""
