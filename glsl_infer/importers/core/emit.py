@@ -156,8 +156,10 @@ def sliced(name: str, source: str, shape: Shape, parts: Sequence[range], result:
         if result == size:
             return [Node(name, "identity", (source,))]
     elif not in_textures(shape, result):
-        strides = {"strides": tuple(part.step for part in parts)} if any(part.step != 1 for part in parts) else {}
-        chain.add("tensor_slice", part="part", begin=tuple(part.start for part in parts), size=size, **strides)
+        attrs: dict[str, Any] = {"begin": tuple(part.start for part in parts), "size": size}
+        if any(part.step != 1 for part in parts):
+            attrs["strides"] = tuple(part.step for part in parts)
+        chain.add("tensor_slice", part="part", **attrs)
     elif len(shape) == 1:
         chain.add("vector_gather", part="part", channels=tuple(parts[0]))
     else:

@@ -97,7 +97,8 @@ class Folder:
         rank = indices.ndim + 1
         self.shape([*indices.shape, depth], 8)
         classes = np.arange(depth).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
-        return np.where(np.expand_dims(indices.astype(np.int64) % depth, axis) == classes, on, off)
+        hot: Numbers = np.where(np.expand_dims(indices.astype(np.int64) % depth, axis) == classes, on, off)
+        return hot
 
     def matmul(self, a: Numbers, b: Numbers) -> Numbers:
         """Return the matrix product of two arrays."""

@@ -154,6 +154,8 @@ def log_softmax(name: str, source: str, axis: int) -> list[Node]:
     ]
 
 
+_FUNCTIONS = elementwise.functions(elementwise.KERAS)
+
 LAYERS: Mapping[str, Converter] = {
     **{kind: binary(kind.lower()) for kind in ("Add", "Maximum", "Minimum", "Multiply", "Subtract")},
     "Average": average,
@@ -173,7 +175,7 @@ ON_CPU: Mapping[str, Converter] = {
     **{kind: binary(operation) for kind, operation in elementwise.comparisons(elementwise.KERAS).items()},
     **{
         kind: lambda call: [call.node("tensor_unary", {"operation": _FUNCTIONS[type(call.layer).__name__]})]
-        for kind in elementwise.functions(elementwise.KERAS)
+        for kind in _FUNCTIONS
     },
     "Exp2": _steps(("multiply", float(np.log(2.0))), "exponential"),
     "Log10": _steps("log", ("divide", float(np.log(10.0)))),
@@ -184,5 +186,3 @@ ON_CPU: Mapping[str, Converter] = {
     "Where": _where,
 }
 """Converters of other operations, by class name."""
-
-_FUNCTIONS = elementwise.functions(elementwise.KERAS)

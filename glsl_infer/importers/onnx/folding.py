@@ -331,7 +331,7 @@ _FOLDED: Mapping[str, Compute] = {
     "CumSum": _cumulative,
     "DequantizeLinear": lambda f, x, o: dequantized(x, o),
     "Expand": lambda f, x, o: f.expand(x[0], x[1].reshape(-1).tolist()),
-    "EyeLike": lambda f, x, o: np.eye(*f.shape(x[0].shape, 4), k=o.get("k", 0), dtype=np.float32),
+    "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),
     "Flatten": lambda f, x, o: x[0].reshape(flattened(x[0].shape, o.get("axis", 1))),
     "Gather": lambda f, x, o: f.take(x[0], x[1], o.get("axis", 0)),
     "GatherElements": lambda f, x, o: np.take_along_axis(x[0], x[1].astype(np.int64), axis=o.get("axis", 0)),
