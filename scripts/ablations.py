@@ -38,7 +38,7 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import eight_bits, held_out, reach, room, sensitivity, shown_error
 from glsl_infer.graph import Graph, reference
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import Ends
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support import blas
 

@@ -146,7 +146,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     from glsl_infer.errors import GlslInferError
     from glsl_infer.graph import reference
     from glsl_infer.graph.picture import input_values
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import Ends
     from glsl_infer.importers.tflite.file import read_model
     from glsl_infer.importers.tflite.reader import to_graph
     from glsl_infer.runtime.session import Session

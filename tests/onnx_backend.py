@@ -35,8 +35,8 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
+from glsl_infer.importers.core.io_options import Ends
 from glsl_infer.importers.onnx.reader import Imported, imported
-from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint
 from glsl_infer.runtime.session import Session
 

@@ -116,7 +116,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.cli.inspect_model import lines_of
     from glsl_infer.importers import containers
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import Ends
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:

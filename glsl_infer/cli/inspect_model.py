@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.shared.verdict import LayerVerdict
+    from glsl_infer.importers.core.report import LayerVerdict
     from glsl_infer.tools.inspect.layers import Inspected
 
 WIDE = 118

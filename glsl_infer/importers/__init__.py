@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.errors import InputError, ModelError, RunError
 from glsl_infer.importers import containers, conversion, foreign
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import REFUSED
+from glsl_infer.importers.core.io_options import Ends
+from glsl_infer.importers.core.report import REFUSED
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.shared.ends import Range
-    from glsl_infer.importers.shared.verdict import Survey
+    from glsl_infer.importers.core.io_options import Range
+    from glsl_infer.importers.core.report import Survey
 
 READERS = {
     **dict.fromkeys((".keras", ".h5", ".hdf5", ".json"), "keras"),

@@ -23,8 +23,8 @@ from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.io_options import Ends
+from glsl_infer.importers.core.report import Survey
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file

@@ -9,7 +9,7 @@ from tflite_files import File, close, parsed, schema
 from glsl_infer.errors import InputError
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import Ends
 from glsl_infer.importers.tflite.reader import survey_of, to_graph
 
 

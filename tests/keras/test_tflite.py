@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import keras as from_keras
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import Ends
 from glsl_infer.importers.tflite.file import parse
 from glsl_infer.importers.tflite.reader import to_graph
 

@@ -20,7 +20,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, container, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import Survey
 from glsl_infer.tools.export import export
 
 

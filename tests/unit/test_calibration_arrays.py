@@ -11,7 +11,7 @@ from graphs import conv_node, input_node, pool_node
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.ends import NO_PICTURE, Ends, with_ends
+from glsl_infer.importers.core.io_options import NO_PICTURE, Ends, with_ends
 from glsl_infer.tools.calibration import samples
 
 RANDOM = np.random.default_rng(0)

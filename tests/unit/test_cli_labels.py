@@ -15,7 +15,7 @@ from tiny import LABELS, tiny_graph, write_tiny
 from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.importers import keras
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import Survey
 
 TEXT = "give a UTF-8 text file, one label a line"
 

@@ -14,7 +14,7 @@ from tiny import tiny_graph
 from glsl_infer.cli import main, main_classify
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.importers import keras
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import Survey
 
 
 def test_a_name_that_no_file_can_have(capsys: Capture) -> None:

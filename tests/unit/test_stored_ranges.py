@@ -24,7 +24,7 @@ from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import Ends
 from glsl_infer.lowering.typical import Typical
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.get import catalogue, making

@@ -127,3 +127,8 @@ def pixel_slopes(name: str, source: str, shape: Shape, slopes: NDArray[Any]) -> 
     if not product:
         return []
     return [below, *product, Node(name, "add", (source, product[-1].name), {"activation": "linear"})]
+
+
+def shortest(number: float) -> float:
+    """Return the decimal number with the fewest digits for the same 32-bit float: 0.2 instead of 0.200000003."""
+    return float(str(np.float32(number)))

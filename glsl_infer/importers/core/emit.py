@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Array, Node, Shape
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.shared.pixels import part_of
-from glsl_infer.importers.shared.places import MOST_JOINED, joined
+from glsl_infer.importers.core.moves import MOST_JOINED, joined, part_of
+from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 ONCE: Mapping[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
@@ -198,3 +199,67 @@ def softmax(name: str, source: str, shape: Shape, axis: int) -> Node:
     if in_textures(shape) and axis == len(shape) - 1:
         return Node(name, "softmax", (source,))
     return Node(name, "tensor_softmax", (source,), {"axis": axis})
+
+
+Numbers = tuple[float, ...]
+
+
+def over_channels(
+    name: str, source: str, shape: Shape, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)
+) -> Node:
+    """Return the node of a normalisation over the channels of each pixel, or over a vector.
+
+    Args:
+        name: of the node.
+        source: name of the input node, of ``shape``.
+        shape: (height, width, channels) or (channels,).
+        kind: ``layer``, ``rms`` or ``unit``, as in ``ops.channel_norm``.
+        epsilon: added to the variance.
+        gamma: factors: one, or one per channel.
+        beta: offsets added after the multiplication: one, or one per channel.
+    """
+    op = "vector_norm" if len(shape) == 1 else "channel_norm"
+    return Node(name, op, (source,), {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
+
+
+def over_map(
+    name: str, source: str, shape: Shape, groups: int, epsilon: float, gamma: Numbers, beta: Numbers
+) -> list[Node]:
+    """Return the nodes of a normalisation over rows, columns and ``groups`` groups of channels."""
+    deviation = f"{name}-deviation"
+    nodes = [
+        Node(name, "global_average_pool", (source,), {"scale": None}),
+        Node(deviation, "global_deviation", (source,), {"scale": None}),
+    ]
+    statistics = (name, deviation)
+    if groups != shape[2]:
+        mean, spread = (f"{name}-group-{part}" for part in ("mean", "deviation"))
+        for made, part in ((mean, "mean"), (spread, "deviation")):
+            attrs = {"groups": groups, "statistic": part, "scale": None}
+            nodes.append(Node(made, "group_statistics", (name, deviation), attrs))
+        statistics = (mean, spread)
+    attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
+    return [*nodes, Node(f"{name}-norm", "map_norm", (source, *statistics), attrs)]
+
+
+def weighted_sums(
+    matrix: NDArray[np.float64], offset: NDArray[np.float64], axis: int
+) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]] | None:
+    """Return the attributes and the weights of ``resample``; None if an output depends on too many inputs.
+
+    Args:
+        matrix: (outputs, inputs).
+        offset: added to each output, (outputs,).
+        axis: 0 for rows, 1 for columns.
+    """
+    given = matrix.shape[1]
+    used = matrix != 0.0
+    begins = np.where(used.any(axis=1), used.argmax(axis=1), 0)
+    ends = np.where(used.any(axis=1), given - used[:, ::-1].argmax(axis=1), 1)
+    taps = int((ends - begins).max())
+    if taps > MOST_TAPS:
+        return None
+    first = np.minimum(begins, given - taps)
+    kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
+    attrs, weights = rounded(kernel, offset)
+    return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights

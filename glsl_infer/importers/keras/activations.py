@@ -11,9 +11,8 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import pixel_slopes
-from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.elementwise import log_softmax
-from glsl_infer.importers.keras.weights import array
 
 Found = Callable[[Call, Any], Activation]
 """Function of a call and a layer or operation: its activation. The layer can be an option of the call's layer."""

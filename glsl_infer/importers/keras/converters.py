@@ -10,19 +10,9 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.keras import (
-    activations,
-    convolutions,
-    elementwise,
-    geometry,
-    moves,
-    normalizations,
-    resampling,
-    resizes,
-)
-from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras import activations, convolutions, elementwise, geometry, moves, normalizations, resizes
+from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
 from glsl_infer.importers.keras.inputs import input_nodes
-from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 _EPSILON = 1e-7
 """Smallest divisor of Keras' Normalization: the epsilon of its backend."""
@@ -182,7 +172,7 @@ def _up_sampling(call: Call) -> list[Node]:
     call.require_channels_last()
     interpolation = call.layer.interpolation
     if interpolation not in ("nearest", "bilinear"):
-        return resampling.resampled(call, (call.shape[0], call.shape[1]), interpolation, antialias=False)
+        return resizes.resampled(call, (call.shape[0], call.shape[1]), interpolation, antialias=False)
     return [call.node(f"upsample_{interpolation}", {"size": pair(call.layer.size)})]
 
 

@@ -13,8 +13,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.core.emit import Chain, from_left, two
-from glsl_infer.importers.keras.call import Call, Converter, is_tensor
-from glsl_infer.importers.keras.weights import array, per_channel
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, per_channel
 
 
 def chain_of(call: Call) -> Chain:

@@ -1,4 +1,4 @@
-"""The output tail of a Keras model as host steps, as in ``importers.shared.endings``."""
+"""The output tail of a Keras model as host steps, as in ``importers.core.output_tail``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
-from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
+from glsl_infer.importers.core.output_tail import NOTHING, Ending, Layers, peeled
+from glsl_infer.importers.core.report import CPU, DROPPED, LayerVerdict
 
 ROWS_RANK = 3
 """Rank of rows, with the batch axis."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.builder import Collected
 from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.shared.collected import Collected
 
 MOST_FRAMES = 64
 """Largest number of steps to unroll."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core import emit
+from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.shared import pixels
 from glsl_infer.ops.channel_gather import ZERO
 
 
@@ -213,7 +212,7 @@ def space_to_depth(call: Call) -> list[Node]:
     block, (height, width, _) = int(call.layer.block_size), call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
-    return pixels.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
+    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
 
 
 def global_pool(kind: str) -> Converter:

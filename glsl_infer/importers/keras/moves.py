@@ -12,8 +12,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers, sigmoids
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import reductions
-from glsl_infer.importers.keras.call import Call, Converter, is_tensor
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 
 
 def _channels(call: Call, order: Sequence[int]) -> list[Node]:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.norms import Numbers, over_channels, over_map
+from glsl_infer.importers.core.emit import Numbers, over_channels, over_map
+from glsl_infer.importers.keras.call import Call, Converter, array
 
 
 def _weight(call: Call, value: Any, default: float) -> Numbers:

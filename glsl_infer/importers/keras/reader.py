@@ -15,18 +15,16 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import own_modules
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.io_options import Ends, Range, with_ends
 from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.core.report import Survey
 from glsl_infer.importers.keras import old_models, stand_ins
-from glsl_infer.importers.keras.caution import bounded, check_file
+from glsl_infer.importers.keras.caution import bounded, check_file, config_of, require_file
 from glsl_infer.importers.keras.endings import ended, ending
-from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.open_sizes import with_sizes
-from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import config_of, require_file
+from glsl_infer.importers.keras.inputs import with_sizes
+from glsl_infer.importers.keras.installed import keras, stderr_silenced
 from glsl_infer.importers.keras.walk import Walk
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Ends, Range, with_ends
-from glsl_infer.importers.shared.verdict import Survey
 
 _WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
 """Input types that can represent the bytes of images exactly."""

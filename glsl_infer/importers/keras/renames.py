@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.moves import arrangement
 from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.shared.arranged import arrangement
 
 Numbers = NDArray[np.int64]
 

@@ -13,11 +13,9 @@ from typing import Any
 
 from glsl_infer.errors import ModelError, together
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config
-from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config, objects_in
+from glsl_infer.importers.keras.installed import keras, stderr_silenced
 from glsl_infer.importers.keras.instead import OF_KERAS_2, OF_YOUR_OWN
-from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import objects_in
 
 NAME = "glsl_infer>StandIn"
 """Name under which the placeholder is registered while such a model is built."""

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.convolutions import padding_of
 from glsl_infer.importers.keras import moves
 from glsl_infer.importers.keras.call import Call, Converter, is_tensor, pair
 from glsl_infer.importers.keras.elementwise import by, chain_of
 from glsl_infer.importers.keras.geometry import slice_
 from glsl_infer.importers.keras.tensor_places import moved, placed
-from glsl_infer.importers.shared.padding import padding_of
 from glsl_infer.ops.constant_map import constant_map
 
 

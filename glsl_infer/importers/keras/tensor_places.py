@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.moves import placed as in_places
 from glsl_infer.importers.keras import geometry
-from glsl_infer.importers.keras.call import Call, Converter, is_tensor
-from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.places import placed as in_places
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 
 MOST_INDICES = 1 << 22
 """Largest number of elements that are gathered by index: the bundle stores all indices."""

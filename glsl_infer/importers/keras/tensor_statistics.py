@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call, Converter, is_tensor
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 from glsl_infer.importers.keras.elementwise import chain_of, log_softmax, rescaled
-from glsl_infer.importers.keras.tensor_products import unit
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.products import unit
 
 _LEAST_LENGTH = 1e-12
 """Smallest divisor in Keras, if a layer does not set one."""

@@ -22,14 +22,12 @@ from glsl_infer.importers.keras import (
     transforms,
 )
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.constant_products import by_matrix, by_matrix_or
+from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.converters import of_same_values
 from glsl_infer.importers.keras.geometry import order_of
 from glsl_infer.importers.keras.moves import norm
+from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, linear, matmul
 from glsl_infer.importers.keras.reductions import reduction
-from glsl_infer.importers.keras.tensor_products import dot, einsum, einsum_dense, linear, matmul
-from glsl_infer.importers.keras.weights import array
 
 
 def renames(call: Call, chain: Sequence[Any]) -> list[Node]:

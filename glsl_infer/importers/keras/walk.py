@@ -9,8 +9,10 @@ from typing import Any
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.builder import Collected
 from glsl_infer.importers.core.emit import in_textures
-from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, own_layers, tensors
+from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
+from glsl_infer.importers.keras import batch_places, larger_batch, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
@@ -19,8 +21,6 @@ from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 
 FRAMES_RANK = 4
 """Rank of a sequence of maps, without the batch axis."""
@@ -272,7 +272,7 @@ def _converter(call: Call) -> Converter:
     is_layer = isinstance(call.layer, keras().layers.Layer)
     function = custom.function_of(kind)
     if function is not None:
-        return lambda call: custom_operators.convert(call, function)
+        return lambda call: own_layers.by_function(call, function)
     # By name in Keras or this package only: a class of another package may be called Add and differ.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None

@@ -1,4 +1,4 @@
-"""The outputs of an ONNX model: the node of each, and its output tail as host steps (``importers.shared.endings``)."""
+"""The outputs of an ONNX model: the node of each, and its output tail as host steps (``core.output_tail``)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.host_steps import ARGMAX, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.output_tail import NOTHING, Layers, peeled
+from glsl_infer.importers.core.report import CPU, LayerVerdict
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.nodes import Nodes
-from glsl_infer.importers.onnx.placing import is_part
+from glsl_infer.importers.onnx.relayout import is_part
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.endings import NOTHING, Layers, peeled
-from glsl_infer.importers.shared.verdict import CPU, LayerVerdict
 
 _CHANNELS_LAST = ((2, 3, 1), (1, 2, 3))
 """Axes of maps, for files with channels first and last."""

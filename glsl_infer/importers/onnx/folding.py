@@ -12,7 +12,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.folding import MISFITS, Folder, reshaped, squeezed, unsqueezed
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.view import View
 

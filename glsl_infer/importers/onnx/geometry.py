@@ -7,15 +7,14 @@ import math
 import numpy as np
 
 from glsl_infer.graph import Shape
-from glsl_infer.importers.core import folding
+from glsl_infer.importers.core import folding, moves
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import cast
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.choices import cast
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.folding import flattened
-from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.parts import joined
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared import pixels
 
 WHOLE_KINDS = ("int", "uint", "bool")
 """Prefixes of the names of types without fractions."""
@@ -149,7 +148,7 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    node = call.nodes.add(pixels.space_to_depth(call.nodes.name, source, shape, block))
+    node = call.nodes.add(moves.space_to_depth(call.nodes.name, source, shape, block))
     if call.attribute("mode", "DCR") == "CRD":
         count = block * block
         order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))

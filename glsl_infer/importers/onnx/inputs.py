@@ -12,13 +12,12 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.io_options import in_rows, input_attrs, numbers_map
+from glsl_infer.importers.core.report import SHADER, LayerVerdict
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Sizes
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import input_attrs, numbers_map
-from glsl_infer.importers.shared.long_rows import in_rows
-from glsl_infer.importers.shared.verdict import SHADER, LayerVerdict
 
 _TYPES = ("float32", "float16", "float64", "uint8", "int8")
 _OF_MAPS = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "QLinearConv",

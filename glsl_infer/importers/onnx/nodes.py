@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.builder import Collected
 from glsl_infer.importers.core.constants import beside_map
-from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.program.layout import TEXTURE_RANKS
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
-from glsl_infer.importers.onnx.group_pieces import GROUP
-from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.fusion import GROUP
+from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, default_order, fresh
-from glsl_infer.importers.shared import norms
 
 Doubles = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doub
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
     weights = [tuple(value.reshape(-1).tolist()) for value in (gamma, beta)]
     shape = nodes.shape(node)
-    return call.mapped(nodes.add(norms.over_map(nodes.name, node, shape, groups, epsilon, *weights)), rank)
+    return call.mapped(nodes.add(emit.over_map(nodes.name, node, shape, groups, epsilon, *weights)), rank)
 
 
 def _instance(call: Call) -> list[View]:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.moves import MOST_JOINED
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folding import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.onnx.places import gathered, picked
-from glsl_infer.importers.onnx.placing import common, map_axes, of_map, placed, resized, triple
+from glsl_infer.importers.onnx.relayout import common, map_axes, of_map, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.places import MOST_JOINED
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 MOST_STEPS = 64

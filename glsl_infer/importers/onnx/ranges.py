@@ -8,11 +8,11 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.graph.node import SEEN
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.io_options import Range
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range
 from glsl_infer.ops.operator import CopyOperator
 
 _RESULT: Mapping[str, tuple[int, int]] = {

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.io_options import Ends, Range, of_file, with_ends
 from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.core.report import LayerVerdict, Survey
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
-from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
 
 Source = Union[str, Path, Any]
 """A file by its path, or an ``onnx.ModelProto``."""

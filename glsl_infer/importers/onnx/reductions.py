@@ -13,7 +13,7 @@ from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.placing import map_axes, placed
+from glsl_infer.importers.onnx.relayout import map_axes, placed
 from glsl_infer.importers.onnx.view import View, fresh
 
 _KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum", "ReduceProd": "product"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.report import LayerVerdict
 from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import LayerVerdict
 
 _NAME_LENGTH = 96
 

@@ -10,9 +10,11 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, steps, types
-from glsl_infer.importers.onnx.alike import broadcast
-from glsl_infer.importers.onnx.call import Call, Given
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.io_options import Ends, Range, by_name
+from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerVerdict, runs
+from glsl_infer.importers.onnx import fusion, ranges, types
+from glsl_infer.importers.onnx.call import Call, Given, broadcast
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
@@ -20,9 +22,6 @@ from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
 from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Ends, Range, by_name
-from glsl_infer.importers.shared.verdict import DROPPED, UNKNOWN, LayerVerdict, runs
 
 _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
@@ -103,7 +102,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(steps.whole(self._model.part)))), wanted)
+        self._part(fusion.fused(self._model.part), wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 

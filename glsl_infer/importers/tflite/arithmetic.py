@@ -9,8 +9,7 @@ import numpy as np
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, smooth
 from glsl_infer.importers.core import elementwise, emit
-from glsl_infer.importers.core.constants import pixel_slopes, with_constant
-from glsl_infer.importers.core.numbers import shortest
+from glsl_infer.importers.core.constants import pixel_slopes, shortest, with_constant
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
 from glsl_infer.importers.tflite.written import ACTIVATION

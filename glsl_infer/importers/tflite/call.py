@@ -14,7 +14,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.shared.padding import Padding, padding_of
+from glsl_infer.importers.core.convolutions import Padding, padding_of
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")

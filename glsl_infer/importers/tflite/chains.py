@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from glsl_infer.importers.shared.padding import same_padding
-from glsl_infer.importers.space_to_batch import dilated_padding
+from glsl_infer.importers.core.convolutions import dilated_padding, same_padding
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.model import Model, Operator
 

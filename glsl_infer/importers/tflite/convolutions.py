@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.shared.transposed import PLAIN, transposed
+from glsl_infer.importers.core.convolutions import PLAIN, transposed
 from glsl_infer.importers.tflite.call import Call
 from glsl_infer.importers.tflite.chains import AROUND
 

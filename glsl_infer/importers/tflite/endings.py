@@ -1,12 +1,12 @@
-"""The output tail of a TensorFlow Lite model as host steps, as in ``importers.shared.endings``."""
+"""The output tail of a TensorFlow Lite model as host steps, as in ``importers.core.output_tail``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
-from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
+from glsl_infer.importers.core.output_tail import NOTHING, Ending, Layers, peeled
+from glsl_infer.importers.core.report import CPU, DROPPED, LayerVerdict
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 

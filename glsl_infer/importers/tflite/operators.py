@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node
-from glsl_infer.importers.tflite import (
-    arithmetic,
-    convolutions,
-    detections,
-    geometry,
-    normalizations,
-    pooling,
-    tensors,
-)
+from glsl_infer.importers.tflite import arithmetic, convolutions, detections, geometry, pooling, tensors
 from glsl_infer.importers.tflite.batches import map_by_map
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.program.layout import TEXTURE_RANKS
@@ -23,7 +15,7 @@ from glsl_infer.program.layout import TEXTURE_RANKS
 OPERATORS: Mapping[str, Converter] = {
     **arithmetic.CONVERTERS,
     **geometry.CONVERTERS,
-    **normalizations.CONVERTERS,
+    **pooling.NORMS,
     **pooling.CONVERTERS,
     "CONV_2D": convolutions.convolution,
     "DEPTHWISE_CONV_2D": convolutions.depthwise,

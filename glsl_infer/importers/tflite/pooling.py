@@ -1,10 +1,12 @@
-"""Mean and max pooling by windows and along axes -> nodes."""
+"""Pooling, reductions and normalisations -> nodes."""
 
 from __future__ import annotations
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.core.emit import over_channels, over_map
+from glsl_infer.importers.tflite.call import Call, Converter, function
+from glsl_infer.importers.tflite.written import NORMALIZATION
 
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
 REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
@@ -52,3 +54,23 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(REDUCTIONS, reduced),
     "LOCAL_RESPONSE_NORMALIZATION": normalized,
 }
+
+
+def _norm(call: Call) -> list[Node]:
+    norm, (source,), (shape,) = call.option("Norm"), call.inputs[:1], call.shapes[:1]
+    if norm.groups is None:
+        nodes = [over_channels(call.name, source, shape, norm.kind, norm.epsilon, norm.gamma, norm.beta)]
+    else:
+        nodes = over_map(call.name, source, shape, norm.groups, norm.epsilon, norm.gamma, norm.beta)
+    then = str(call.option("Then", ""))
+    nodes += function(f"{call.name}-function", nodes[-1].name, then) if then else []
+    return call.activated(nodes)
+
+
+def _unit(call: Call) -> list[Node]:
+    if len(call.inputs) != 1:
+        raise call.refused("of a constant", "the file is damaged; convert the model anew")
+    return call.activated([over_channels(call.name, call.inputs[0], call.shapes[0], "unit", 0.0)])
+
+
+NORMS: dict[str, Converter] = {"L2_NORMALIZATION": _unit, NORMALIZATION: _norm}

@@ -12,14 +12,13 @@ from pathlib import Path
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.io_options import Ends, Range, of_file, with_ends
+from glsl_infer.importers.core.output_tail import Ending
 from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.shared.endings import Ending
-from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import Survey
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
-from glsl_infer.importers.tflite.shapes import Sizes
+from glsl_infer.importers.tflite.shapes import Sizes, as_given
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
 _SAID = 5

@@ -1,27 +1,114 @@
-"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store.
-
-Axes are counted from the last, because a node and its tensor in the file share the trailing axes.
-"""
+"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
-from glsl_infer.importers.shared.places import placed
+from glsl_infer.importers.core.moves import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import CHOICES, gathered
 from glsl_infer.importers.tflite.detections import DETECTIONS
 from glsl_infer.importers.tflite.geometry import split
 from glsl_infer.importers.tflite.sequences import SEQUENCES
-from glsl_infer.importers.tflite.tensor_joins import MOST_PARTS, concat, matmul
 from glsl_infer.importers.tflite.written import PLACES
+
+MOST_PARTS = 64
+"""Largest number of concatenated tensors."""
+
+
+def concat(call: Call, axis: int) -> list[Node]:
+    """Convert a CONCATENATION along an axis, counted from the end: -1 is the last."""
+    if len(call.inputs) > MOST_PARTS or len({len(shape) for shape in call.shapes}) != 1:
+        raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
+    if len(call.inputs) == len(call.constants):
+        return call.activated([call.node("tensor_concat", {"axis": axis})])
+    return call.activated(_beside_constants(call, axis))
+
+
+def _beside_constants(call: Call, axis: int) -> list[Node]:
+    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token."""
+    axis %= len(call.shapes[0])
+    computed = [place for place, constant in enumerate(call.constants) if constant is None]
+    if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
+        raise call.refused("with a constant between tensors", "put constants before or after them")
+    rank = len(call.shapes[0])
+    size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
+    ends: list[NDArray[np.float32]] = []
+    for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
+        parts = [np.asarray(call.constants[place], np.float32) for place in places]
+        shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
+        ends.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
+    around = tuple(end.shape[axis] for end in ends)
+    nodes = [call.node("tensor_concat", {"axis": axis})] if len(computed) > 1 else []
+    source, own = (call.name, f"{call.name}-padded") if nodes else (call.inputs[0], call.name)
+    padding = tuple(count for each in range(rank) for count in (around if each == axis else (0, 0)))
+    nodes.append(Node(own, "tensor_pad", (source,), {"padding": padding}))
+    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in call.shapes), *size[axis + 1 :]), np.float32)
+    beside = np.concatenate([ends[0], middle, ends[1]], axis)
+    if beside.any():
+        plus = {"constant": beside}
+        nodes.append(Node(f"{call.name}-constants", "tensor_binary", (own,), {"operation": "add"}, plus))
+    return nodes
+
+
+def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: tuple[bool, bool]) -> list[Node]:
+    """Return the nodes of a product with a different matrix for each row of a tensor: products, then their sums."""
+    shape = call.shapes[0]
+    while weights.ndim > len(shape) and weights.shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim > len(shape):
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", "give it no more axes than the tensor")
+    weights = weights.swapaxes(-1, -2) if turned[0 if first else 1] else weights
+    nodes: list[Node] = []
+    if turned[1 if first else 0]:
+        order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+        shape = tuple(shape[axis] for axis in order)
+        nodes.append(call.node("tensor_transpose", {"axes": order}))
+    constant = weights[..., None] if first else weights[..., None, :, :]
+    longer = (*shape[:-2], 1, *shape[-2:]) if first else (*shape, 1)
+    if math.prod(np.broadcast_shapes(constant.shape, longer)) > MOST_NUMBERS:
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", f"at most {MOST_NUMBERS} products")
+    own = f"{call.name}-axes" if nodes else call.name
+    nodes.append(Node(own, "tensor_reshape", (call.name,) if nodes else call.inputs[:1], {"shape": longer}))
+    times = {"constant": np.ascontiguousarray(constant, np.float32)}
+    nodes.append(Node(f"{call.name}-products", "tensor_binary", (own,), {"operation": "multiply"}, times))
+    over = {"reduction": "sum", "axes": (len(shape) - 1,), "keep": False}
+    return [*nodes, Node(f"{call.name}-sums", "tensor_reduce", (nodes[-1].name,), over)]
+
+
+def matmul(call: Call) -> list[Node]:
+    """Convert a BATCH_MATMUL of two tensors, or of a tensor and a constant matrix on either side."""
+    turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
+    if len(call.inputs) == 2:
+        if min(map(len, call.shapes)) < 2:
+            raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
+        return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
+    first = call.constants[0] is not None
+    weights = call.constant(0 if first else 1, "weights").astype(np.float32)
+    weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
+    if weights.ndim != 2:
+        return _by_matrices(call, weights, first, turned)
+    if turned[0] and not first:
+        raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
+    if first:  # the transpose of the product of the transposes
+        axes = tuple(range(len(call.shapes[0])))
+        over = {"axes": (*axes[:-2], axes[-1], axes[-2])}
+        nodes = [] if turned[1] else [Node(call.name, "tensor_transpose", call.inputs[:1], over)]
+        own = f"{call.name}-product" if nodes else call.name
+        kernel = np.ascontiguousarray(weights if turned[0] else weights.T)
+        nodes.append(Node(own, "linear", (call.name,) if nodes else call.inputs[:1], {}, {"kernel": kernel}))
+        return [*nodes, Node(f"{call.name}-back", "tensor_transpose", (own,), over)]
+    kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
+    return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 
 
 def _dense(call: Call) -> list[Node]:

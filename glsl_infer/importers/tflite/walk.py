@@ -12,10 +12,9 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range, input_attrs, numbers_map
-from glsl_infer.importers.shared.long_rows import in_rows
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
+from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
+from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.core.folding import MISFITS
-from glsl_infer.importers.shared.arranged import arrangement
-from glsl_infer.importers.shared.recognised import COARSE, EXACT, activation_like, norm_like
+from glsl_infer.importers.core.moves import arrangement
+from glsl_infer.importers.core.recognition import COARSE, EXACT, activation_like, norm_like
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, REDUCTIONS, Compute, computed
 from glsl_infer.importers.tflite.model import Operator, Tensor

@@ -13,8 +13,8 @@ from glsl_infer.compiler.place import place_of
 from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
+from glsl_infer.importers.core.io_options import Ends
+from glsl_infer.importers.core.report import CPU, PLACES, SHADER, LayerVerdict, Survey
 
 NEEDS_PICTURES = "export needs --images DIR with typical pictures, for the ranges of layers whose values have none"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.verdict import CPU, REFUSED, SHADER, LayerVerdict
+from glsl_infer.importers.core.report import CPU, REFUSED, SHADER, LayerVerdict
 from glsl_infer.tools.inspect.bundle_page import sides
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.layers import NEEDS_PICTURES, Inspected, row_of

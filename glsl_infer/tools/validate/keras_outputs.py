@@ -21,7 +21,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 

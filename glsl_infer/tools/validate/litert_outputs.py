@@ -21,11 +21,11 @@ from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import tflite as importer
-from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.shapes import as_given
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 

@@ -19,9 +19,9 @@ from glsl_infer import ops
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.core.io_options import NO_PICTURE
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 

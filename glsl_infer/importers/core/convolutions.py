@@ -1,4 +1,4 @@
-"""Transposed convolutions as nodes: a convolution that computes every phase of the output, and depth to space."""
+"""Convolutions: padding by its names in frameworks, and transposed convolutions as nodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+
+Padding = tuple[int, int, int, int]
+"""(top, bottom, left, right) in pixels."""
+
+
+def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """Return TensorFlow's padding (before, after) of an axis for ``same``. An odd pixel goes after."""
+    reach = dilation * (kernel - 1) + 1
+    total = max((-(-size // stride) - 1) * stride + reach - size, 0)
+    return total // 2, total - total // 2
+
+
+def padding_of(
+    kind: str, size: tuple[int, int], window: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int]
+) -> Padding:
+    """Return the padding of a window over a map of (height, width); ``kind`` is ``same`` or ``valid``.
+
+    Raises:
+        ValueError: ``kind`` has another value.
+    """
+    if kind == "valid":
+        return 0, 0, 0, 0
+    if kind != "same":
+        raise ValueError(f"padding='{kind}'")
+    (top, bottom), (left, right) = (same_padding(*each) for each in zip(size, window, strides, dilation))
+    return top, bottom, left, right
+
+
+Sides = Sequence[int]
+"""(top, bottom, left, right) in pixels."""
+
+
+def dilated_padding(block: Sequence[int], padding: Sides, crops: Sides, inner: Sides) -> tuple[int, int, int, int]:
+    """Return the padding of the dilated convolution that replaces the three: ``dilations`` = ``block``, strides 1.
+
+    Args:
+        block: of space to batch and of batch to space, (y, x).
+        padding: of space to batch, in pixels of the map.
+        crops: of batch to space, in pixels of the map.
+        inner: the padding of the plain convolution, in pixels of its phases.
+
+    Returns:
+        (top, bottom, left, right). A negative value is a crop of the map before the convolution, by ``zero_padding``.
+    """
+    top, bottom, left, right = (
+        around + size * within - cut
+        for around, size, within, cut in zip(padding, (block[0], block[0], block[1], block[1]), inner, crops)
+    )
+    return top, bottom, left, right
+
 
 MOST_PIXELS = 16
 """Largest number of pixels of a block in depth to space: a draw has this many coordinates

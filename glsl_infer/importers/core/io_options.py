@@ -1,4 +1,4 @@
-"""User options for a model's inputs and outputs, and their application to a graph."""
+"""User options for a model's inputs and outputs, their application to a graph, and the attributes of inputs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.node import SEEN
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 from glsl_infer.graph.purposes import PURPOSES
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from glsl_infer.support.near_names import did_you_mean
 
 Range = tuple[float, float]
@@ -216,3 +217,20 @@ def _expects_bytes(graph: Graph, node: Node) -> bool:
         if not keeps and not operator.is_identity(node, graph.shapes[node.inputs[0]]):
             break
     return rescaled and scale <= RAW_BYTES_SCALE
+
+
+LONGEST_VECTOR = 2 * MAX_TEXTURE_SIZE
+"""Largest number of elements of a vector in one row of a texture."""
+
+
+def in_rows(shape: Shape) -> Shape:
+    """Return (rows, columns, channels) for a line (1, length, channels) or (length,) that does not fit a texture.
+
+    The elements keep their order. Any other shape is returned unchanged, as is a length without suitable factors.
+    """
+    length, channels = (shape[1], shape[2]) if len(shape) == 3 and shape[0] == 1 else (shape[0], 1)
+    if length != math.prod(shape[:2]) or length <= (MAX_TEXTURE_SIZE if len(shape) == 3 else LONGEST_VECTOR):
+        return shape
+    fewest = -(-length // MAX_TEXTURE_SIZE)
+    rows = next((rows for rows in range(fewest, MAX_TEXTURE_SIZE + 1) if not length % rows), None)
+    return shape if rows is None else (rows, length // rows, channels)

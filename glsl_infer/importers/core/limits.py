@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.support.files import not_a_file
 
 DEFAULT_MB = 2000
 VARIABLE = "GLSL_INFER_MAX_WEIGHTS"
@@ -105,3 +107,26 @@ def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None
                 f"weights '{name}' of which {nan} of {values.size} are NaN and {without_end} are infinite",
                 "train it again, or save it from before that happened",
             )
+
+
+def read_bytes(path: Path, suffix: str, largest: int) -> bytes:
+    """Return all bytes of a file.
+
+    Args:
+        path: of the file.
+        suffix: extension of such files, for messages, such as ``.onnx``.
+        largest: largest size in bytes.
+
+    Raises:
+        ModelError: the file is missing, is not a regular file, is too large, or cannot be read.
+    """
+    try:
+        if kind := not_a_file(path):
+            raise ModelError(f"{path}: is {kind}, no {suffix} file")
+        if path.stat().st_size > largest:
+            raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {largest} are read")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror})") from None

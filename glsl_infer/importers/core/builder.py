@@ -8,8 +8,8 @@ from dataclasses import replace
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.shared import caps
-from glsl_infer.importers.shared.verdict import LayerVerdict, guess
+from glsl_infer.importers.core import limits
+from glsl_infer.importers.core.report import LayerVerdict, guess
 
 
 class Collected:
@@ -31,7 +31,7 @@ class Collected:
         self.unknown: set[str] = set()
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
-        self._weights = caps.Weights("the model")
+        self._weights = limits.Weights("the model")
 
     def free_name(self, wanted: str) -> str:
         """Reserve and return a name, with the suffix ``~1``, ``~2`` ... if it is in use: layers may be reused."""
@@ -66,7 +66,7 @@ class Collected:
     def add(self, nodes: Sequence[Node]) -> str:
         """Add the nodes of one layer; return the name of the last. The name of the first is already reserved."""
         for given in nodes:
-            caps.check_finite(given.name, given.weights)
+            limits.check_finite(given.name, given.weights)
             self._weights.add(sum(array.nbytes for array in given.weights.values()), given.name)
         before, renamed = len(self.nodes), {nodes[0].name: nodes[0].name}
         try:
