@@ -9,10 +9,10 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import limits
-from glsl_infer.importers.core.report import LayerVerdict, guess
+from glsl_infer.importers.core.report import LayerStatus, guess
 
 
-class Collected:
+class GraphBuilder:
     """The nodes so far, in topological order, with unique names and shapes, and the unsupported layers.
 
     Attributes:
@@ -25,7 +25,7 @@ class Collected:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.shapes: dict[str, Shape] = {}
-        self.rows: dict[str, LayerVerdict] = {}
+        self.rows: dict[str, LayerStatus] = {}
         self.refusals: list[ModelError] = []
         self.guessed: set[str] = set()
         self.unknown: set[str] = set()
@@ -45,9 +45,9 @@ class Collected:
     def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], shape: Sequence[int | None]) -> str:
         """Record an unsupported layer, and continue with a placeholder of the shape in the file."""
         self.refusals.append(refusal)
-        return self.stand_in(name, shape)
+        return self.placeholder(name, shape)
 
-    def stand_in(self, name: str, shape: Sequence[int | None]) -> str:
+    def placeholder(self, name: str, shape: Sequence[int | None]) -> str:
         """Add an input as the placeholder for an output of an unsupported layer; return its name."""
         known = tuple(size for size in shape if size is not None)
         attrs = guess(known) if len(known) == len(shape) else None

@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Ends:
+class IoOptions:
     """Options for inputs and outputs, in addition to the model file.
 
     An empty name selects the only image input of a model, or else its only input; or its only output.
@@ -67,7 +67,7 @@ def numbers_map(shape: Shape) -> dict[str, Any]:
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
-def with_ends(graph: Graph, ends: Ends) -> Graph:
+def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
     """Return a graph with the fits and ranges of its inputs and the purposes of its outputs.
 
     Raises:

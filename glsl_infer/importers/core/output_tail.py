@@ -24,7 +24,7 @@ NOTHING = HostStep("")
 
 
 @dataclass(frozen=True)
-class Ending(Generic[Value]):
+class OutputTail(Generic[Value]):
     """The tail of an output: tensors to import, and the host steps after them."""
 
     tensors: tuple[Value, ...]
@@ -46,18 +46,18 @@ class Layers(Generic[Value]):
     inputs: Callable[[Value], Sequence[Value]]
 
 
-def peeled(tensor: Value, layers: Layers[Value]) -> Ending[Value]:
+def split_host_steps(tensor: Value, layers: Layers[Value]) -> OutputTail[Value]:
     """Return the longest output tail that consists of host steps.
 
     The layers must not form a cycle. The tail has at most ``MOST_TENSORS`` tensors, so that a bundle can name them all.
     """
-    reached = Ending((tensor,), ())
+    reached = OutputTail((tensor,), ())
     while (below := _below(reached, layers)) is not None and len(below.tensors) <= MOST_TENSORS:
         reached = below
     return reached
 
 
-def _below(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
+def _below(end: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
     """Return the tail extended by one layer for all its tensors, or None."""
     joined = _joined(end, layers)
     if joined is not None:
@@ -67,10 +67,10 @@ def _below(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
     if step is None:
         return None
     below = tuple(read for tensor in end.tensors for read in layers.inputs(tensor))
-    return Ending(below, end.steps if step == NOTHING else (step, *end.steps))
+    return OutputTail(below, end.steps if step == NOTHING else (step, *end.steps))
 
 
-def _joined(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
+def _joined(end: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
     """Return the tail before a concatenation of rows, including concatenations inside it."""
     last = end.steps[0].step if end.steps else ""
     if not any(layers.is_join(tensor) for tensor in end.tensors) or (len(end.tensors) > 1 and last != CONCATENATE):
@@ -78,4 +78,4 @@ def _joined(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
     below = tuple(
         inner for tensor in end.tensors for inner in (layers.inputs(tensor) if layers.is_join(tensor) else [tensor])
     )
-    return Ending(below, end.steps if last == CONCATENATE else (HostStep(CONCATENATE), *end.steps))
+    return OutputTail(below, end.steps if last == CONCATENATE else (HostStep(CONCATENATE), *end.steps))

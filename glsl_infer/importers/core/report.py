@@ -24,7 +24,7 @@ def runs(operators: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class LayerVerdict:
+class LayerStatus:
     """One row of the table: a layer of the model, in the terms of the model's framework.
 
     Attributes:
@@ -47,14 +47,14 @@ class LayerVerdict:
     problem: str = ""
     advice: str = ""
 
-    def refused(self, error: ModelError) -> LayerVerdict:
+    def refused(self, error: ModelError) -> LayerStatus:
         """Return the row of the same layer, with the status refused."""
         given, advice = (error.given, error.advice) if error.name else (str(error), "")
         return replace(self, runs=REFUSED, problem=given, advice=advice)
 
 
 @dataclass(frozen=True)
-class Survey:
+class ImportReport:
     """The result of reading a model, whether or not it can be exported.
 
     Attributes:
@@ -66,7 +66,7 @@ class Survey:
         convertible: whether TensorFlow's converter may support the refused layers.
     """
 
-    rows: tuple[LayerVerdict, ...]
+    rows: tuple[LayerStatus, ...]
     graph: Graph | None
     guessed: frozenset[str] = frozenset()
     problems: tuple[InputError, ...] = ()

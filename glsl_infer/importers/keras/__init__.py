@@ -1,7 +1,7 @@
 """Import of a Keras model as a graph. Only this package of the engine imports Keras."""
 
 from glsl_infer.importers.core.convolutions import same_padding
-from glsl_infer.importers.core.io_options import Ends
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.keras.inputs import open_inputs, with_sizes
 from glsl_infer.importers.keras.reader import (
     load,
@@ -16,7 +16,7 @@ from glsl_infer.importers.keras.reader import (
 )
 
 __all__ = [
-    "Ends",
+    "IoOptions",
     "load",
     "load_model",
     "open_inputs",

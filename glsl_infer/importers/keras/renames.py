@@ -1,4 +1,4 @@
-"""Chains of Keras layers and operations that only move values -> nodes, for any intermediate shapes.
+"""OpChains of Keras layers and operations that only move values -> nodes, for any intermediate shapes.
 
 A channel shuffle written by hand is a Reshape to (height, width, groups, rest), a Permute and a Reshape back. The
 intermediate shapes are neither maps nor vectors, but the move of every value is known: the chain is applied to the

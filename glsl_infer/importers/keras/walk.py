@@ -9,9 +9,9 @@ from typing import Any
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.emit import in_textures
-from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
+from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.keras import batch_places, larger_batch, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
@@ -39,7 +39,9 @@ class Walk:
         outer: the traversal of the enclosing model.
     """
 
-    def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
+    def __init__(
+        self, collected: GraphBuilder, prefix: str, known: Mapping[Key, str], outer: Walk | None = None
+    ) -> None:
         self._collected = collected
         self._prefix = prefix
         self._inside = outer is not None
@@ -96,7 +98,7 @@ class Walk:
         call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
-        row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
         before = len(collected.nodes)
         try:
             if collected.unknown & set(inputs):
@@ -113,7 +115,7 @@ class Walk:
             collected.rows[name] = row.refused(refusal)
             parts = max((self._parts.get(source, 1) for source in inputs), default=1)
             lead = (parts,) if parts > 1 else ()
-            others = [collected.stand_in(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
+            others = [collected.placeholder(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
             names = [collected.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
             self._parts.update(dict.fromkeys(names, parts) if parts > 1 else {})
             return dict(enumerate(names))
@@ -124,7 +126,7 @@ class Walk:
         collected.rows[name] = replace(row, shape=collected.shapes[output], runs=place, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
-            part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
+            part = LayerStatus(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
             collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
         return {index: output}
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.constants import beside_map
 from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.program.layout import TEXTURE_RANKS
@@ -30,7 +30,7 @@ class Nodes:
         name: a unique name, already reserved.
     """
 
-    def __init__(self, collected: Collected, name: str) -> None:
+    def __init__(self, collected: GraphBuilder, name: str) -> None:
         self._collected, self.name = collected, name
         self._first = True
 

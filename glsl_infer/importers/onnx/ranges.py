@@ -8,7 +8,7 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.graph.node import SEEN
-from glsl_infer.importers.core.builder import Collected
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.model import Operator
@@ -69,7 +69,7 @@ def _from_0(call: Call, view: View, high: float) -> View:
 
 
 def note(
-    collected: Collected,
+    collected: GraphBuilder,
     operator: Operator,
     given: Sequence[Given],
     views: Sequence[Given],

@@ -10,9 +10,9 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.core.builder import Collected
-from glsl_infer.importers.core.io_options import Ends, Range, by_name
-from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerVerdict, runs
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
+from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import fusion, ranges, types
 from glsl_infer.importers.onnx.call import Call, Given, broadcast
 from glsl_infer.importers.onnx.folding import fold
@@ -20,7 +20,7 @@ from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
+from glsl_infer.importers.onnx.row_names import clean, kind_of, placeholder, with_note
 from glsl_infer.importers.onnx.view import View
 
 _NO_OPTIONS = (
@@ -51,9 +51,9 @@ class Walk:
         uncomputed: whether an operator on constants alone was refused.
     """
 
-    def __init__(self, model: Model, ends: Ends) -> None:
+    def __init__(self, model: Model, ends: IoOptions) -> None:
         self._model, self._ends = model, ends
-        self.collected = Collected()
+        self.collected = GraphBuilder()
         self.values: dict[str, Given] = {"": None}
         self.made: dict[str, View] = {}
         self.names: dict[str, str] = {}
@@ -167,7 +167,7 @@ class Walk:
 
     def _operator(self, operator: Operator) -> None:
         name = self.collected.free_name(clean(next(filter(None, operator.outputs))))
-        row = LayerVerdict(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        row = LayerStatus(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
             self.collected.rows[name] = with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
@@ -195,7 +195,7 @@ class Walk:
         kinds = tuple(node.op for node in self.collected.nodes[before:])
         place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, place, kinds)
+        self.collected.rows[name] = LayerStatus(name, kind_of(operator), shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
@@ -309,7 +309,7 @@ class Walk:
             self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
             self._types[output] = self._types.get(one, types.FLOAT)
 
-    def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
+    def _refuse(self, operator: Operator, name: str, row: LayerStatus, refusal: ModelError) -> None:
         """Record an unsupported operator, and continue with placeholders of its outputs' shapes in the file."""
         self.collected.rows[name] = row
         self.collected.refusals.append(refusal)
@@ -318,7 +318,7 @@ class Walk:
                 continue
             shape = self._declared(output)
             own = name if not place else self.collected.free_name(clean(output))
-            view = None if shape is None else stand_in(self.collected, own, shape)
+            view = None if shape is None else placeholder(self.collected, own, shape)
             if view is None:
                 self._unknown.add(output)
                 self.collected.unknown.add(own)

@@ -12,7 +12,7 @@ from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.core.constants import pixel_slopes, shortest, with_constant
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
-from glsl_infer.importers.tflite.written import ACTIVATION
+from glsl_infer.importers.tflite.fused_patterns import ACTIVATION
 
 OPERATIONS = {
     **elementwise.operations(elementwise.TFLITE),

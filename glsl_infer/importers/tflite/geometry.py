@@ -12,10 +12,10 @@ from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.core.folding import MISFITS, Folder
 from glsl_infer.importers.core.moves import MOST_JOINED, Arrangement, joined
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter, mapped
-from glsl_infer.importers.tflite.chains import UPSAMPLE
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import MOVES, results_of, slices_of, unknown
-from glsl_infer.importers.tflite.written import ARRANGEMENT
+from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT
+from glsl_infer.importers.tflite.op_chains import UPSAMPLE
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _MODES = ("reflect", "symmetric")

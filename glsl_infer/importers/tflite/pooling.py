@@ -6,7 +6,7 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.emit import over_channels, over_map
 from glsl_infer.importers.tflite.call import Call, Converter, function
-from glsl_infer.importers.tflite.written import NORMALIZATION
+from glsl_infer.importers.tflite.fused_patterns import NORMALIZATION
 
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
 REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}

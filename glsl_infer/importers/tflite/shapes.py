@@ -16,7 +16,7 @@ import numpy as np
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers.core.folding import MISFITS, Folder
-from glsl_infer.importers.core.io_options import Ends, by_name
+from glsl_infer.importers.core.io_options import IoOptions, by_name
 from glsl_infer.importers.tflite.constants import TYPES, Constants
 from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, FOLDED, integers, results_of, unknown
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
@@ -194,7 +194,7 @@ _RULES: Mapping[str, Rule] = {
 """Shape rules of the operators that are not folded."""
 
 
-def as_given(model: Model, ends: Ends) -> Model:
+def as_given(model: Model, ends: IoOptions) -> Model:
     """Return a file whose inputs have the shapes and constants in ``ends``. All other shapes follow from them.
 
     Raises:

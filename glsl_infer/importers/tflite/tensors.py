@@ -17,9 +17,9 @@ from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import CHOICES, gathered
 from glsl_infer.importers.tflite.detections import DETECTIONS
+from glsl_infer.importers.tflite.fused_patterns import PLACES
 from glsl_infer.importers.tflite.geometry import split
 from glsl_infer.importers.tflite.sequences import SEQUENCES
-from glsl_infer.importers.tflite.written import PLACES
 
 MOST_PARTS = 64
 """Largest number of concatenated tensors."""

@@ -120,10 +120,12 @@ def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
     given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     whole = read_model(job["model"])
-    model = as_given(whole, importer.Ends(shapes=given_shapes, constants=job.get("constants", {})))
+    model = as_given(whole, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
-    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes))
+    graph = importer.to_graph(
+        model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
+    )
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs = dict(model.outputs)

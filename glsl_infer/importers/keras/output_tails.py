@@ -7,8 +7,8 @@ from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
-from glsl_infer.importers.core.output_tail import NOTHING, Ending, Layers, peeled
-from glsl_infer.importers.core.report import CPU, DROPPED, LayerVerdict
+from glsl_infer.importers.core.output_tail import NOTHING, Layers, OutputTail, split_host_steps
+from glsl_infer.importers.core.report import CPU, DROPPED, LayerStatus
 
 ROWS_RANK = 3
 """Rank of rows, with the batch axis."""
@@ -20,13 +20,13 @@ _ADVICE = (
 )
 
 
-def ending(tensor: Any) -> Ending[Any]:
+def ending(tensor: Any) -> OutputTail[Any]:
     """Return the output tail of an output of a model.
 
     Raises:
         ModelError: the output has rows that host steps do not make. The message names the layer.
     """
-    reached = peeled(tensor, Layers(_step, _is_join, _inputs))
+    reached = split_host_steps(tensor, Layers(_step, _is_join, _inputs))
     if any(len(left.shape) == ROWS_RANK or len(left.shape) > 4 for left in reached.tensors):
         operation = _operation(tensor)
         raise ModelError.layer(
@@ -37,7 +37,7 @@ def ending(tensor: Any) -> Ending[Any]:
     return reached
 
 
-def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
+def ended(model: Any, rows: Mapping[str, LayerStatus]) -> list[LayerStatus]:
     """Return report rows for the layers in output tails, which are not imported."""
     verdicts = []
     for operation in getattr(model, "operations", model.layers):
@@ -49,12 +49,12 @@ def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
         note = f"host step '{step.step}' of an output" if step and step.step else "does nothing outside of training"
         shape = tuple(tensor.shape[1:])
         verdicts.append(
-            LayerVerdict(operation.name, type(operation).__name__, shape, DROPPED if idle else CPU, note=note)
+            LayerStatus(operation.name, type(operation).__name__, shape, DROPPED if idle else CPU, note=note)
         )
     return verdicts
 
 
-def _is_traced(operation: Any, rows: Mapping[str, LayerVerdict]) -> bool:
+def _is_traced(operation: Any, rows: Mapping[str, LayerStatus]) -> bool:
     """Return whether a layer of the user has been traced, so that its parts have their own rows."""
     return not _kind(operation) and any(name.startswith(f"{operation.name}/") for name in rows)
 

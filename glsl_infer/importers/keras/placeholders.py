@@ -17,7 +17,7 @@ from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, 
 from glsl_infer.importers.keras.installed import keras, stderr_silenced
 from glsl_infer.importers.keras.instead import OF_KERAS_2, OF_YOUR_OWN
 
-NAME = "glsl_infer>StandIn"
+NAME = "glsl_infer>Placeholder"
 """Name under which the placeholder is registered while such a model is built."""
 
 LAMBDA = "Lambda"
@@ -49,16 +49,16 @@ def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
         entry.pop("build_config", None)
     installed = keras()
     check_config(path, config)
-    stand_in = _stand_in_class()
+    placeholder = _placeholder_class()
     try:
         with stderr_silenced(), bounded(installed, path):
             return installed.saving.deserialize_keras_object(
-                config, custom_objects={NAME: stand_in, **own}, safe_mode=True
+                config, custom_objects={NAME: placeholder, **own}, safe_mode=True
             )
     except ModelError:
         raise
     except Exception:  # Keras raises a dozen exception classes here: shapes do not match after a placeholder
-        refused = [stand_in(**entry["config"]) for entry in replaced]
+        refused = [placeholder(**entry["config"]) for entry in replaced]
         raise together([ModelError.layer(layer.name, *layer.refusal()) for layer in refused]) from None
 
 
@@ -125,7 +125,7 @@ def _replace(entry: dict[str, Any]) -> bool:
         return False
     name = str(entry["config"].get("name", kind))
     config = {"name": name, "stands_for": kind}
-    entry.update(module=None, class_name="StandIn", registered_name=NAME, config=config)
+    entry.update(module=None, class_name="Placeholder", registered_name=NAME, config=config)
     entry.pop("build_config", None)
     return True
 
@@ -134,10 +134,10 @@ def _is_registered(name: str) -> bool:
     return keras().saving.get_registered_object(name) is not None
 
 
-def _stand_in_class() -> Any:
+def _placeholder_class() -> Any:
     installed = keras()
 
-    class StandIn(installed.layers.Layer):  # type: ignore[misc, name-defined]
+    class Placeholder(installed.layers.Layer):  # type: ignore[misc, name-defined]
         """A layer without a computation, whose output has the shape of its first input."""
 
         def __init__(self, stands_for: str, **kwargs: Any) -> None:
@@ -165,4 +165,4 @@ def _stand_in_class() -> Any:
             """Refuse to compute."""
             raise NotImplementedError(self.stands_for)
 
-    return StandIn
+    return Placeholder

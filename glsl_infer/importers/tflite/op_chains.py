@@ -16,7 +16,7 @@ AROUND = "Around"
 """Option of a convolution with its padding in pixels: (top, bottom, left, right)."""
 
 
-class Chains:
+class OpChains:
     """The operator chains of a file.
 
     Args:
@@ -110,7 +110,7 @@ class Chains:
         return replace(convolution, inputs=inputs, outputs=last.outputs, options=attrs)
 
 
-_LAST: Mapping[str, Callable[[Chains, Operator], Operator | None]] = {
-    "RESHAPE": Chains.reshaped,
-    "BATCH_TO_SPACE_ND": Chains.dilated,
+_LAST: Mapping[str, Callable[[OpChains, Operator], Operator | None]] = {
+    "RESHAPE": OpChains.reshaped,
+    "BATCH_TO_SPACE_ND": OpChains.dilated,
 }

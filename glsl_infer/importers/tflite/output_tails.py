@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
-from glsl_infer.importers.core.output_tail import NOTHING, Ending, Layers, peeled
-from glsl_infer.importers.core.report import CPU, DROPPED, LayerVerdict
+from glsl_infer.importers.core.output_tail import NOTHING, Layers, OutputTail, split_host_steps
+from glsl_infer.importers.core.report import CPU, DROPPED, LayerStatus
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 
@@ -15,20 +15,20 @@ _MOST_ROWS = 256
 """Largest number of operators in output tails that a table lists."""
 
 
-class Endings:
+class OutputTails:
     """The output tails of one file."""
 
     def __init__(self, model: Model, constants: Constants, makers: Mapping[int, Operator]) -> None:
         self._model, self._constants, self._makers = model, constants, makers
 
-    def of(self, index: int) -> Ending[int]:
+    def of(self, index: int) -> OutputTail[int]:
         """Return the tail of an output tensor. Rows that host steps do not make are computed as a tensor."""
-        reached = peeled(index, Layers(self._step, self._is_join, self._inputs))
+        reached = split_host_steps(index, Layers(self._step, self._is_join, self._inputs))
         if any(_is_rows(self._model.tensors[left]) for left in reached.tensors):
-            return Ending((index,), ())
+            return OutputTail((index,), ())
         return reached
 
-    def ended(self) -> list[LayerVerdict]:
+    def ended(self) -> list[LayerStatus]:
         """Return the report rows for the operators in output tails."""
         verdicts = []
         waiting = [index for _, index in self._model.outputs if self.of(index).tensors != (index,)]
@@ -42,7 +42,7 @@ class Endings:
             runs, note = (DROPPED, "") if step == NOTHING else (CPU, f"host step '{step.step}' of an output")
             tensor = self._model.tensors[index]
             verdicts.append(
-                LayerVerdict(f"{tensor.name:.96}", self._makers[index].kind, tensor.shape[1:], runs, note=note)
+                LayerStatus(f"{tensor.name:.96}", self._makers[index].kind, tensor.shape[1:], runs, note=note)
             )
             waiting += self._inputs(index)
         return verdicts[::-1]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from glsl_infer.graph import Shape
-from glsl_infer.importers.core.builder import Collected
-from glsl_infer.importers.core.report import LayerVerdict
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.report import LayerStatus
 from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View, fresh
@@ -12,7 +12,7 @@ from glsl_infer.importers.onnx.view import View, fresh
 _NAME_LENGTH = 96
 
 
-def stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
+def placeholder(collected: GraphBuilder, name: str, shape: Shape) -> View | None:
     """Return an input as the placeholder for an output of a refused operator; None if inputs cannot have the shape."""
     ours: Shape
     order: tuple[int, ...]
@@ -22,13 +22,13 @@ def stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
         ours, order = (shape[1],), (1,)
     else:
         return None
-    collected.stand_in(name, ours)
+    collected.placeholder(name, ours)
     return fresh(name, shape, order)
 
 
-def with_note(row: LayerVerdict, note: str) -> LayerVerdict:
+def with_note(row: LayerStatus, note: str) -> LayerStatus:
     """Return a row of the table with a note."""
-    return LayerVerdict(row.layer, row.kind, row.shape, row.runs, row.operators, note)
+    return LayerStatus(row.layer, row.kind, row.shape, row.runs, row.operators, note)
 
 
 def kind_of(operator: Operator) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.host_steps import ARGMAX, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
-from glsl_infer.importers.core.builder import Collected
-from glsl_infer.importers.core.output_tail import NOTHING, Layers, peeled
-from glsl_infer.importers.core.report import CPU, LayerVerdict
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.output_tail import NOTHING, Layers, split_host_steps
+from glsl_infer.importers.core.report import CPU, LayerStatus
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.relayout import is_part
@@ -18,7 +18,7 @@ _CHANNELS_LAST = ((2, 3, 1), (1, 2, 3))
 """Axes of maps, for files with channels first and last."""
 
 
-def ended(view: View, name: str, collected: Collected) -> View:
+def ended(view: View, name: str, collected: GraphBuilder) -> View:
     """Return an output as a node in its shape in the bundle: a map, rows, or a vector.
 
     Maps have channels last, and rows keep the order in which the network computes them, to avoid transpositions.
@@ -45,12 +45,12 @@ def ended(view: View, name: str, collected: Collected) -> View:
 def with_steps(name: str, node: str, graph: Sequence[Node], shapes: Mapping[str, Shape]) -> GraphOutput:
     """Return an output with the host steps at its end split off."""
     ends = _Ends({each.name: each for each in graph}, shapes)
-    reached = peeled(node, Layers(ends.step, ends.is_join, ends.inputs))
+    reached = split_host_steps(node, Layers(ends.step, ends.is_join, ends.inputs))
     return GraphOutput(name, reached.tensors, reached.steps)
 
 
 class _Ends:
-    """The queries of ``endings.Layers`` for nodes."""
+    """The queries of ``output_tail.Layers`` for nodes."""
 
     def __init__(self, nodes: Mapping[str, Node], shapes: Mapping[str, Shape]) -> None:
         self._nodes, self._shapes = nodes, shapes
@@ -96,8 +96,8 @@ def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
 
 
 def with_ended(
-    rows: Mapping[str, LayerVerdict], graph: Graph | None, outputs: Sequence[GraphOutput]
-) -> list[LayerVerdict]:
+    rows: Mapping[str, LayerStatus], graph: Graph | None, outputs: Sequence[GraphOutput]
+) -> list[LayerStatus]:
     """Return the rows of a report, with the layers in output tails marked as host steps."""
     if graph is None:
         return list(rows.values())
@@ -107,7 +107,7 @@ def with_ended(
     for row in rows.values():
         gone = row.operators and row.layer not in left and not any(name.startswith(f"{row.layer}-") for name in left)
         if gone and steps and row.runs == CPU:
-            made.append(LayerVerdict(row.layer, row.kind, row.shape, CPU, note="a host step of an output"))
+            made.append(LayerStatus(row.layer, row.kind, row.shape, CPU, note="a host step of an output"))
         else:
             made.append(row)
     return made

@@ -55,7 +55,7 @@ def _tried(what: Callable[[], Found]) -> Found | None:
         return None
 
 
-class Written:
+class FusedPatterns:
     """The decomposed patterns of a file.
 
     Args:
