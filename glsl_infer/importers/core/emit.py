@@ -82,7 +82,7 @@ class Chain:
     def reshaped(self, shape: Shape) -> str:
         """Append a reshape, unless the shape is the same."""
         if shape != self.shape:
-            self.add("reshape", part="shape", shape=shape)
+            self.add("reshape" if in_textures(self.shape, shape) else "tensor_reshape", part="shape", shape=shape)
             self.shape = shape
         return self.last
 

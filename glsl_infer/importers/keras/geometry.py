@@ -114,7 +114,7 @@ def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
     if len(entries) != rank or any(not isinstance(entry, (slice, int)) for entry in entries) or full[0] is None:
         raise call.refused(f"an index {tuple(key)}", "give slices and numbers, such as x[:, 1:-1, ::2, 3]")
     if entries[0] != slice(None):
-        raise call.refused("an index into the batch", "begin it with ':'")
+        raise call.refused(f"an index {tuple(key)}", "give slices and numbers, and ':' for the batch")
     return [entry if isinstance(entry, slice) else slice(entry, entry + 1 or None) for entry in entries[1:]]
 
 
