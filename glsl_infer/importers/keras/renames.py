@@ -24,7 +24,8 @@ RANKS = (2, 4)
 """Ranks of vectors and maps, with the batch axis."""
 
 
-def _tuple(axis: Any) -> Any:
+def axes_of(axis: Any) -> Any:
+    """Return an option for one axis or several as NumPy takes it."""
     return tuple(axis) if isinstance(axis, (list, tuple)) else axis
 
 
@@ -35,8 +36,8 @@ _RENAMES: Mapping[str, Callable[[Any, Numbers], Numbers] | None] = {
     "Transpose": lambda operation, numbers: np.transpose(numbers, operation.axes),
     "Swapaxes": lambda operation, numbers: np.swapaxes(numbers, operation.axis1, operation.axis2),
     "Moveaxis": lambda operation, numbers: np.moveaxis(numbers, operation.source, operation.destination),
-    "Squeeze": lambda operation, numbers: np.squeeze(numbers, _tuple(operation.axis)),
-    "ExpandDims": lambda operation, numbers: np.expand_dims(numbers, _tuple(operation.axis)),
+    "Squeeze": lambda operation, numbers: np.squeeze(numbers, axes_of(operation.axis)),
+    "ExpandDims": lambda operation, numbers: np.expand_dims(numbers, axes_of(operation.axis)),
 }
 
 

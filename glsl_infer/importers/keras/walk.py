@@ -12,7 +12,7 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.emit import in_textures
 from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
-from glsl_infer.importers.keras import batch_places, larger_batch, own_layers, tensors
+from glsl_infer.importers.keras import batch_axis, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
@@ -138,32 +138,36 @@ class Walk:
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if not chain and max(parts, default=1) > 1 and batch_places.moves(call.layer, len(call.shapes[0]), places):
-            nodes, place = larger_batch.elsewhere(
+        if not chain and max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), places):
+            nodes, place = batch_axis.elsewhere(
                 call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
             )
             output = self._collected.add(nodes)
             self._parts[output], self._batch[output] = parts[0], place
             return output
-        larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
-        if not any(places) and larger_batch.each_alone(call, chain, parts):
-            below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
+        larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
+        if not any(places) and batch_axis.each_alone(call, chain, parts):
+            below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
             output = self._collected.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
-            nodes, left = larger_batch.converted(call, chain, parts, lambda call: _converter(call)(call))
+            nodes, left = batch_axis.converted(call, chain, parts, lambda call: _converter(call)(call))
             output = self._collected.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
         if chain:
             return self._collected.add(_renamed(call, chain, places[0]))
-        if batch_places.moves(call.layer, len(tensor.shape), places):
-            place = batch_places.place_after(call, places)
-            call = batch_places.as_first(call, place, tensor.shape)
-            output = self._collected.add(batch_places.nodes_of(call, places) or _converter(call)(call))
+        if batch_axis.moves(call.layer, len(tensor.shape), places):
+            nodes_and_place = batch_axis.moved(call, places[0])
+            if nodes_and_place is None:
+                place = batch_axis.place_after(call, places)
+                call = batch_axis.as_first(call, place, tensor.shape)
+                nodes_and_place = _converter(call)(call), place
+            nodes, place = nodes_and_place
+            output = self._collected.add(nodes)
             if place:
                 self._batch[output] = place
             return output
