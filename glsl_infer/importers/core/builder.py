@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError
-from glsl_infer.graph import Node, Shape
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.core import limits
-from glsl_infer.importers.core.report import LayerStatus, guess
+from glsl_infer.importers.core.io_options import IoOptions, with_io_options
+from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.core.report import ImportReport, LayerStatus, guess
 
 
 class GraphBuilder:
@@ -80,3 +83,58 @@ class GraphBuilder:
             del self.nodes[before:]  # a placeholder may replace the entire layer
             raise
         return renamed[nodes[-1].name]
+
+    def report(
+        self,
+        name: str,
+        outputs: Sequence[GraphOutput],
+        rows: Callable[[Graph | None], Sequence[LayerStatus]],
+        options: Callable[[Graph], IoOptions],
+        *,
+        problems: Sequence[InputError] = (),
+        complete: bool = True,
+        warnings: Sequence[str] = (),
+    ) -> ImportReport:
+        """Return the import report of the graph under construction.
+
+        Args:
+            name: of the model.
+            outputs: of the model, as far as they are known.
+            rows: returns the rows of the report.
+            options: returns the options for the inputs and outputs of the graph.
+            problems: in addition to the refusals.
+            complete: whether ``outputs`` are all outputs.
+            warnings: parts of the file that were ignored.
+        """
+        known = [output for output in outputs if not self.unknown & set(output.layers)]
+        nodes, found = needed(self.nodes, known), [*self.refusals, *problems]
+        if not complete or len(known) < len(outputs):  # the nodes before an unknown tensor can still be inspected
+            nodes = self.nodes
+            read = {read for node in nodes for read in node.inputs} | {each for out in known for each in out.layers}
+            loose = [node.name for node in nodes if node.name not in read | self.guessed]
+            known += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
+        graph = None
+        try:
+            graph = fused(Graph(name, nodes, known)) if known else None
+            if graph is not None and not found:
+                _require_inputs_read(graph)
+            graph = with_io_options(graph, options(graph)) if graph is not None else None
+        except InputError as error:
+            found.append(error)
+        return ImportReport(tuple(rows(graph)), graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+
+
+def needed(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
+    """Return the nodes needed for the outputs, and all inputs."""
+    read, kept = {layer for output in outputs for layer in output.layers}, list[Node]()
+    for node in reversed(nodes):
+        if node.name in read or node.operator.is_input:
+            read.update(node.inputs)
+            kept.append(node)
+    return kept[::-1]
+
+
+def _require_inputs_read(graph: Graph) -> None:
+    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
+    if unread and not set(unread) & set(graph.output_layers):
+        raise ModelError.layer(unread[0], "an input that no output depends on", "build the model without it")

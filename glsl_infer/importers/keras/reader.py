@@ -13,11 +13,9 @@ from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import own_modules
 from glsl_infer.importers.core.builder import GraphBuilder
-from glsl_infer.importers.core.io_options import IoOptions, Range, with_io_options
-from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.core.io_options import IoOptions, Range
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.keras import old_models, placeholders
 from glsl_infer.importers.keras.caution import bounded, check_file, config_of, require_file
@@ -176,33 +174,19 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
     outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
     unread = walk.frames.unread({layer for output in outputs for layer in output.layers})
     collected.nodes = [node for node in collected.nodes if node.name not in unread]
-    rows = (*collected.rows.values(), *ended(model, collected.rows))
-    known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(outputs):  # the nodes before an unknown tensor can still be inspected
-        read = {name for node in collected.nodes for name in node.inputs}
-        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
-        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
-    graph, problems = None, list[InputError](collected.refusals)
-    try:
-        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        graph = with_io_options(graph, ends) if graph is not None else None
-    except InputError as error:
-        problems.append(error)
-    return ImportReport(rows, graph, frozenset(collected.guessed), tuple(problems))
+    options = ends
+    return collected.report(
+        model.name,
+        outputs,
+        lambda graph: [*collected.rows.values(), *ended(model, collected.rows)],
+        lambda graph: options,
+    )
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:
     """Return the ranges of images with an integer type: with values between 0 and 1, all would be 0."""
     whole = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
     return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "build the model without it")
 
 
 def tensors_of(model: Any) -> dict[str, Any]:

@@ -84,17 +84,6 @@ class _Ends:
         return HostStep(SOFTMAX) if node.op == "tensor_softmax" and node.attrs["axis"] in (1, -1) else None
 
 
-def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
-    """Return the nodes needed for the outputs, and all inputs."""
-    read = {layer for output in outputs for layer in output.layers}
-    left = []
-    for node in reversed(nodes):
-        if node.name in read or node.operator.is_input:
-            read.update(node.inputs)
-            left.append(node)
-    return left[::-1]
-
-
 def with_ended(
     rows: Mapping[str, LayerStatus], graph: Graph | None, outputs: Sequence[GraphOutput]
 ) -> list[LayerStatus]:

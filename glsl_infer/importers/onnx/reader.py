@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.core.io_options import IoOptions, Range, of_file, with_io_options
-from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.core.report import ImportReport, LayerStatus
+from glsl_infer.graph import Graph
+from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.onnx import output_tails
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
@@ -164,28 +162,17 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
             continue
         if view is not None:
             views[name] = output_tails.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
-    problems = [*collected.refusals, *problems]
     outputs = [
         output_tails.with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()
     ]
-    nodes = output_tails.kept(collected.nodes, outputs)
-    if len(outputs) < len(wanted):  # the nodes before an unknown tensor can still be inspected
-        nodes = collected.nodes
-        read = {name for node in nodes for name in node.inputs}
-        loose = [node.name for node in nodes if node.name not in read | collected.guessed]
-        known = {layer for output in outputs for layer in output.layers}
-        outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in loose if name not in known]
-    graph = None
-    try:
-        graph = fused(Graph(model.name, nodes, outputs)) if outputs else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        if graph is not None:
-            graph = with_io_options(graph, _with_ranges(ends, graph, input_range, walk.spans))
-    except InputError as error:
-        problems.append(error)
-    rows: list[LayerStatus] = output_tails.with_ended(collected.rows, graph, outputs)
-    made = ImportReport(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
+    made = collected.report(
+        model.name,
+        outputs,
+        lambda graph: output_tails.with_ended(collected.rows, graph, outputs),
+        lambda graph: _with_ranges(ends, graph, input_range, walk.spans),
+        problems=problems,
+        complete=len(outputs) == len(wanted),
+    )
     inputs = {view.node: view for view in walk.inputs}
     return _of_file(
         Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants, walk.uncomputed), model
@@ -205,9 +192,3 @@ def _with_ranges(ends: IoOptions, graph: Graph, input_range: Range | None, spans
     if "" not in given:
         given = {**of_file(graph, spans), **given}
     return replace(ends, ranges=given)
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "export the model without it")

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.core.io_options import IoOptions, Range, of_file, with_io_options
+from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
 from glsl_infer.importers.core.output_tail import OutputTail
-from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
@@ -87,22 +84,13 @@ def survey_of(
     model = as_given(model, ends or IoOptions())
     sizes = sizes or (ends.sizes if ends is not None else None)
     walk, outputs = _walked(model, sizes)
-    collected = walk.collected
-    rows = (*collected.rows.values(), *walk.endings.ended())
-    known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(model.outputs):  # the nodes before an unknown tensor can still be inspected
-        read = {name for node in collected.nodes for name in node.inputs}
-        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
-        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
-    graph, problems = None, list[InputError](collected.refusals)
-    try:
-        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        graph = with_io_options(graph, _ends(model, graph, input_range, ends)) if graph is not None else None
-    except InputError as error:
-        problems.append(error)
-    return ImportReport(rows, graph, frozenset(collected.guessed), tuple(problems), _warnings(model))
+    return walk.collected.report(
+        model.name,
+        outputs,
+        lambda graph: [*walk.collected.rows.values(), *walk.endings.ended()],
+        lambda graph: _ends(model, graph, input_range, ends),
+        warnings=_warnings(model),
+    )
 
 
 def _warnings(model: Model) -> tuple[str, ...]:
@@ -140,12 +128,6 @@ def _ends(model: Model, graph: Graph, input_range: Range | None, ends: IoOptions
     if "" not in given:
         given = {**of_file(graph, _input_ranges(model)), **given}
     return replace(ends, ranges=given)
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "convert the model without it")
 
 
 def _input_ranges(model: Model) -> dict[str, Range]:
