@@ -72,7 +72,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
     "powers": (lambda x: 2.0**x + x**9, {"tensor_binary"}),
     "waves": (
         lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"),
-        {"tensor_unary"},
+        {"tensor_unary", "tensor_binary", "tensor_function"},
     ),
     "probabilities": (
         lambda x: K.log_softmax(L.GlobalAveragePooling2D()(x)) + K.logsumexp(K.std(x, axis=2), axis=-2),

@@ -12,7 +12,7 @@ from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import with_constant
-from glsl_infer.importers.core.emit import Chain, from_left, two
+from glsl_infer.importers.core.emit import Chain, from_left
 from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, per_channel
 
 
@@ -72,19 +72,21 @@ def _steps(*steps: tuple[str, float] | str) -> Converter:
 
 
 def _round(call: Call) -> list[Node]:
-    scale, chain = 10.0 ** int(call.layer.decimals), chain_of(call)
-    if scale != 1.0:
-        by(chain, "multiply", scale)
+    scale, chain = {"constant": [10.0 ** int(call.layer.decimals)]}, chain_of(call)
+    if call.layer.decimals:
+        chain.add("tensor_binary", part="scaled", weights=scale, operation="multiply")
     chain.add("tensor_unary", operation="round")
-    return by(chain, "divide", scale) if scale != 1.0 else chain.nodes
+    if call.layer.decimals:
+        chain.add("tensor_binary", part="back", weights=scale, operation="divide")
+    return chain.nodes
 
 
 def _tan(call: Call) -> list[Node]:
-    sine, cosine = chain_of(call), Chain(f"{call.name}-cos", call.inputs[0], call.shapes[0])
-    sine.function("sin")
-    cosine.function("cos")
-    both = two(f"{call.name}-tan", "divide", (sine.last, cosine.last), call.shapes * 2)
-    return [*sine.nodes, *cosine.nodes, both]
+    """Convert a tangent, whose values have no bounds, to nodes for the CPU."""
+    sine = call.node("tensor_function", {"function": "sin"})
+    cosine = Node(f"{call.name}-cos", "tensor_function", call.inputs, {"function": "cos"})
+    both = (sine.name, cosine.name)
+    return [sine, cosine, Node(f"{call.name}-tan", "tensor_binary", both, {"operation": "divide"})]
 
 
 def _where(call: Call) -> list[Node]:

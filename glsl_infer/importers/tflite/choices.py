@@ -133,8 +133,8 @@ def _points(call: Call) -> list[Node]:
 
 
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
-    """Return nodes with a final reshape to the output's shape in the file, unless the file leaves it open."""
-    return nodes if call.tensor.free else [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
+    """Return nodes with a final reshape to the output's shape in the file."""
+    return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
 
 def _file_shape(call: Call, place: int) -> Shape:

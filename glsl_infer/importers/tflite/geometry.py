@@ -9,11 +9,10 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit, moves
-from glsl_infer.importers.core.folding import MISFITS, Folder
 from glsl_infer.importers.core.moves import MOST_JOINED, Arrangement, joined
-from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter, mapped
+from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import cast
-from glsl_infer.importers.tflite.evaluate import MOVES, results_of, slices_of, unknown
+from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT
 from glsl_infer.importers.tflite.op_chains import UPSAMPLE
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -105,21 +104,10 @@ def _around(call: Call) -> list[tuple[int, int]]:
 
 def reshape(call: Call) -> list[Node]:
     """Convert an operator that only changes the shape."""
-    target = mapped(_target(call))
+    target = call.shape
     if math.prod(target) != math.prod(call.shapes[0]):
         raise call.refused(f"from {call.shapes[0]} to {target}", "the file is damaged; convert the model anew")
     return [Node(call.name, "reshape", call.inputs[:1], {"shape": target})]
-
-
-def _target(call: Call) -> tuple[int, ...]:
-    """Return the output shape, with the batch. If the file leaves it open, it is computed from the operands."""
-    if not call.tensor.free:
-        return call.tensor.shape
-    inputs = [unknown(call.given), *(value for value in call.constants[1:] if value is not None)]
-    try:
-        return results_of(call.operator, Folder(MOST_NUMBERS), inputs, [()], MOVES)[0].shape
-    except MISFITS as error:
-        raise call.refused(f"of {call.given} ({str(error)[:120]})", "convert the model with fixed shapes") from None
 
 
 def transpose(call: Call) -> list[Node]:
@@ -273,7 +261,7 @@ def _part(call: Call, parts: Sequence[range]) -> list[Node]:
     whole = [part for part in parts[: max(len(parts) - len(shape), 0)] if part != range(1)]
     if whole or any(len(part) < 1 for part in own):
         raise call.refused(f"{parts} of {call.given}", "take one number at least, and keep the batch")
-    return emit.sliced(call.name, call.inputs[0], shape, own, None if call.tensor.free else call.shape)
+    return emit.sliced(call.name, call.inputs[0], shape, own, call.shape)
 
 
 CONVERTERS: dict[str, Converter] = {
