@@ -12,7 +12,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 from glsl_infer.graph.purposes import PURPOSES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -98,7 +98,7 @@ def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
     For an image only the upper bound is then valid. The lower bound becomes 0, as in files without ranges.
     """
     positive = [node for node in graph.nodes if node.op == "activation" and node.activation.low >= 0.0]
-    one_range = any(SEEN in node.attrs and _symmetric(node.attrs[SEEN]) for node in positive)
+    one_range = any(OBSERVED_RANGE in node.attrs and _symmetric(node.attrs[OBSERVED_RANGE]) for node in positive)
     pictures = {node.name for node in graph.inputs if is_picture(node)}
     names = {node.name for node in graph.inputs}
     return {

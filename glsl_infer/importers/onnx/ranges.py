@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range
 from glsl_infer.importers.onnx.call import Call, Given
@@ -99,7 +99,7 @@ def note(
         node = collected.nodes[places[name]]
         if node.operator.is_input:
             return {} if name in known else {name: span}
-        collected.nodes[places[name]] = node.with_attrs(**{SEEN: node.attrs.get(SEEN, span)})
+        collected.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
         kind = ops.get(node.op)
         own = kind.keeps_range and places[name] >= first
         if not (own or kind.only_reshapes or isinstance(kind, CopyOperator)) or len(node.inputs) != 1:

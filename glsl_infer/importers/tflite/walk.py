@@ -11,7 +11,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
 from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
@@ -224,7 +224,7 @@ class Walk:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.collected.nodes
         for place in range(len(nodes) - 1, first - 1, -1):
-            nodes[place] = nodes[place].with_attrs(**{SEEN: span})
+            nodes[place] = nodes[place].with_attrs(**{OBSERVED_RANGE: span})
             operator = ops.get(nodes[place].op)
             if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
                 break
