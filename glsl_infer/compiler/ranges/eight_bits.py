@@ -171,9 +171,8 @@ def assign_ranges(
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [choice_of(node.name, chosen, chosen_by)]
-        node = replace(
-            node, attrs={key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, NORMAL)}
-        )  # noqa: PLW2901
+        attrs = {key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, NORMAL)}
+        node = replace(node, attrs=attrs)  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = range_of(graph, node, ranges)
