@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import elementwise, emit
+from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
 from glsl_infer.importers.onnx.call import Call, Converter, Given, broadcast, of_rank
@@ -149,26 +150,9 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
 
 def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
     nodes = call.nodes
-    unit, nothing = np.ones(1), np.zeros(1)
-    if operation == "add":
-        return nodes.affine(node, unit, value)
-    if operation == "subtract":
-        return nodes.affine(node, -unit if first else unit, value if first else -value)
-    if operation == "multiply":
-        return nodes.affine(node, value, nothing)
-    if operation == "divide" and not first:
-        if not value.all():
-            raise call.refused("by 0", "give a number other than 0")
-        return nodes.affine(node, 1.0 / value, nothing)
-    if operation == "divide":
-        return nodes.affine(nodes.function(node, "reciprocal"), value, nothing)
-    if value.size == 1:
-        bound = float(value.reshape(-1)[0])
-        low = f"at_least({bound:.9g})" if bound else "relu"
-        return nodes.function(node, low if operation == "maximum" else f"at_most({bound:.9g})")
-    sign = np.asarray([1.0 if operation == "maximum" else -1.0])
-    bent = nodes.function(nodes.affine(node, sign, -sign * value), "relu")
-    return nodes.affine(bent, sign, value)
+    if operation == "divide" and not first and not value.all():
+        raise call.refused("by 0", "give a number other than 0")
+    return nodes.add(with_constant(nodes.name, node, nodes.shape(node), operation, value, first=first))
 
 
 def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first: bool) -> View:
