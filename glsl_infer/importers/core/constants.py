@@ -65,6 +65,8 @@ def with_constant(
     nodes = _in_shaders(name, source, shape, operation, constant, first=first) if len(shape) in TEXTURE_RANKS else []
     if nodes:
         return nodes
+    while constant.ndim > 1 and constant.shape[0] == 1:
+        constant = constant[0]
     weights = {"constant": constant.reshape(constant.shape or (1,)).astype(np.float32)}
     return [Node(name, "tensor_binary", (source,), {"operation": operation, "constant_first": first}, weights)]
 

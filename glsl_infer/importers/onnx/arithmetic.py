@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import elementwise, emit
-from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
 from glsl_infer.importers.onnx.call import Call, Converter, Given, broadcast, of_rank
@@ -149,10 +148,9 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
 
 
 def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
-    nodes = call.nodes
     if operation == "divide" and not first and not value.all():
         raise call.refused("by 0", "give a number other than 0")
-    return nodes.add(with_constant(nodes.name, node, nodes.shape(node), operation, value, first=first))
+    return call.nodes.with_constant(operation, node, value, first=first)
 
 
 def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first: bool) -> View:
