@@ -38,7 +38,7 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import eight_bits, held_out, reach, room, sensitivity, shown_error
 from glsl_infer.graph import Graph, reference
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support import blas
 
@@ -60,7 +60,7 @@ def photographs(data: Path, split: str, count: int, size: tuple[int, int], seed:
 
 def imported(path: Path, ends: tuple[float, float] | None) -> Graph:
     """Return the graph of a model file."""
-    found = importers.survey(path, ends, Ends())
+    found = importers.survey(path, ends, IoOptions())
     if found.graph is None:
         raise SystemExit(f"error: {path}: {found.problems}")
     return found.graph

@@ -146,7 +146,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     from glsl_infer.errors import GlslInferError
     from glsl_infer.graph import reference
     from glsl_infer.graph.picture import input_values
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.importers.tflite.file import read_model
     from glsl_infer.importers.tflite.reader import to_graph
     from glsl_infer.runtime.session import Session
@@ -161,7 +161,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     ranges = {name: (0.0, 1.0) for name, index in model.inputs} if kind != "int8" else {}
     purposes = {name: "values" for name, _ in model.outputs}  # keeps a final softmax
     try:
-        graph = to_graph(model, ends=Ends(ranges, purposes=purposes))
+        graph = to_graph(model, ends=IoOptions(ranges, purposes=purposes))
         given = [_inputs(graph, samples, index) for index in range(CALIBRATION + SHOWN)]
         built = build(graph, (), calibration=given[:CALIBRATION])
     except GlslInferError as error:

@@ -134,7 +134,7 @@ def _open_size(path: Path, row: dict[str, str]) -> tuple[int, int] | None:
 
 def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
     kinds = sorted({operator.kind for operator in read_onnx(path).part.operators})
-    made = onnx.imported(path, ends=onnx.Ends(sizes={} if size is None else {"": size}))
+    made = onnx.imported(path, ends=onnx.IoOptions(sizes={} if size is None else {"": size}))
     try:
         graph = made.survey.whole()
     except GlslInferError as error:
