@@ -94,7 +94,7 @@ MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
 MAX_NUMBER = 1e30
-"""The largest magnitude of a number: no value that it scales is infinite."""
+"""The largest magnitude of a number, and of a value in a texture: none is infinite."""
 
 MAX_FLOAT = 3.4028234663852886e38
 """The largest 32-bit float."""
@@ -215,8 +215,8 @@ GLSL_LINES = (
     "log exact_log",
     "pow exact_pow",
     "TURNS(count) count + 1024",
-    "TURNS(count) count",
     "END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;",
+    "TURNS(count) count",
     "END_AFTER(count, turn)",
 )
 GLSL_LIMITS: Mapping[str, int] = {
@@ -232,8 +232,8 @@ GLSL_LIMITS: Mapping[str, int] = {
     "array": 4096,  # Elements of a uniform array.
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
-    "varying": 10000000000000000000,  # The largest value of a varying.
-    "uniform": 1000000000000000,  # The largest number in a uniform or stride; its inverse is the smallest divisor.
+    "varying": 100000000,  # The largest value of a varying: strides are at most 8192.
+    "uniform": 1000000000000,  # The largest number in a uniform; its inverse is the smallest divisor.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.

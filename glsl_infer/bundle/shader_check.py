@@ -63,6 +63,8 @@ _MOST_OPERATORS = GLSL_LIMITS["operators"]
 _SMALL, _GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less than that."""
 _LARGEST_INT = 1 << 30
+_FAR = 1e36
+"""Products of factors beyond it can be infinite in another order, and sums of such products."""
 
 
 class Value(NamedTuple):
@@ -74,6 +76,7 @@ class Value(NamedTuple):
         most: the largest.
         marks: WILD if it can be NaN, CONST if compilers know it, GROWN if it is a sum of small numbers, of any length.
         uniform: the name of the uniform that it is a part of, or "".
+        reach: the largest product of factors within it in any order, because drivers multiply constants first.
     """
 
     type: int
@@ -81,6 +84,7 @@ class Value(NamedTuple):
     most: float
     marks: int = 0
     uniform: str = ""
+    reach: float = 1.0
 
 
 class Variable(NamedTuple):
@@ -127,6 +131,7 @@ class Shader:
     Attributes:
         uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
         divisors: uniforms by which the shader divides: no component can be 0.
+        needs_coordinates_inside: loops end after their counted turns only if ``coord0.x`` is at most 2.
         read: tokens, with those that the checker has read again.
         written: operations as a compiler sees them: functions in their places, of a loop those of one turn.
         executed: operations of one fragment, with all turns of loops.
@@ -135,6 +140,7 @@ class Shader:
 
     uniforms: dict[str, str] = field(default_factory=dict)
     divisors: set[str] = field(default_factory=set)
+    needs_coordinates_inside: bool = False
     read: int = field(default=0, compare=False)
     written: int = 0
     executed: int = 0
@@ -176,6 +182,7 @@ class _Lines:
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
         self._number = 0
+        self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
         foreign = re.search(r"[^ -~\n]|\\|/\*", text)
@@ -184,6 +191,8 @@ class _Lines:
             if self._number == last:
                 raise self.refuse(last, "a character that is not allowed, or a comment with /*")
             line = whole.split("//", 1)[0].rstrip(" ")
+            if self._next_line and line != self._next_line:
+                raise self._refused(f"'{self._next_line[:24]}' of the same lines is expected")
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
@@ -253,11 +262,15 @@ class _Lines:
 
     def _definition(self, word: str, rest: str) -> None:
         found = _DEFINE.fullmatch(rest)
-        exempt = rest in GLSL_LINES
         certain = None not in self._branches
-        reserved = word == "define" and found is not None and found[1] in GLSL_STATEMENTS
-        if found is None or not (exempt or _MACRO.fullmatch(found[1])) or (reserved and not exempt):
+        statement = found is not None and found[1] in GLSL_STATEMENTS
+        follows = f"#define {rest}" == self._next_line
+        exempt = word == "define" and rest in GLSL_LINES and (follows or not rest.startswith(GLSL_STATEMENTS[1]))
+        if found is None or not (exempt or (_MACRO.fullmatch(found[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
+        self._next_line = ""
+        if found[1] == GLSL_STATEMENTS[0]:
+            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
         name, params = found[1], tuple(found[2].split(", ")) if found[2] else None
         self._known[name] = (word == "define") if certain else None
         self.tokens.append(f"#{len(self.macros)}")
@@ -284,7 +297,7 @@ def _hull(one: Value, other: Value) -> Value:
     least, most = min(one.least, other.least), max(one.most, other.most)
     if (one.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (one, other)):
         marks |= GROWN
-    return Value(one.type, least, most, marks, one.uniform if one.uniform == other.uniform else "")
+    return Value(one.type, least, most, marks, "", max(one.reach, other.reach))
 
 
 def _is_small(value: Value) -> bool:
@@ -299,43 +312,48 @@ def _is_infinite(value: Value) -> bool:
     return value.least == -_INF or value.most == _INF
 
 
-def _rounded(kind: int, least: float, most: float, marks: int) -> Value:
-    """Return a value with its ends rounded outward."""
+def _reach(value: Value) -> float:
+    return max(value.reach, -value.least, value.most)
+
+
+def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
+    """Return a value with its ends rounded outward, and to 0 where GPUs flush small numbers to 0."""
     least -= abs(least) * _EPSILON if least > -_INF else 0.0
     most += abs(most) * _EPSILON if most < _INF else 0.0
-    return Value(kind, least if least >= -MAX_FLOAT else -_INF, most if most <= MAX_FLOAT else _INF, marks)
+    least = 0.0 if 0.0 < least <= _TINY else least if least >= -MAX_FLOAT else -_INF
+    most = 0.0 if -_TINY <= most < 0.0 else most if most <= MAX_FLOAT else _INF
+    return Value(kind, least, most, marks, "", reach)
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
     if (left.marks | right.marks) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
     if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
         return Value(kind, -_INF, _INF, marks | WILD)
-    return _rounded(kind, left.least + right.least, left.most + right.most, marks)
+    return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
-    ends = [a * b for a in left[1:3] for b in right[1:3]]
-    if _is_infinite(left) or _is_infinite(right):
-        if (_is_infinite(left) and _may_be_zero(right)) or (_is_infinite(right) and _may_be_zero(left)):
-            return Value(kind, -_INF, _INF, marks | WILD)
-        ends = [0.0 if math.isnan(end) else end for end in ends]
-    elif left.least == left.most == 0.0 or right.least == right.most == 0.0:
+    reach = _reach(left) * _reach(right)
+    if reach > _FAR:
+        return Value(kind, -_INF, _INF, marks | WILD)
+    if left.least == left.most == 0.0 or right.least == right.most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
-    return _rounded(kind, min(ends), max(ends), marks)
+    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    return _rounded(kind, min(ends), max(ends), marks, reach)
 
 
 def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
-    if _may_be_zero(right) or (_is_infinite(left) and _is_infinite(right)):
+    """Return the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU."""
+    if _may_be_zero(right):
         return Value(kind, -_INF, _INF, marks | WILD)
-    ends = [0.0 if a in (-_INF, _INF) and b in (-_INF, _INF) else a / b for a in left[1:3] for b in right[1:3]]
-    return _rounded(kind, min(ends), max(ends), marks)
+    return _multiply(kind, left, _rounded(kind, 1.0 / right.most, 1.0 / right.least, right.marks), marks)
 
 
 def _negative(value: Value) -> Value:
-    return Value(value.type, -value.most, -value.least, value.marks)
+    return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
 
 
 def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
@@ -376,8 +394,10 @@ class _Checker:
         self.returns = "void"
         self.returned: Value | None = None
         self.conditional = 0
+        self.chosen = 0  # choices around the place, of which a fragment executes one side
+        self.globals_read: list[str] = []  # by the statement
         self.numbers = {
-            token: Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+            token: _rounded(FLOAT, number, number, CONST)
             for token, number in lines.decimals()
         }
         self.loops: list[Loop] = []
@@ -574,10 +594,13 @@ class _Checker:
         outer = self.saved()
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
+        before_call, self.globals_read = self.globals_read, []
         cost, loops, turning = (self.written, self.executed), self.loops, self.turning
         most = (0, 0)
         result: Value | None = None
         after: _Scopes = []
+        if self.chosen:
+            raise self.refused(f"'{name}' is called in one side of a choice")
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls of functions are too deep in each other")
@@ -612,6 +635,10 @@ class _Checker:
         self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
         self.calls -= 1
         self.scopes = [after[0], *outer[1:]]
+        self.globals_read = before_call
+        stale = [key for key in before_call if after[0][key].value != outer[0][key].value]
+        if stale:
+            raise self.refused(f"'{stale[0]}' is read before a call that changes it, in the same statement")
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -637,7 +664,11 @@ class _Checker:
             else:
                 other, others = first or (before, returned)
                 self.join(other)
+                if (self.returned is None) != (others is None):
+                    raise self.refused("'return' on one side of a condition")
                 self.returned = self.returned and others and _hull(self.returned, others)
+        elif self.blocks:
+            raise self.refused("a macro is defined inside a function")
         else:
             macro = self.lines.macros[int(token[1:])]
             if isinstance(macro, str):
@@ -670,6 +701,7 @@ class _Checker:
     def statement(self) -> None:
         """Read one statement."""
         self.operators = 0
+        self.globals_read = []
         token = self.tokens[self.at]
         after = self.tokens[self.at + 1 : self.at + 2]
         if self.returned is not None:
@@ -729,6 +761,7 @@ class _Checker:
         local = len(self.scopes) > 1
         while True:
             self.operators = 0
+            self.globals_read = []
             name = self.name()
             value = None
             if (local or constant) and self.take("="):
@@ -758,6 +791,8 @@ class _Checker:
             raise self.refused(f"an assignment is expected, not '{sign}'")
         if variable.value is None and (part or sign != "="):
             raise self.refused(f"'{name}' is used before it has a value")
+        if sign != "=" and variable.kind in ("global", "output"):
+            self.globals_read.append(name)
         value = self.expression()
         type_ = part or variable.type
         scope = self.scopes[-1]
@@ -765,13 +800,12 @@ class _Checker:
             scope = next(scope for scope in reversed(self.scopes) if name in scope)
         before = scope[name].value  # a call in the expression can have changed it
         if sign != "=":
-            least, most, marks = (before or value)[1:4]
-            value = self.combine(sign[0], Value(type_, least, most, marks), value)
+            value = self.combine(sign[0], (before or value)._replace(type=type_, uniform=""), value)
         value = self.typed(type_, value)
         self.expect(";")
         if part and before:
             value = _hull(before, value)
-        scope[name] = Variable(variable.kind, variable.type, Value(variable.type, *value[1:4]))
+        scope[name] = Variable(variable.kind, variable.type, value._replace(type=variable.type, uniform=""))
 
     def loop(self) -> None:
         """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
@@ -786,10 +820,7 @@ class _Checker:
         self.expect(")")
         if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= GLSL_LIMITS["turns"]:
             raise self.refused(f"a loop has a constant number of turns, at most {GLSL_LIMITS['turns']}")
-        count = self.tokens[bound + 2]
-        header = " ".join(self.tokens[bound : bound + 4] + self.tokens[self.at : self.at + 7])
-        ended = header == f"TURNS ( {count} ) {{ END_AFTER ( {count} , {turn} )"  # of what TURNS may be: it ends there
-        most = int(max(turns.least if ended else turns.most, 1))
+        most = max(int(self.counted(turns, bound, turn)), 1)
         self.cost(1)
         if turn in self.macros:
             raise self.refused(f"'{turn}' is a macro already")
@@ -819,6 +850,21 @@ class _Checker:
         self.loops.insert(place, Loop(self.turning, most, most * once))
         self.turning -= 1
 
+    def counted(self, turns: Value, bound: int, turn: str) -> float:
+        """Return the most turns of a loop; ``TURNS`` with ``END_AFTER`` ends it where coordinates are at most 2."""
+        count, at = self.tokens[bound + 2], self.at
+        header = " ".join(self.tokens[bound : bound + 4] + self.tokens[at : at + 7])
+        coordinate = self.find("coord0")
+        if header != f"TURNS ( {count} ) {{ END_AFTER ( {count} , {turn} )" or not coordinate:
+            return turns.most
+        if coordinate.kind != "varying":
+            return turns.most
+        self.at = bound + 2
+        most = self.expression().most
+        self.at = at
+        self.made.needs_coordinates_inside |= most < turns.most
+        return most
+
     # Expressions
 
     def expression(self) -> Value:
@@ -828,9 +874,11 @@ class _Checker:
             self.typed(BOOL, value)
             self.at += 1
             self.cost(GLSL_LIMITS["choice"])
+            self.chosen += 1
             value = self.binary(1)
             self.expect(":")
             value = _hull(value, self.typed(value.type, self.binary(1)))
+            self.chosen -= 1
         return value
 
     def binary(self, level: int) -> Value:
@@ -843,7 +891,9 @@ class _Checker:
             if own < level or not own:
                 return value
             self.at += 1
+            self.chosen += own < 3
             value = self.combine(sign, value, self.binary(own + 1))
+            self.chosen -= own < 3
 
     def combine(self, sign: str, left: Value, right: Value) -> Value:
         """Return the value of an operation, if it is one that no compiler can choke on."""
@@ -872,8 +922,8 @@ class _Checker:
             raise self.refused("a division by a constant that is 0 or may be")
         if right.uniform:
             self.made.divisors.add(right.uniform)
-            far = max(-left.least, left.most) * GLSL_LIMITS["uniform"]
-            return _rounded(kind, -far, far, marks)
+            most = float(GLSL_LIMITS["uniform"])
+            return self.constant(_multiply(kind, left, Value(kind, -most, most), marks))
         return self.constant(_divide(kind, left, right, marks))
 
     def integer(self, sign: str, left: Value, right: Value, marks: int) -> Value:
@@ -921,6 +971,8 @@ class _Checker:
                 else:
                     self.at = at + 1
                     value = variable.value
+                    if variable.kind in ("global", "output"):
+                        self.globals_read.append(token)
                     if value[3] & CONST:
                         self.constant(value)
         else:
@@ -980,7 +1032,7 @@ class _Checker:
             else:
                 if number > MAX_FLOAT:
                     raise self.refused("a constant is infinite, or too large for a coordinate")
-                value = Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+                value = _rounded(FLOAT, number, number, CONST)
             self.numbers[token] = value
         if self.in_coordinate and value[2] > GLSL_LIMITS["coordinate"]:
             return self.constant(value)
@@ -1096,12 +1148,12 @@ class _Checker:
             return _mixed(kind, *given)
         if name == "dot":
             one, count = _multiply(FLOAT, first, given[1], marks), first.type
-            if count > 1 and one.least == -_INF and one.most == _INF:
-                return one._replace(marks=one.marks | WILD)
-            return _rounded(FLOAT, min(one.least, one.least * count), max(one.most, one.most * count), one.marks)
-        least, most = first.least, first.most
+            low, high = min(one.least, one.least * count), max(one.most, one.most * count)
+            return _rounded(FLOAT, low, high, one.marks, one.reach)
+        least, most, reach = first.least, first.most, 1.0
         if name == "abs":
             least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
+            reach = first.reach
         elif name in ("floor", "ceil"):
             whole = math.floor if name == "floor" else math.ceil
             least = float(whole(least)) if least > -_INF else least
@@ -1110,7 +1162,7 @@ class _Checker:
             return Value(FLOAT, 0.0, _INF, marks)
         else:
             least, most = _RANGES[name]
-        return Value(kind, least, most, marks)
+        return Value(kind, least, most, marks, "", reach)
 
     def constructed(self, name: str, given: list[Value], marks: int) -> Value:
         """Return the value of a constructor."""
@@ -1122,7 +1174,7 @@ class _Checker:
         near = all(value.marks & GROWN or _is_small(value) for value in given)
         if near and any(value.marks & GROWN for value in given):
             marks |= GROWN
-        return Value(_TYPES[name], least, most, marks)
+        return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in given]))
 
     def fetch(self) -> Value:
         """Read the arguments of texture2D after its bracket."""
@@ -1227,12 +1279,13 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        if _is_infinite(both):
+        reach = _reach(both) * share.reach
+        if reach > _FAR:
             return Value(kind, -_INF, _INF, marks | WILD)
         if both.marks & GROWN:
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
         far = 1e-4 * max(abs(both.least), abs(both.most))
-        return _rounded(kind, both.least - far, both.most + far, marks)
+        return _rounded(kind, both.least - far, both.most + far, marks, reach)
     rest = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
     first, second = _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks)
     return _add(kind, first, second, marks | ((first.marks | second.marks | rest.marks) & WILD))
@@ -1241,8 +1294,9 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
 def _widened(one: Value, other: Value) -> Value:
     """Return a value that holds both, and sums that grow from one to the other."""
     both = _hull(one, other)
+    reach = both.reach if both.reach <= one.reach else _INF
     if both.least >= one.least and both.most <= one.most:
-        return both
+        return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN)
-    return Value(one.type, -_INF, _INF, both.marks & ~GROWN)
+        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+    return Value(one.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

@@ -46,13 +46,18 @@ export interface Shader {
   readonly kinds: Map<string, string>;
   /** Uniforms used as divisors, whose components must not be 0. */
   readonly divisors: Set<string>;
+  /** Loops end after their counted turns only if `coord0.x` is at most 2. */
+  needsInside: boolean;
   /** Tokens, with those that were read again. */
   read: number;
   written: number;
 }
 
-/** Type; smallest and largest possible component; marks; the uniform that it is a part of. */
-type Value = readonly [type: number, least: number, most: number, marks: number, uniform?: string | undefined];
+/**
+ * Type; smallest and largest possible component; marks; the largest product of factors within it in any order, because
+ * drivers multiply constants first; the uniform that it is a part of.
+ */
+type Value = readonly [type: number, least: number, most: number, marks: number, reach: number, uniform?: string | undefined];
 
 /** Without `value` it is not assigned yet; `size`: elements of an array, or 0. */
 interface Variable {
@@ -104,6 +109,7 @@ const TINY = 1e-30;
 const SMALL = 1e24;
 const MOST_GROWN = 1e34; // a sum of 10**10 small numbers, more than shaders compute
 const LARGEST_INT = 2 ** 30;
+const FAR = 1e36; // products beyond it can be infinite in another order
 
 const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
@@ -130,8 +136,10 @@ const isSmall = ([, least, most]: Value): boolean => least >= -SMALL && most <= 
 const canBeZero = ([, least, most]: Value): boolean => least <= TINY && most >= -TINY;
 const isInfinite = ([, least, most]: Value): boolean => least === -Infinity || most === Infinity;
 const isWithin = (least: number, most: number): boolean => least >= -MOST_GROWN && most <= MOST_GROWN;
-const negative = ([type, least, most, marks]: Value): Value => [type, -most, -least, marks];
-const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD];
+const negative = ([type, least, most, marks, reach]: Value): Value => [type, -most, -least, marks, reach];
+const reachOf = ([, least, most, , reach]: Value): number => Math.max(reach, -least, most);
+const longer = (one: Value, other: Value): number => Math.max(one[4], other[4]);
+const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD, 1];
 const joined = (one: number, other: number): number => ((one | other) & WILD) | (one & other & CONST);
 
 /** Return the union of two values. */
@@ -139,46 +147,46 @@ function hull(one: Value, other: Value): Value {
   const least = Math.min(one[1], other[1]);
   const most = Math.max(one[2], other[2]);
   const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && [one, other].every((value) => value[3] & GROWN || isSmall(value));
-  return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), one[4] === other[4] ? one[4] : undefined];
+  return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), longer(one, other)];
 }
 
 /** Return the union of two values, including sums that grow from one to the other. */
 function widened(one: Value, other: Value): Value {
   const both = hull(one, other);
-  if (both[1] >= one[1] && both[2] <= one[2]) return both;
+  const reach = both[4] > one[4] ? Infinity : both[4];
+  if (both[1] >= one[1] && both[2] <= one[2]) return [one[0], both[1], both[2], both[3], reach];
   const marks = both[3] & ~(CONST | GROWN);
-  if (isSmall(both) || both[3] & GROWN) return [one[0], -MOST_GROWN, MOST_GROWN, marks | GROWN];
-  return [one[0], -Infinity, Infinity, both[3] & ~GROWN];
+  if (isSmall(both) || both[3] & GROWN) return [one[0], -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
+  return [one[0], -Infinity, Infinity, both[3] & ~GROWN, reach];
 }
 
 /** Return a value with its interval rounded outward. */
-function rounded(type: number, least: number, most: number, marks: number): Value {
-  const [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
-  return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks];
+function rounded(type: number, least: number, most: number, marks: number, reach = 1): Value {
+  let [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
+  if (low > 0 && low <= TINY) low = 0; // GPUs can flush it to 0
+  if (high < 0 && high >= -TINY) high = 0;
+  return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks, reach];
 }
 
 function sum(type: number, left: Value, right: Value, marks: number): Value {
   const [grown, other] = left[3] & GROWN ? [left, right] : [right, left];
-  if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN];
+  if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, longer(left, right)];
   const [least, most] = [left[1] + right[1], left[2] + right[2]];
   const opposed = (left[2] === Infinity && right[1] === -Infinity) || (left[1] === -Infinity && right[2] === Infinity);
-  return opposed ? unknown(type, marks) : rounded(type, least, most, marks);
+  return opposed ? unknown(type, marks) : rounded(type, least, most, marks, longer(left, right));
 }
 
 function product(type: number, left: Value, right: Value, marks: number): Value {
-  if ((isInfinite(left) && canBeZero(right)) || (isInfinite(right) && canBeZero(left))) return unknown(type, marks);
-  if ([left, right].some(([, least, most]) => !least && !most)) return [type, 0, 0, marks & WILD ? marks : CONST];
-  return spanned(type, marks, [left[1] * right[1], left[1] * right[2], left[2] * right[1], left[2] * right[2]]);
+  const reach = reachOf(left) * reachOf(right);
+  if (reach > FAR) return unknown(type, marks);
+  if ([left, right].some(([, least, most]) => !least && !most)) return [type, 0, 0, marks & WILD ? marks : CONST, 1];
+  const ends = [left[1] * right[1], left[1] * right[2], left[2] * right[1], left[2] * right[2]];
+  return rounded(type, Math.min(...ends), Math.max(...ends), marks, reach);
 }
 
+/** Return the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU. */
 function quotient(type: number, left: Value, right: Value, marks: number): Value {
-  if (canBeZero(right) || (isInfinite(left) && isInfinite(right))) return unknown(type, marks);
-  return spanned(type, marks, [left[1] / right[1], left[1] / right[2], left[2] / right[1], left[2] / right[2]]);
-}
-
-function spanned(type: number, marks: number, ends: readonly number[]): Value {
-  const numbers = ends.map((end) => (Number.isNaN(end) ? 0 : end));
-  return rounded(type, Math.min(...numbers), Math.max(...numbers), marks);
+  return canBeZero(right) ? unknown(type, marks) : product(type, left, rounded(type, 1 / right[2], 1 / right[1], right[3]), marks);
 }
 
 /** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
@@ -189,19 +197,20 @@ function bounded(type: number, one: Value, other: Value, pick: (...numbers: numb
   const most = Math.max(pick(one[2], other[2]), ...others.map((value) => value[2]));
   const isNear = (value: Value): boolean => (pick === Math.min ? -value[1] : value[2]) <= SMALL;
   const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !others.length && [one, other].every((value) => value[3] & GROWN || isNear(value));
-  return [type, least, most, (wild[0]! & wild[1]!) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0)];
+  return [type, least, most, (wild[0]! & wild[1]!) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0), 1];
 }
 
 function mixed(type: number, left: Value, right: Value, share: Value): Value {
   const marks = ((left[3] | right[3] | share[3]) & WILD) | (left[3] & right[3] & share[3] & CONST);
   if (share[1] >= -1e-5 && share[2] <= 1.00001) {
     const both = hull(left, right);
-    if (isInfinite(both)) return unknown(type, marks);
-    if (both[3] & GROWN) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN];
+    const reach = reachOf(both) * share[4];
+    if (reach > FAR) return unknown(type, marks);
+    if (both[3] & GROWN) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
     const far = 1e-4 * Math.max(Math.abs(both[1]), Math.abs(both[2]));
-    return rounded(type, both[1] - far, both[2] + far, marks);
+    return rounded(type, both[1] - far, both[2] + far, marks, reach);
   }
-  const rest = sum(FLOAT, [FLOAT, 1, 1, CONST], negative(share), marks);
+  const rest = sum(FLOAT, [FLOAT, 1, 1, CONST, 1], negative(share), marks);
   const [first, second] = [product(type, left, rest, marks), product(type, right, share, marks)];
   return sum(type, first, second, marks | ((first[3] | second[3] | rest[3]) & WILD));
 }
@@ -212,13 +221,14 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
  * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
-  const made: Shader = { kinds: new Map(), divisors: new Set(), read: 0, written: 0 };
+  const made: Shader = { kinds: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
   const code: string[] = [];
   const lines: number[] = [];
   const definitions: (Macro | string)[] = [];
   const defined = new Map<string, Decision>(GLSL_DEVICE.map((name) => [name, undefined]));
   const decided: Decision[] = [];
   let number = 0;
+  let nextLine = ""; // that has to follow
 
   let tokens: readonly string[] = code;
   let at = 0;
@@ -242,6 +252,8 @@ export function parse(member: string, text: string): Shader {
   let returns = "void";
   let returned: Value | undefined;
   let conditional = 0;
+  let chosen = 0; // choices around the current token, of which a fragment executes one side
+  let globalsRead = new Set<string>(); // by the current statement
   let turning = 0;
   let breaks: Scopes[] = [];
 
@@ -308,10 +320,11 @@ export function parse(member: string, text: string): Shader {
     const certain = !decided.includes(undefined);
     const found = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(rest);
     const [, name = "", list, text = ""] = found ?? [];
-    const isReserved = word === "define" && GLSL_STATEMENTS.includes(name);
-    if (!found || (!GLSL_LINES.includes(rest) && (isReserved || !GLSL_MACRO_PATTERN.test(name)))) {
-      refuseLine(number, "a macro that is not of this format");
-    }
+    const [begins, ends] = GLSL_STATEMENTS;
+    const line = word === "define" ? GLSL_LINES.indexOf(rest) : -1;
+    const isPlain = GLSL_MACRO_PATTERN.test(name) && name !== begins && name !== ends;
+    if (!found || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
+    nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
     defined.set(name, certain ? word === "define" : undefined);
     add("#" + definitions.length);
     if (word === "undef") {
@@ -445,7 +458,7 @@ export function parse(member: string, text: string): Shader {
     if (!type || (word === "varying" && !/^coord[0-6]$/.test(name))) fail(`the ${word} '${name}' is not of this format`);
     expect(";");
     const far = word === "uniform" ? GLSL_MOST_UNIFORM : GLSL_MOST_VARYING;
-    declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, word === "uniform" ? name : undefined], size);
+    declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, 1, word === "uniform" ? name : undefined], size);
     if (word === "uniform") made.kinds.set(name, kind);
   }
 
@@ -466,7 +479,7 @@ export function parse(member: string, text: string): Shader {
     if (isTaken || !(kind === "void" || NUMBERS.includes(kind)) || (name === "main") !== isMain) fail(`the function '${name}' is not of this format`);
     const called: Called = { kind, at, params, macros: new Map(macros), functions };
     const outer = scopes[0]!;
-    const any = (type: number): Value => [type, -1, 1, 0];
+    const any = (type: number): Value => [type, -1, 1, 0, 1];
     if (!isMain) {
       scopes[0] = new Map([...outer].map(([key, variable]) => [key, isState(variable) ? { ...variable, value: any(variable.type) } : variable]));
     }
@@ -496,6 +509,10 @@ export function parse(member: string, text: string): Shader {
 
   /** Return the value of a call of a shader's function, including its changes of global variables. */
   function call(signature: string, given: readonly Value[]): Value {
+    const outer = scopes[0]!;
+    const reads = globalsRead;
+    globalsRead = new Set();
+    if (chosen) fail(`'${signature.split("(")[0]}' is called in one side of a choice`);
     calls += 1;
     if (calls > GLSL_MOST_CALLS) fail("calls of functions are too deep in each other");
     cost(1);
@@ -511,7 +528,11 @@ export function parse(member: string, text: string): Shader {
       return result;
     });
     calls -= 1;
-    return value ?? [BOOL, 0, 0, 0];
+    globalsRead = reads;
+    for (const name of reads) {
+      if (`${find(name)!.value}` !== `${outer.get(name)!.value}`) fail(`'${name}' is read before a call that changes it, in the same statement`);
+    }
+    return value ?? [BOOL, 0, 0, 0, 1];
   }
 
   function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number] {
@@ -548,8 +569,11 @@ export function parse(member: string, text: string): Shader {
       } else {
         const [there, other] = first ?? [before, value];
         join(there);
+        if (!returned !== !other) fail("'return' on one side of a condition");
         returned = returned && other && hull(returned, other);
       }
+    } else if (blocks) {
+      fail("a macro is defined inside a function");
     } else {
       const macro = definitions[+token.slice(1)]!;
       if (typeof macro === "string") {
@@ -584,6 +608,7 @@ export function parse(member: string, text: string): Shader {
 
   function statement(): void {
     operators = 0;
+    globalsRead = new Set();
     const token = peek();
     const isCall = peek(1) === "(";
     if (returned) fail("a statement after 'return'");
@@ -635,6 +660,7 @@ export function parse(member: string, text: string): Shader {
     const type = TYPES.get(kind)!;
     do {
       operators = 0;
+      globalsRead = new Set();
       const name = newName();
       const value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : undefined;
       if (isConstant && !(value && value[3] & CONST)) fail(`'${name}' is no constant`);
@@ -657,15 +683,16 @@ export function parse(member: string, text: string): Shader {
     const sign = next();
     if (!["=", "+=", "-=", "*=", "/="].includes(sign)) fail(`an assignment is expected, not '${sign}'`);
     if (!variable.value && (part || sign !== "=")) fail(`'${name}' is used before it has a value`);
+    if (sign !== "=" && isState(variable)) globalsRead.add(name);
     let value = expression();
     const type = part || variable.type;
     const scope = scopeOf(name)!;
     const before = scope.get(name)!.value; // a call in the expression can have changed it
-    if (before && sign !== "=") value = combine(sign[0]!, [type, before[1], before[2], before[3]], value);
+    if (before && sign !== "=") value = combine(sign[0]!, [type, before[1], before[2], before[3], before[4]], value);
     typed(type, value);
     expect(";");
     if (part && before) value = hull(before, value);
-    scope.set(name, { ...variable, value: [variable.type, value[1], value[2], value[3]] });
+    scope.set(name, { ...variable, value: [variable.type, value[1], value[2], value[3], value[4]] });
   }
 
   /** Read a loop with a constant number of turns, until the intervals of its variables are valid for all turns. */
@@ -683,10 +710,17 @@ export function parse(member: string, text: string): Shader {
     }
     const end = tokens[bound + 2];
     const header = [...tokens.slice(bound, bound + 4), ...tokens.slice(at, at + 7)].join(" ");
-    const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // ends before TURNS
+    let count = most;
+    if (header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )` && find("coord0")?.kind === "varying") {
+      const after = at;
+      at = bound + 2;
+      count = expression()[2];
+      at = after;
+      made.needsInside ||= count < most;
+    }
     cost(1);
     if (macros.has(turn)) fail(`'${turn}' is a macro already`);
-    const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0], size: 0 };
+    const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0, 1], size: 0 };
     const outer = breaks;
     const start = [at, written, executed] as const;
     turning += 1;
@@ -705,7 +739,7 @@ export function parse(member: string, text: string): Shader {
     breaks.forEach((there) => join(there));
     breaks = outer;
     turning -= 1;
-    cost(GLSL_MOST_LOOP, (Math.max(isEnded ? least : most, 1) - 1) * (executed - start[2]));
+    cost(GLSL_MOST_LOOP, (Math.max(count, 1) - 1) * (executed - start[2]));
   }
 
   // Expressions
@@ -715,9 +749,11 @@ export function parse(member: string, text: string): Shader {
     if (take("?")) {
       typed(BOOL, value);
       cost(GLSL_MOST_CHOICE);
+      chosen += 1;
       value = binary(1);
       expect(":");
       value = hull(value, typed(value[0], binary(1)));
+      chosen -= 1;
     }
     return value;
   }
@@ -729,7 +765,9 @@ export function parse(member: string, text: string): Shader {
       const own = LEVELS.get(sign) ?? 0;
       if (own < level) return value;
       at += 1;
+      chosen += +(own < 3);
       value = combine(sign, value, binary(own + 1));
+      chosen -= +(own < 3);
     }
   }
 
@@ -741,7 +779,7 @@ export function parse(member: string, text: string): Shader {
     const own = LEVELS.get(sign)!;
     if (own < 5) {
       if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("an operation on values of two types");
-      return [BOOL, 0, 1, 0];
+      return [BOOL, 0, 1, 0, 1];
     }
     const type = given[0] === FLOAT ? left[0] : given[0];
     if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && given[0] === INT)) {
@@ -757,14 +795,13 @@ export function parse(member: string, text: string): Shader {
           : [left[1] + right[1], left[2] + right[2]];
       const [least, most] = [Math.min(...ends), Math.max(...ends)];
       if (least < -LARGEST_INT || most > LARGEST_INT) fail("an integer that is too large");
-      return [INT, least, most, marks];
+      return [INT, least, most, marks, 1];
     }
     if (sign !== "/") return constant((sign === "*" ? product : sum)(type, left, right, marks));
     if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that is 0 or may be");
-    if (!right[4]) return constant(quotient(type, left, right, marks));
-    made.divisors.add(right[4]);
-    const far = Math.max(-left[1], left[2]) * GLSL_MOST_UNIFORM;
-    return rounded(type, -far, far, marks);
+    if (!right[5]) return constant(quotient(type, left, right, marks));
+    made.divisors.add(right[5]);
+    return constant(product(type, left, [type, -GLSL_MOST_UNIFORM, GLSL_MOST_UNIFORM, 0, 1], marks));
   }
 
   /** Return a value; refuse infinite constants, and coordinates too far from the texture. */
@@ -786,9 +823,9 @@ export function parse(member: string, text: string): Shader {
   function operand(): Value {
     const value = primary();
     if (!take(".")) return value;
-    const [type, least, most, marks, uniform] = value;
+    const [type, least, most, marks, reach, uniform] = value;
     if (type < 2 || type > 4) fail("components of a value that has none");
-    return [component(), least, most, marks, uniform];
+    return [component(), least, most, marks, reach, uniform];
   }
 
   /** Read components; return their number. */
@@ -820,6 +857,7 @@ export function parse(member: string, text: string): Shader {
         fail(`an index of '${token}' is a constant from 0 to ${variable.size - 1}`);
       }
     }
+    if (isState(variable)) globalsRead.add(token);
     return constant(variable.value ?? fail(`'${token}' is used before it has a value`));
   }
 
@@ -827,10 +865,10 @@ export function parse(member: string, text: string): Shader {
     const number = +token;
     if (/^\d+$/.test(token)) {
       if (number > LARGEST_INT || /^0\d/.test(token)) fail("an integer that is too large, or octal");
-      return [INT, number, number, CONST];
+      return [INT, number, number, CONST, 1];
     }
-    constant([FLOAT, number, number, CONST]);
-    return [FLOAT, number - number * EPSILON, number + number * EPSILON, CONST];
+    constant([FLOAT, number, number, CONST, 1]);
+    return rounded(FLOAT, number, number, CONST);
   }
 
   /** Read the arguments of a function; `names` has all possible functions of a macro. */
@@ -843,10 +881,10 @@ export function parse(member: string, text: string): Shader {
       if (given.length) expect(",");
       if (find(peek())?.type === SAMPLER) {
         at += 1;
-        given.push([SAMPLER, 0, 0, 0]);
+        given.push([SAMPLER, 0, 0, 0, 1]);
       } else {
-        const [type, least, most, marks] = expression();
-        given.push([type, least, most, marks]);
+        const [type, least, most, marks, reach] = expression();
+        given.push([type, least, most, marks, reach]);
       }
       if (given.length > 16) fail("a function has more than 16 arguments");
     }
@@ -875,26 +913,27 @@ export function parse(member: string, text: string): Shader {
     if (given.length !== (ARGUMENTS.get(name) ?? 1) && !isAngle) fail(`'${name}' has ${given.length} arguments`);
     if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
     if (["sin", "cos", "tan", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
-    if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0];
+    if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0, 1];
     if (GLSL_WILD.includes(name) || isAngle) return unknown(type, marks);
     if (name === "min" || name === "max") return bounded(type, first, second, Math[name]);
     if (name === "clamp") return bounded(type, bounded(type, first, second, Math.max), third, Math.min);
     if (name === "mix") return mixed(type, first, second, third);
-    if (name === "length") return [FLOAT, 0, Infinity, marks];
+    if (name === "length") return [FLOAT, 0, Infinity, marks, 1];
     let [, least, most] = first;
+    let reach = 1;
     if (name === "dot") {
       const one = product(FLOAT, first, second, marks);
-      if (type > 1 && one[1] === -Infinity && one[2] === Infinity) return unknown(FLOAT, marks);
-      return rounded(FLOAT, Math.min(one[1], one[1] * type), Math.max(one[2], one[2] * type), one[3]);
+      return rounded(FLOAT, Math.min(one[1], one[1] * type), Math.max(one[2], one[2] * type), one[3], one[4]);
     }
     if (name === "abs") {
+      reach = first[4];
       [least, most] = [least < 0 && most > 0 ? 0 : Math.min(Math.abs(least), Math.abs(most)), Math.max(Math.abs(least), Math.abs(most))];
     } else if (name === "floor" || name === "ceil") {
       [least, most] = [Math[name](least), Math[name](most)];
     } else {
       [least, most] = RANGES.get(name)!;
     }
-    return [type, least, most, marks];
+    return [type, least, most, marks, reach];
   }
 
   function constructed(name: string, given: readonly Value[], marks: number): Value {
@@ -902,10 +941,10 @@ export function parse(member: string, text: string): Shader {
     const most = Math.max(...given.map((value) => value[2]));
     if (name === "int") {
       if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a value that is no constant");
-      return [INT, Math.trunc(least), Math.trunc(most), marks];
+      return [INT, Math.trunc(least), Math.trunc(most), marks, 1];
     }
     const grows = given.some((value) => value[3] & GROWN) && isWithin(least, most) && given.every((value) => value[3] & GROWN || isSmall(value));
-    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0)];
+    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0), Math.max(...given.map((value) => value[4]))];
   }
 
   /** Read the arguments of texture2D after its bracket. */
@@ -920,7 +959,7 @@ export function parse(member: string, text: string): Shader {
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);
-    return [4, 0, 1, 0];
+    return [4, 0, 1, 0, 1];
   }
 
   /** Read every possible definition of a macro at its use. */
@@ -952,7 +991,7 @@ export function parse(member: string, text: string): Shader {
     });
     expanding -= 1;
     nested(-1);
-    return result ?? [BOOL, 0, 0, 0];
+    return result ?? [BOOL, 0, 0, 0, 1];
   }
 
   /** Return the tokens of each argument of a macro. */
@@ -976,6 +1015,7 @@ export function parse(member: string, text: string): Shader {
     number += 1;
     if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or a comment with /*");
     const line = whole.split("//", 1)[0]!.replace(/ +$/, "");
+    if (nextLine && line !== nextLine) refuseLine(number, `'${nextLine.slice(0, 24)}' of the same lines is expected`);
     if (line[0] === "#") {
       directiveOf(line.slice(1));
     } else if (line && !decided.includes(false)) {

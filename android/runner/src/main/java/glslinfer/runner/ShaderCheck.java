@@ -7,6 +7,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +28,9 @@ final class ShaderCheck {
 
     /** Uniforms used as divisors, whose components must not be 0. */
     final Set<String> divisors = new HashSet<String>();
+
+    /** Loops end after their counted turns only if {@code coord0.x} is at most 2. */
+    boolean needsCoordinatesInside;
 
     private static final List<String> TYPES = Arrays.asList("int", "float", "vec2", "vec3", "vec4", "", "sampler2D");
     private static final int INT = 0;
@@ -52,6 +56,9 @@ final class ShaderCheck {
     private static final double MOST_GROWN = 1e34;
 
     private static final int LARGEST_INT = 1 << 30;
+
+    /** Products of factors beyond it can be infinite in another order. */
+    private static final double FAR = 1e36;
 
     private static final List<String> DEVICE = Arrays.asList(FormatConstants.GLSL_DEVICE);
     private static final List<String> LINES = Arrays.asList(FormatConstants.GLSL_LINES);
@@ -85,6 +92,7 @@ final class ShaderCheck {
     private final Map<String, State> defined = new HashMap<String, State>();
     private final List<State> decided = new ArrayList<State>();
     private int number;
+    private String nextLine = ""; // that has to follow
 
     private List<String> tokens = code;
     private int at;
@@ -110,6 +118,13 @@ final class ShaderCheck {
     private String returns = "void";
     private Value returned;
     private int conditional;
+
+    /** Choices around the current token, of which a fragment executes one side. */
+    private int chosen;
+
+    /** Global variables read by the current statement. */
+    private Set<String> globalsRead = new LinkedHashSet<String>();
+
     private int turning;
     private List<List<Map<String, Variable>>> breaks = new ArrayList<List<Map<String, Variable>>>();
 
@@ -132,24 +147,29 @@ final class ShaderCheck {
         boolean certain;
     }
 
-    /** A value: its type, smallest and largest possible component, marks, and its uniform or "". */
+    /**
+     * A value: its type, smallest and largest possible component, marks, its uniform or "", and the largest product of
+     * factors within it in any order, because drivers multiply constants first.
+     */
     private static final class Value {
         final int type;
         final double least;
         final double most;
         final int marks;
         final String uniform;
+        final double reach;
 
         Value(int type, double least, double most, int marks) {
-            this(type, least, most, marks, "");
+            this(type, least, most, marks, "", 1);
         }
 
-        Value(int type, double least, double most, int marks, String uniform) {
+        Value(int type, double least, double most, int marks, String uniform, double reach) {
             this.type = type;
             this.least = least + 0.0; // avoids negative zero, because values are compared
             this.most = most + 0.0;
             this.marks = marks;
             this.uniform = uniform;
+            this.reach = reach;
         }
 
         static Value unknown(int type, int marks) {
@@ -168,16 +188,20 @@ final class ShaderCheck {
             return least <= TINY && most >= -TINY;
         }
 
+        double reach() {
+            return Math.max(reach, Math.max(-least, most));
+        }
+
         boolean isInfinite() {
             return least == -INFINITY || most == INFINITY;
         }
 
         Value as(int other) {
-            return new Value(other, least, most, marks);
+            return new Value(other, least, most, marks, "", reach);
         }
 
         Value negative() {
-            return new Value(type, -most, -least, marks);
+            return new Value(type, -most, -least, marks, "", reach);
         }
 
         boolean equal(Value other) {
@@ -185,6 +209,7 @@ final class ShaderCheck {
                     && least == other.least
                     && most == other.most
                     && marks == other.marks
+                    && reach == other.reach
                     && uniform.equals(other.uniform);
         }
 
@@ -196,25 +221,26 @@ final class ShaderCheck {
                     && isWithin(low, high)
                     && (has(GROWN) || isSmall())
                     && (other.has(GROWN) || other.isSmall());
-            String both = uniform.equals(other.uniform) ? uniform : "";
-            return new Value(type, low, high, joined(marks, other.marks) | (grows ? GROWN : 0), both);
+            int all = joined(marks, other.marks) | (grows ? GROWN : 0);
+            return new Value(type, low, high, all, "", Math.max(reach, other.reach));
         }
 
         /** Returns the union of two values, including sums that grow from one to the other. */
         Value widened(Value other) {
             Value both = hull(other);
+            double far = both.reach <= reach ? both.reach : INFINITY;
             if (both.least >= least && both.most <= most) {
-                return both;
+                return new Value(type, both.least, both.most, both.marks, "", far);
             }
             if (both.isSmall() || both.has(GROWN)) {
-                return new Value(type, -MOST_GROWN, MOST_GROWN, both.marks & ~CONST | GROWN);
+                return new Value(type, -MOST_GROWN, MOST_GROWN, both.marks & ~CONST | GROWN, "", far);
             }
-            return new Value(type, -INFINITY, INFINITY, both.marks & ~GROWN);
+            return new Value(type, -INFINITY, INFINITY, both.marks & ~GROWN, "", far);
         }
 
         @Override
         public String toString() {
-            return type + "," + least + "," + most + "," + marks;
+            return type + "," + least + "," + most + "," + marks + "," + reach;
         }
     }
 
@@ -344,6 +370,9 @@ final class ShaderCheck {
                 end--;
             }
             line = line.substring(0, end);
+            if (!nextLine.isEmpty() && !line.equals(nextLine)) {
+                throw refusedLine(number, "'" + nextLine.substring(0, 24) + "' of the same lines is expected");
+            }
             if (line.startsWith("#")) {
                 directive(line.substring(1));
             } else if (!line.isEmpty() && !decided.contains(State.NO)) {
@@ -434,13 +463,17 @@ final class ShaderCheck {
     private void define(boolean begins, String rest) {
         Matcher found = DEFINE.matcher(rest);
         boolean right = found.matches();
-        boolean reserved = right && begins && STATEMENTS.contains(found.group(1));
-        if (!right || !LINES.contains(rest) && (reserved || !MACRO.matcher(found.group(1)).matches())) {
+        String name = right ? found.group(1) : "";
+        int line = begins ? LINES.indexOf(rest) : -1;
+        boolean plain = MACRO.matcher(name).matches() && !STATEMENTS.contains(name);
+        boolean exempt = line >= 0 && (!nextLine.isEmpty() || !name.equals(STATEMENTS.get(1)));
+        if (!plain && !exempt) {
             throw refusedLine(number, "a macro that is not of this format");
         }
+        nextLine = name.equals(STATEMENTS.get(0)) ? "#define " + LINES.get(line + 1) : "";
         Macro made = new Macro();
         made.certain = !decided.contains(State.PERHAPS);
-        made.name = found.group(1);
+        made.name = name;
         defined.put(made.name, !made.certain ? State.PERHAPS : begins ? State.YES : State.NO);
         add("#" + definitions.size());
         definitions.add(made);
@@ -639,7 +672,7 @@ final class ShaderCheck {
         expect(";");
         boolean given = word.equals("uniform");
         double far = given ? FormatConstants.GLSL_MOST_UNIFORM : FormatConstants.GLSL_MOST_VARYING;
-        Value value = new Value(type, -far, far, 0, given ? name : "");
+        Value value = new Value(type, -far, far, 0, given ? name : "", 1);
         declare(name, type == SAMPLER ? kind : word, type, value, size);
         if (given) {
             uniforms.put(name, kind);
@@ -736,6 +769,13 @@ final class ShaderCheck {
 
     /** Returns the value of a call of a shader's function, including its changes of global variables. */
     private Value call(String signature, final List<Value> given) {
+        if (chosen > 0) {
+            String name = signature.substring(0, signature.indexOf('('));
+            throw refused("'" + name + "' is called in one side of a choice");
+        }
+        Map<String, Variable> outer = scopes.get(0);
+        Set<String> reads = globalsRead;
+        globalsRead = new LinkedHashSet<String>();
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
             throw refused("calls of functions are too deep in each other");
         }
@@ -763,6 +803,12 @@ final class ShaderCheck {
             }
         });
         calls--;
+        globalsRead = reads;
+        for (String name : reads) {
+            if (!scopes.get(0).get(name).value.equal(outer.get(name).value)) {
+                throw refused("'" + name + "' is read before a call that changes it, in the same statement");
+            }
+        }
         return value == null ? new Value(BOOL, 0, 0, 0) : value;
     }
 
@@ -852,8 +898,13 @@ final class ShaderCheck {
             } else {
                 Value other = branch.first == null ? branch.returned : branch.firstReturned;
                 join(branch.first == null ? branch.before : branch.first, false);
-                returned = returned == null || other == null ? null : returned.hull(other);
+                if ((returned == null) != (other == null)) {
+                    throw refused("'return' on one side of a condition");
+                }
+                returned = returned == null ? null : returned.hull(other);
             }
+        } else if (blocks > 0) {
+            throw refused("a macro is defined inside a function");
         } else {
             Macro macro = definitions.get(Integer.parseInt(token.substring(1)));
             if (macro.body != null) {
@@ -912,6 +963,7 @@ final class ShaderCheck {
 
     private void statement() {
         operators = 0;
+        globalsRead = new LinkedHashSet<String>();
         String token = tokens.get(at);
         boolean isCall = peek(1).equals("(");
         if (returned != null) {
@@ -976,6 +1028,7 @@ final class ShaderCheck {
         int type = typeOf(kind);
         while (true) {
             operators = 0;
+            globalsRead = new LinkedHashSet<String>();
             String name = name();
             Value value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : null;
             if (isConstant && (value == null || !value.has(CONST))) {
@@ -1010,6 +1063,9 @@ final class ShaderCheck {
         if (variable.value == null && (part > 0 || !sign.equals("="))) {
             throw refused("'" + name + "' is used before it has a value");
         }
+        if (variable.isState() && !sign.equals("=")) {
+            globalsRead.add(name);
+        }
         Value value = expression();
         int type = part > 0 ? part : variable.type;
         Map<String, Variable> scope = scopeOf(name);
@@ -1041,13 +1097,7 @@ final class ShaderCheck {
         if (!known || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
             throw refused("a loop has a constant number of turns, at most " + FormatConstants.GLSL_MOST_TURNS);
         }
-        // Ends before TURNS.
-        String end = peek(bound + 2 - at);
-        List<String> header = Arrays.asList("TURNS", "(", end, ")", "{", "END_AFTER", "(", end, ",", turn, ")");
-        boolean isEnded = true;
-        for (int k = 0; k < header.size(); k++) {
-            isEnded &= header.get(k).equals(peek(k < 4 ? bound + k - at : k - 4));
-        }
+        double most = counted(turns.most, bound, turn);
         cost(1, 1);
         if (macros.containsKey(turn)) {
             throw refused("'" + turn + "' is a macro already");
@@ -1080,8 +1130,29 @@ final class ShaderCheck {
         }
         breaks = outer;
         turning--;
-        long more = (long) Math.max(isEnded ? turns.least : turns.most, 1) - 1;
+        long more = (long) Math.max(most, 1) - 1;
         cost(FormatConstants.GLSL_MOST_LOOP, more * (executed - startExecuted));
+    }
+
+    /** Returns the most turns of a loop; TURNS with END_AFTER ends it where coordinates are at most 2. */
+    private double counted(double most, int bound, String turn) {
+        String count = peek(bound + 2 - at);
+        List<String> header = Arrays.asList("TURNS", "(", count, ")", "{", "END_AFTER", "(", count, ",", turn, ")");
+        for (int k = 0; k < header.size(); k++) {
+            if (!header.get(k).equals(peek(k < 4 ? bound + k - at : k - 4))) {
+                return most;
+            }
+        }
+        Variable coordinate = find("coord0");
+        if (coordinate == null || !coordinate.kind.equals("varying")) {
+            return most;
+        }
+        int after = at;
+        at = bound + 2;
+        double ended = expression().most;
+        at = after;
+        needsCoordinatesInside |= ended < most;
+        return ended;
     }
 
     // Expressions
@@ -1091,9 +1162,11 @@ final class ShaderCheck {
         if (take("?")) {
             typed(BOOL, value);
             cost(FormatConstants.GLSL_MOST_CHOICE, 1);
+            chosen++;
             value = binary(1);
             expect(":");
             value = value.hull(typed(value.type, binary(1)));
+            chosen--;
         }
         return value;
     }
@@ -1116,7 +1189,9 @@ final class ShaderCheck {
                 return value;
             }
             at++;
+            chosen += own < 3 ? 1 : 0;
             value = combine(sign, value, binary(own + 1));
+            chosen -= own < 3 ? 1 : 0;
         }
     }
 
@@ -1153,8 +1228,8 @@ final class ShaderCheck {
             return constant(quotient(type, left, right, marks));
         }
         divisors.add(right.uniform);
-        double far = Math.max(-left.least, left.most) * FormatConstants.GLSL_MOST_UNIFORM;
-        return rounded(type, -far, far, marks);
+        double far = FormatConstants.GLSL_MOST_UNIFORM;
+        return constant(product(type, left, new Value(type, -far, far, 0), marks));
     }
 
     private Value integer(String sign, Value left, Value right, int marks) {
@@ -1193,28 +1268,36 @@ final class ShaderCheck {
 
     /** Returns a value with its interval rounded outward. */
     private static Value rounded(int type, double least, double most, int marks) {
+        return rounded(type, least, most, marks, 1);
+    }
+
+    private static Value rounded(int type, double least, double most, int marks, double reach) {
         double low = least - Math.abs(least) * EPSILON;
         double high = most + Math.abs(most) * EPSILON;
+        low = low > 0 && low <= TINY ? 0 : low; // GPUs can flush it to 0
+        high = high < 0 && high >= -TINY ? 0 : high;
         double far = FormatConstants.MAX_FLOAT;
-        return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks);
+        return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks, "", reach);
     }
 
     private static Value sum(int type, Value left, Value right, int marks) {
         Value grown = left.has(GROWN) ? left : right;
         Value other = left.has(GROWN) ? right : left;
         if (grown.has(GROWN) && !other.has(GROWN) && other.isSmall()) {
-            return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN);
+            return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", Math.max(left.reach, right.reach));
         }
         boolean opposed = left.most == INFINITY && right.least == -INFINITY
                 || left.least == -INFINITY && right.most == INFINITY;
         if (opposed) {
             return Value.unknown(type, marks);
         }
-        return rounded(type, left.least + right.least, left.most + right.most, marks);
+        double reach = Math.max(left.reach, right.reach);
+        return rounded(type, left.least + right.least, left.most + right.most, marks, reach);
     }
 
     private static Value product(int type, Value left, Value right, int marks) {
-        if (left.isInfinite() && right.canBeZero() || right.isInfinite() && left.canBeZero()) {
+        double reach = left.reach() * right.reach();
+        if (reach > FAR) {
             return Value.unknown(type, marks);
         }
         if (left.least == 0 && left.most == 0 || right.least == 0 && right.most == 0) {
@@ -1223,25 +1306,16 @@ final class ShaderCheck {
         double[] ends = {
             left.least * right.least, left.least * right.most, left.most * right.least, left.most * right.most
         };
-        return spanned(type, ends, marks);
+        Arrays.sort(ends);
+        return rounded(type, ends[0], ends[3], marks, reach);
     }
 
+    /** Returns the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU. */
     private static Value quotient(int type, Value left, Value right, int marks) {
-        if (right.canBeZero() || left.isInfinite() && right.isInfinite()) {
+        if (right.canBeZero()) {
             return Value.unknown(type, marks);
         }
-        double[] ends = {
-            left.least / right.least, left.least / right.most, left.most / right.least, left.most / right.most
-        };
-        return spanned(type, ends, marks);
-    }
-
-    private static Value spanned(int type, double[] ends, int marks) {
-        for (int k = 0; k < ends.length; k++) {
-            ends[k] = Double.isNaN(ends[k]) ? 0 : ends[k];
-        }
-        Arrays.sort(ends);
-        return rounded(type, ends[0], ends[ends.length - 1], marks);
+        return product(type, left, rounded(type, 1 / right.most, 1 / right.least, right.marks), marks);
     }
 
     /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
@@ -1269,14 +1343,15 @@ final class ShaderCheck {
         int marks = (left.marks | right.marks | share.marks) & WILD | left.marks & right.marks & share.marks & CONST;
         if (share.least >= -1e-5 && share.most <= 1.00001) {
             Value both = left.hull(right);
-            if (both.isInfinite()) {
+            double reach = both.reach() * share.reach;
+            if (reach > FAR) {
                 return Value.unknown(type, marks);
             }
             if (both.has(GROWN)) {
-                return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN);
+                return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", reach);
             }
             double far = 1e-4 * Math.max(Math.abs(both.least), Math.abs(both.most));
-            return rounded(type, both.least - far, both.most + far, marks);
+            return rounded(type, both.least - far, both.most + far, marks, reach);
         }
         Value rest = sum(FLOAT, new Value(FLOAT, 1, 1, CONST), share.negative(), marks);
         Value first = product(type, left, rest, marks);
@@ -1303,7 +1378,7 @@ final class ShaderCheck {
         if (value.type < 2 || value.type > 4) {
             throw refused("components of a value that has none");
         }
-        return new Value(component(), value.least, value.most, value.marks, value.uniform);
+        return new Value(component(), value.least, value.most, value.marks, value.uniform, value.reach);
     }
 
     /** Reads components; returns their number. */
@@ -1349,6 +1424,9 @@ final class ShaderCheck {
         if (variable.value == null) {
             throw refused("'" + token + "' is used before it has a value");
         }
+        if (variable.isState()) {
+            globalsRead.add(token);
+        }
         return constant(variable.value);
     }
 
@@ -1361,7 +1439,7 @@ final class ShaderCheck {
             return new Value(INT, value, value, CONST);
         }
         constant(new Value(FLOAT, value, value, CONST));
-        return new Value(FLOAT, value - value * EPSILON, value + value * EPSILON, CONST);
+        return rounded(FLOAT, value, value, CONST);
     }
 
     /** Reads the arguments of a function; {@code names} has all possible functions of a macro. */
@@ -1472,16 +1550,14 @@ final class ShaderCheck {
         }
         if (name.equals("dot")) {
             Value one = product(FLOAT, first, given.get(1), marks);
-            if (type > 1 && one.least == -INFINITY && one.most == INFINITY) {
-                return Value.unknown(FLOAT, marks);
-            }
             double least = Math.min(one.least, one.least * type);
-            return rounded(FLOAT, least, Math.max(one.most, one.most * type), one.marks);
+            return rounded(FLOAT, least, Math.max(one.most, one.most * type), one.marks, one.reach);
         }
         if (name.equals("abs")) {
             double least = Math.min(Math.abs(first.least), Math.abs(first.most));
             boolean both = first.least < 0 && first.most > 0;
-            return new Value(type, both ? 0 : least, Math.max(Math.abs(first.least), Math.abs(first.most)), marks);
+            double most = Math.max(Math.abs(first.least), Math.abs(first.most));
+            return new Value(type, both ? 0 : least, most, marks, "", first.reach);
         }
         if (name.equals("floor") || name.equals("ceil")) {
             boolean down = name.equals("floor");
@@ -1501,11 +1577,13 @@ final class ShaderCheck {
     private Value constructed(String name, List<Value> given, int marks) {
         double least = INFINITY;
         double most = -INFINITY;
+        double reach = 1;
         boolean grows = false;
         boolean near = true;
         for (Value value : given) {
             least = Math.min(least, value.least);
             most = Math.max(most, value.most);
+            reach = Math.max(reach, value.reach);
             grows |= value.has(GROWN);
             near &= value.has(GROWN) || value.isSmall();
         }
@@ -1515,7 +1593,8 @@ final class ShaderCheck {
             }
             return new Value(INT, (long) least, (long) most, marks);
         }
-        return new Value(typeOf(name), least, most, marks | (grows && near && isWithin(least, most) ? GROWN : 0));
+        marks |= grows && near && isWithin(least, most) ? GROWN : 0;
+        return new Value(typeOf(name), least, most, marks, "", reach);
     }
 
     /** Reads the arguments of texture2D after its bracket. */
