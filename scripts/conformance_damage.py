@@ -279,7 +279,7 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
         changed = bundle_data.rehashed({**members, fragment: text})
         yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     floats = next(name for name in members if name.endswith(".f32"))
-    for name, number in {"nan": float("nan"), "huge": 1e13}.items():
+    for name, number in {"nan": float("nan"), "huge": 1e14}.items():
         numbers = struct.pack("<f", number) + members[floats][4:]
         yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
     yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))

@@ -30,6 +30,8 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
             raise BundleError(
                 f"{where}: {len(value.scales)} scales, {len(value.zeros)} zeros; give one, or one a channel"
             )
+        if 0.0 in value.scales:
+            raise BundleError(f"{where}: a scale is 0")
         if value.largest > MAX_NUMBER:
             raise BundleError(f"{where}: scales and zeros give values beyond {MAX_NUMBER:g}")
     if not fits:

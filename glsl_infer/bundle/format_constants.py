@@ -233,7 +233,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
     "varying": 100000000,  # The largest value of a varying: strides are at most 8192.
-    "uniform": 1000000000000,  # The largest number in a uniform; its inverse is the smallest divisor.
+    "uniform": 10000000000000,  # The largest number in a uniform; its inverse is the smallest divisor.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.

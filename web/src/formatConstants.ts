@@ -283,7 +283,7 @@ export const GLSL_MOST_COORDINATE = 65536;
 /** The largest value of a varying: strides are at most 8192. */
 export const GLSL_MOST_VARYING = 100000000;
 /** The largest number in a uniform; its inverse is the smallest divisor. */
-export const GLSL_MOST_UNIFORM = 1000000000000;
+export const GLSL_MOST_UNIFORM = 10000000000000;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;
 /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */

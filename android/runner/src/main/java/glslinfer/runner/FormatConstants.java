@@ -307,7 +307,7 @@ final class FormatConstants {
     static final int GLSL_MOST_VARYING = 100000000;
 
     /** The largest number in a uniform; its inverse is the smallest divisor. */
-    static final double GLSL_MOST_UNIFORM = 1000000000000.0;
+    static final double GLSL_MOST_UNIFORM = 10000000000000.0;
 
     /** Operations that texture2D counts for. */
     static final int GLSL_MOST_FETCH = 4;
