@@ -172,43 +172,11 @@ GLSL_PRELUDE = (
 )
 GLSL_DEVICE = ("ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES")
 GLSL_TYPES = ("float", "vec2", "vec3", "vec4", "int", "sampler2D")
-GLSL_FUNCTIONS = (
-    "abs",
-    "ceil",
-    "clamp",
-    "cos",
-    "dot",
-    "floor",
-    "fract",
-    "greaterThan",
-    "greaterThanEqual",
-    "lessThan",
-    "lessThanEqual",
-    "max",
-    "min",
-    "mix",
-    "sign",
-    "sin",
-    "step",
-)
-GLSL_CURVES = (
-    "acos",
-    "asin",
-    "atan",
-    "exp",
-    "exp2",
-    "inversesqrt",
-    "length",
-    "log",
-    "log2",
-    "pow",
-    "smoothstep",
-    "sqrt",
-    "tan",
-)
-GLSL_WILD = ("acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt")
-GLSL_SLOW = ("exp", "exp2", "log", "log2")
-GLSL_SLOWEST = ("acos", "asin", "atan", "cos", "pow", "sin", "tan")
+GLSL_FUNCTIONS = ("abs", "clamp", "cos", "dot", "floor", "fract", "lessThan", "max", "min", "mix", "sin", "step")
+GLSL_CURVES = ("exp", "exp2", "inversesqrt", "log", "pow", "sqrt")
+GLSL_WILD = ("inversesqrt", "log", "pow", "sqrt")
+GLSL_SLOW = ("exp", "exp2", "log")
+GLSL_SLOWEST = ("cos", "pow", "sin")
 GLSL_STATEMENTS = ("TURNS", "END_AFTER")
 GLSL_LINES = (
     "exp exact_exp",

@@ -45,10 +45,7 @@ _LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
-_ARGUMENTS = {"clamp": 3, "mix": 3, "smoothstep": 3} | dict.fromkeys(
-    ("dot", "greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual", "max", "min", "pow", "step"), 2
-)
-_COMPARISONS = frozenset(("greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual"))
+_ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
 _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")", ",", _END))
 
 INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
@@ -189,10 +186,10 @@ class _Lines:
         last = text.count("\n", 0, foreign.start()) + 1 if foreign else -1
         for self._number, whole in enumerate(text[:-1].split("\n"), 1):
             if self._number == last:
-                raise self.refuse(last, "a character that is not allowed, or a comment with /*")
+                raise self.refuse(last, "a character that is not allowed, or /*")
             line = whole.split("//", 1)[0].rstrip(" ")
             if self._next_line and line != self._next_line:
-                raise self._refused(f"'{self._next_line[:24]}' of the same lines is expected")
+                raise self._refused(f"'{self._next_line}' is expected")
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
@@ -239,7 +236,7 @@ class _Lines:
             terms = _TERM.findall(rest)
             named = all(_MACRO.fullmatch(name) for _, name in terms)
             if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
-                raise self._refused("a condition that is not of this format, or too deep")
+                raise self._refused("a condition of another form, or too deep")
             states = [_not(self._known.get(name, False), sign == "!") for sign, name in terms]
             state = False if False in states else None if None in states else True
             branches.append(state)
@@ -433,7 +430,7 @@ class _Checker:
     def name(self) -> str:
         """Return the next token, a name that a shader may give."""
         token = self.next()
-        if not _NAME.fullmatch(token) or token in _WORDS:
+        if not _NAME.fullmatch(token) or token in _WORDS or token in self.macros:
             raise self.refused(f"a name is expected, not '{token}'")
         return token
 
@@ -442,7 +439,7 @@ class _Checker:
         self.written += written
         self.executed += executed
         if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
-            raise self.refused("the shader has more operations than any of this format")
+            raise self.refused("too many operations")
 
     def again(self, tokens: int) -> None:
         """Count tokens that are read again: of a macro, a function or a loop."""
@@ -461,8 +458,6 @@ class _Checker:
     def declare(self, name: str, kind: str, type_: int, value: Value | None, size: int = 0) -> None:
         """Make a variable of the innermost block."""
         self.cost(1)
-        if name in self.macros:
-            raise self.refused(f"'{name}' is a macro already")
         self.scopes[-1][name] = Variable(kind, type_, value, size)
 
     def find(self, name: str) -> Variable | None:
@@ -504,7 +499,7 @@ class _Checker:
                 continue
             word = self.next()
             if main:
-                raise self.refused("a declaration after main")
+                raise self.refused("code after main")
             if word in ("varying", "uniform"):
                 self.interface(word)
             elif word == "const":
@@ -528,7 +523,7 @@ class _Checker:
             self.expect("]")
             size = int(bound.least)
             if bound.type != INT or bound.least != bound.most or not 1 <= size <= GLSL_LIMITS["array"]:
-                raise self.refused(f"an array has a constant size of 1 to {GLSL_LIMITS['array']}")
+                raise self.refused(f"an array has a size of 1 to {GLSL_LIMITS['array']}")
         if kind not in _TYPES or kind == "int" or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
             raise self.refused(f"the {word} '{name}' is not of this format")
         self.expect(";")
@@ -551,7 +546,7 @@ class _Checker:
             if self.tokens[self.at] != ")":
                 self.expect(",")
         main = name == "main" and kind == "void"
-        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D" or name in self.macros
+        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D"
         if builtin or kind in ("int", "sampler2D") or kind not in (*_TYPES, "void") or (name == "main") != main:
             raise self.refused(f"the function '{name}' is not of this format")
         function = Function(kind, self.at, params, dict(self.macros), dict(self.functions))
@@ -569,7 +564,7 @@ class _Checker:
         if not main:
             self.scopes[0] = outer
         elif self.scopes[0]["gl_FragColor"].value is None:
-            raise self.refused("main does not write gl_FragColor")
+            raise self.refused("gl_FragColor has no value")
         signature = f"{name}({','.join(str(type_) for _, type_ in params)}"
         self.functions = {**self.functions, signature: [*self.functions.get(signature, ()), function]}
         return main
@@ -603,7 +598,7 @@ class _Checker:
             raise self.refused(f"'{name}' is called in one side of a choice")
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
-            raise self.refused("calls of functions are too deep in each other")
+            raise self.refused("calls are too deep in each other")
         for function in self.functions[signature]:
             key = (
                 function.at,
@@ -638,7 +633,7 @@ class _Checker:
         self.globals_read = before_call
         stale = [key for key in before_call if after[0][key].value != outer[0][key].value]
         if stale:
-            raise self.refused(f"'{stale[0]}' is read before a call that changes it, in the same statement")
+            raise self.refused(f"'{stale[0]}' is read before a call that changes it")
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -657,7 +652,7 @@ class _Checker:
         elif token in ("#else", "#endif"):
             blocks, before, returned, first = self.branches.pop() if self.branches else (-1, [], None, None)
             if blocks != self.blocks:
-                raise self.refused("a condition ends in another block than it begins")
+                raise self.refused("a condition ends in another block")
             if token == "#else":
                 self.branches.append((blocks, before, returned, (self.scopes, self.returned)))
                 self.scopes, self.returned = before, returned
@@ -668,7 +663,7 @@ class _Checker:
                     raise self.refused("'return' on one side of a condition")
                 self.returned = self.returned and others and _hull(self.returned, others)
         elif self.blocks:
-            raise self.refused("a macro is defined inside a function")
+            raise self.refused("a macro is defined in a function")
         else:
             macro = self.lines.macros[int(token[1:])]
             if isinstance(macro, str):
@@ -694,7 +689,7 @@ class _Checker:
             if not self.directive():
                 self.statement()
         if len(self.branches) != conditions:
-            raise self.refused("a condition ends in another block than it begins")
+            raise self.refused("a condition ends in another block")
         self.scopes.pop()
         self.blocks -= 1
 
@@ -724,7 +719,7 @@ class _Checker:
         elif token == "return":
             self.at += 1
             if self.returns == "void" or self.conditional or self.turning:
-                raise self.refused("'return' is the last statement of a function with a result")
+                raise self.refused("'return' ends a function with a result")
             value = self.typed(_TYPES[self.returns], self.expression())
             self.expect(";")
             self.returned = value
@@ -747,7 +742,7 @@ class _Checker:
         self.typed(BOOL, self.expression())
         self.expect(")")
         if self.tokens[self.at] in ("if", "for", "{", "const", "return") or self.tokens[self.at] in _TYPES:
-            raise self.refused("an assignment or 'break' is expected after 'if'")
+            raise self.refused("another statement after 'if'")
         before = self.saved()
         self.conditional += 1
         self.statement()
@@ -776,15 +771,15 @@ class _Checker:
     def typed(self, type_: int, value: Value) -> Value:
         """Return a value, if it is of this type."""
         if value.type != type_:
-            raise self.refused("a value of another type than is expected")
+            raise self.refused("a value of another type")
         return value
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
         name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
-        variable = None if name in self.macros else self.find(name)
+        variable = self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
-            raise self.refused(f"'{name}' is no variable that can be assigned to")
+            raise self.refused(f"'{name}' cannot be assigned to")
         part = self.component() if self.tokens[self.at] == "." else 0
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
@@ -819,11 +814,9 @@ class _Checker:
             self.expect(turn, "++")
         self.expect(")")
         if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= GLSL_LIMITS["turns"]:
-            raise self.refused(f"a loop has a constant number of turns, at most {GLSL_LIMITS['turns']}")
+            raise self.refused(f"a loop has a constant bound of at most {GLSL_LIMITS['turns']}")
         most = max(int(self.counted(turns, bound, turn)), 1)
         self.cost(1)
-        if turn in self.macros:
-            raise self.refused(f"'{turn}' is a macro already")
         counter = Variable("turn", INT, Value(INT, 0.0, max(turns.most - 1.0, 0.0)))
         start, written, executed, place = self.at, self.written, self.executed, len(self.loops)
         outer = self.breaks
@@ -906,11 +899,11 @@ class _Checker:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
         if _LEVELS[sign] < 5:
             if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
-                raise self.refused("an operation on values of two types")
+                raise self.refused("values of two types")
             return Value(BOOL, 0.0, 1.0)
         kind = left.type if right.type == FLOAT else right.type
         if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
-            raise self.refused("an operation on values of two types")
+            raise self.refused("values of two types")
         if sign == "-":
             right = _negative(right)
         marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
@@ -919,7 +912,7 @@ class _Checker:
         if sign != "/":
             return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
         if _may_be_zero(right) and right.marks & CONST:
-            raise self.refused("a division by a constant that is 0 or may be")
+            raise self.refused("a division by a constant that can be 0")
         if right.uniform:
             self.made.divisors.add(right.uniform)
             most = float(GLSL_LIMITS["uniform"])
@@ -942,7 +935,7 @@ class _Checker:
         if value.marks & CONST:
             most = GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT
             if max(-value.least, value.most) > most or value.marks & WILD:
-                raise self.refused("a constant is infinite, or too large for a coordinate")
+                raise self.refused("a constant is too large")
         return value
 
     def unary(self) -> Value:
@@ -979,7 +972,7 @@ class _Checker:
             value = self.primary()
         if self.tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
-                raise self.refused("components of a value that has none")
+                raise self.refused("components of a number")
             return Value(self.component(), *value[1:])
         return value
 
@@ -1031,7 +1024,7 @@ class _Checker:
                 value = Value(INT, number, number, CONST)
             else:
                 if number > MAX_FLOAT:
-                    raise self.refused("a constant is infinite, or too large for a coordinate")
+                    raise self.refused("a constant is too large")
                 value = _rounded(FLOAT, number, number, CONST)
             self.numbers[token] = value
         if self.in_coordinate and value[2] > GLSL_LIMITS["coordinate"]:
@@ -1091,8 +1084,6 @@ class _Checker:
                 given.append(Value(SAMPLER, 0.0, 0.0))
             else:
                 given.append(self.expression())
-            if len(given) > 16:
-                raise self.refused("a function has more than 16 arguments")
         self.nested(-1)
         given_ = [value._replace(uniform="") if value.uniform else value for value in given]
         signature = "(" + ",".join([str(value.type) for value in given])
@@ -1123,22 +1114,21 @@ class _Checker:
         marks = constant | wild
         if name in _TYPES and name != "sampler2D" and given and kind <= BOOL:
             return self.constructed(name, given, marks)
-        right = _ARGUMENTS.get(name, 1)
         is_curve = name in GLSL_CURVES
         if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in given), default=0) < FLOAT:
-            raise self.refused(f"'{name[:20]}' is no function of this format, or not of such arguments")
-        if len(given) not in ((1, 2) if name == "atan" else (right,)):
+            raise self.refused(f"'{name[:20]}' is no function of this format and arguments")
+        if len(given) != _ARGUMENTS.get(name, 1):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
             if not self.calls:
                 raise self.refused(f"'{name}' of constants")
             marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
-        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
+        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "fract"):
             marks |= WILD
-        if name in _COMPARISONS:
+        if name == "lessThan":
             return Value(BOOL, 0.0, 1.0)
-        if name in GLSL_WILD or (name == "atan" and len(given) == 2):
+        if name in GLSL_WILD:
             return Value(kind, -_INF, _INF, marks | WILD)
         if name in ("min", "max"):
             return _bounded(kind, first, given[1], min if name == "min" else max)
@@ -1154,12 +1144,9 @@ class _Checker:
         if name == "abs":
             least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
             reach = first.reach
-        elif name in ("floor", "ceil"):
-            whole = math.floor if name == "floor" else math.ceil
-            least = float(whole(least)) if least > -_INF else least
-            most = float(whole(most)) if most < _INF else most
-        elif name == "length":
-            return Value(FLOAT, 0.0, _INF, marks)
+        elif name == "floor":
+            least = float(math.floor(least)) if least > -_INF else least
+            most = float(math.floor(most)) if most < _INF else most
         else:
             least, most = _RANGES[name]
         return Value(kind, least, most, marks, "", reach)
@@ -1169,7 +1156,7 @@ class _Checker:
         least, most = min([value.least for value in given]), max([value.most for value in given])
         if name == "int":
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
-                raise self.refused("'int' of a value that is no constant")
+                raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
         near = all(value.marks & GROWN or _is_small(value) for value in given)
         if near and any(value.marks & GROWN for value in given):
@@ -1187,7 +1174,7 @@ class _Checker:
         self.in_coordinate = outer
         # In a function a coordinate can be constant for one call and not for the next.
         if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
-            raise self.refused("a coordinate is constant, or may be no number")
+            raise self.refused("a coordinate is constant, or can be NaN")
         self.expect(")")
         self.nested(-1)
         self.cost(GLSL_LIMITS["fetch"], GLSL_LIMITS["fetch"])
@@ -1199,7 +1186,7 @@ class _Checker:
         place = self.at - 1
         params = definitions[0].params
         if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
-            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is in macros of macros")
+            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
         alone = self.tokens[place - 1] in _BEFORE if place else self.alone
@@ -1228,7 +1215,7 @@ class _Checker:
                 value = self.expression() if alone else self.unary()
                 result = value if result is None else _hull(result, self.typed(result.type, value))
             if self.tokens[self.at] != _END:
-                raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")
+                raise self.refused(f"macro '{name}' needs brackets")
             most = max(most[0], self.written), max(most[1], self.executed)
             self.tokens, self.at, self.place, self.alone = outer
             if before:
@@ -1263,15 +1250,12 @@ class _Checker:
 
 
 _RANGES = {
-    "atan": (-2.0, 2.0),
     "cos": (-1.0, 1.0),
     "exp": (0.0, _INF),
     "exp2": (0.0, _INF),
     "fract": (0.0, 1.0),
-    "sign": (-1.0, 1.0),
     "sin": (-1.0, 1.0),
     "step": (0.0, 1.0),
-    "tan": (-_INF, _INF),
 }
 
 

@@ -80,7 +80,7 @@ def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapp
         for index, entry in enumerate(manifest.passes):
             shader = drawn[entry.program]
             if shader.needs_coordinates_inside and _rightmost(entry, widths) > 2.0:
-                raise BundleError(f"pass {index}: loops of its shader need a coordinate of at most 2", "passes")
+                raise BundleError(f"pass {index}: loops need a coordinate of at most 2", "passes")
             for name in sorted(shader.divisors):
                 value = entry.uniforms[name]
                 if isinstance(value, Slice):

@@ -211,41 +211,22 @@ export const GLSL_DEVICE = ["ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLE
 export const GLSL_TYPES = ["float", "vec2", "vec3", "vec4", "int", "sampler2D"];
 export const GLSL_FUNCTIONS = [
   "abs",
-  "ceil",
   "clamp",
   "cos",
   "dot",
   "floor",
   "fract",
-  "greaterThan",
-  "greaterThanEqual",
   "lessThan",
-  "lessThanEqual",
   "max",
   "min",
   "mix",
-  "sign",
   "sin",
   "step",
 ];
-export const GLSL_CURVES = [
-  "acos",
-  "asin",
-  "atan",
-  "exp",
-  "exp2",
-  "inversesqrt",
-  "length",
-  "log",
-  "log2",
-  "pow",
-  "smoothstep",
-  "sqrt",
-  "tan",
-];
-export const GLSL_WILD = ["acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"];
-export const GLSL_SLOW = ["exp", "exp2", "log", "log2"];
-export const GLSL_SLOWEST = ["acos", "asin", "atan", "cos", "pow", "sin", "tan"];
+export const GLSL_CURVES = ["exp", "exp2", "inversesqrt", "log", "pow", "sqrt"];
+export const GLSL_WILD = ["inversesqrt", "log", "pow", "sqrt"];
+export const GLSL_SLOW = ["exp", "exp2", "log"];
+export const GLSL_SLOWEST = ["cos", "pow", "sin"];
 export const GLSL_STATEMENTS = ["TURNS", "END_AFTER"];
 export const GLSL_LINES = [
   "exp exact_exp",

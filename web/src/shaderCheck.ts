@@ -116,20 +116,17 @@ const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...TYPES.keys(), "for", "if", "return", "void", "const", "break"];
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
 const ARGUMENTS = new Map(
-  "clamp3 mix3 smoothstep3 dot2 greaterThan2 greaterThanEqual2 lessThan2 lessThanEqual2 max2 min2 pow2 step2"
+  "clamp3 mix3 dot2 lessThan2 max2 min2 pow2 step2"
     .split(" ")
     .map((entry) => [entry.slice(0, -1), +entry.slice(-1)]),
 );
 const RANGES = new Map<string, readonly [number, number]>([
-  ["atan", [-2, 2]],
   ["cos", [-1, 1]],
   ["exp", [0, Infinity]],
   ["exp2", [0, Infinity]],
   ["fract", [0, 1]],
-  ["sign", [-1, 1]],
   ["sin", [-1, 1]],
   ["step", [0, 1]],
-  ["tan", [-Infinity, Infinity]],
 ]);
 
 const isSmall = ([, least, most]: Value): boolean => least >= -SMALL && most <= SMALL;
@@ -298,7 +295,7 @@ export function parse(member: string, text: string): Shader {
         decided.length >= GLSL_MOST_CONDITIONS ||
         !terms.every(([, , name]) => GLSL_MACRO_PATTERN.test(name!))
       ) {
-        refuseLine(number, "a condition that is not of this format, or too deep");
+        refuseLine(number, "a condition of another form, or too deep");
       }
       const states = terms.map(([, sign, name]) => inverse(defined.has(name!) ? defined.get(name!) : false, sign === "!"));
       state = states.includes(false) ? false : states.includes(undefined) ? undefined : true;
@@ -361,14 +358,14 @@ export function parse(member: string, text: string): Shader {
 
   function newName(): string {
     const token = next();
-    if (!NAME.test(token) || WORDS.includes(token)) fail(`a name is expected, not '${token}'`);
+    if (!NAME.test(token) || WORDS.includes(token) || macros.has(token)) fail(`a name is expected, not '${token}'`);
     return token;
   }
 
   function cost(more: number, turns = 1): void {
     written += more;
     executed += turns;
-    if (written > GLSL_MOST_WRITTEN || executed > GLSL_MOST_EXECUTED) fail("the shader has more operations than any of this format");
+    if (written > GLSL_MOST_WRITTEN || executed > GLSL_MOST_EXECUTED) fail("too many operations");
   }
 
   /** Count tokens that are read again: of a macro, a function or a loop. */
@@ -386,7 +383,6 @@ export function parse(member: string, text: string): Shader {
 
   function declare(name: string, kind: string, type: number, value: Value | undefined, size = 0): void {
     cost(1);
-    if (macros.has(name)) fail(`'${name}' is a macro already`);
     scopes[scopes.length - 1]!.set(name, { kind, type, value, size });
   }
 
@@ -451,7 +447,7 @@ export function parse(member: string, text: string): Shader {
     if (word === "uniform" && kind === "vec4" && take("[")) {
       const [type, least, most] = expression();
       expect("]");
-      if (type !== INT || least !== most || least < 1 || most > GLSL_MOST_ARRAY) fail(`an array has a constant size of 1 to ${GLSL_MOST_ARRAY}`);
+      if (type !== INT || least !== most || least < 1 || most > GLSL_MOST_ARRAY) fail(`an array has a size of 1 to ${GLSL_MOST_ARRAY}`);
       size = least;
     }
     const type = TYPES.get(kind);
@@ -475,7 +471,7 @@ export function parse(member: string, text: string): Shader {
       if (peek() !== ")") expect(",");
     }
     const isMain = name === "main" && kind === "void";
-    const isTaken = [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name) || macros.has(name);
+    const isTaken = [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name);
     if (isTaken || !(kind === "void" || NUMBERS.includes(kind)) || (name === "main") !== isMain) fail(`the function '${name}' is not of this format`);
     const called: Called = { kind, at, params, macros: new Map(macros), functions };
     const outer = scopes[0]!;
@@ -486,7 +482,7 @@ export function parse(member: string, text: string): Shader {
     written = executed = 0;
     bodyOf(called, params.map(([, type]) => any(type)));
     if (!isMain) scopes[0] = outer;
-    else if (!find("gl_FragColor")!.value) fail("main does not write gl_FragColor");
+    else if (!find("gl_FragColor")!.value) fail("gl_FragColor has no value");
     const signature = `${name}(${params.map(([, type]) => type)}`;
     functions = new Map(functions).set(signature, [...(functions.get(signature) ?? []), called]);
     return isMain;
@@ -514,7 +510,7 @@ export function parse(member: string, text: string): Shader {
     globalsRead = new Set();
     if (chosen) fail(`'${signature.split("(")[0]}' is called in one side of a choice`);
     calls += 1;
-    if (calls > GLSL_MOST_CALLS) fail("calls of functions are too deep in each other");
+    if (calls > GLSL_MOST_CALLS) fail("calls are too deep in each other");
     cost(1);
     const locals = scopes.slice(1);
     const value = each(functions.get(signature)!, (called) => {
@@ -530,7 +526,7 @@ export function parse(member: string, text: string): Shader {
     calls -= 1;
     globalsRead = reads;
     for (const name of reads) {
-      if (`${find(name)!.value}` !== `${outer.get(name)!.value}`) fail(`'${name}' is read before a call that changes it, in the same statement`);
+      if (`${find(name)!.value}` !== `${outer.get(name)!.value}`) fail(`'${name}' is read before a call that changes it`);
     }
     return value ?? [BOOL, 0, 0, 0, 1];
   }
@@ -561,7 +557,7 @@ export function parse(member: string, text: string): Shader {
       branches.push([blocks, saved(), returned]);
     } else if (token === "#else" || token === "#endif") {
       const [depth, before, value, first] = branches.pop() ?? [];
-      if (!before || depth !== blocks) return fail("a condition ends in another block than it begins");
+      if (!before || depth !== blocks) return fail("a condition ends in another block");
       if (token === "#else") {
         branches.push([depth, before, value, [scopes, returned]]);
         scopes = before;
@@ -573,7 +569,7 @@ export function parse(member: string, text: string): Shader {
         returned = returned && other && hull(returned, other);
       }
     } else if (blocks) {
-      fail("a macro is defined inside a function");
+      fail("a macro is defined in a function");
     } else {
       const macro = definitions[+token.slice(1)]!;
       if (typeof macro === "string") {
@@ -601,7 +597,7 @@ export function parse(member: string, text: string): Shader {
     scopes.push(new Map());
     const open = branches.length;
     while (!take("}")) if (!directive()) statement();
-    if (branches.length !== open) fail("a condition ends in another block than it begins");
+    if (branches.length !== open) fail("a condition ends in another block");
     scopes.pop();
     blocks -= 1;
   }
@@ -625,7 +621,7 @@ export function parse(member: string, text: string): Shader {
       expect(token, ";");
       breaks.push(saved());
     } else if (token === "return") {
-      if (returns === "void" || conditional || turning) fail("'return' is the last statement of a function with a result");
+      if (returns === "void" || conditional || turning) fail("'return' ends a function with a result");
       at += 1;
       const value = typed(TYPES.get(returns)!, expression());
       expect(";");
@@ -646,7 +642,7 @@ export function parse(member: string, text: string): Shader {
     expect("(");
     typed(BOOL, expression());
     expect(")");
-    if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("an assignment or 'break' is expected after 'if'");
+    if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("another statement after 'if'");
     const before = saved();
     conditional += 1;
     statement();
@@ -669,15 +665,15 @@ export function parse(member: string, text: string): Shader {
   }
 
   function typed(type: number, value: Value): Value {
-    if (value[0] !== type) fail("a value of another type than is expected");
+    if (value[0] !== type) fail("a value of another type");
     return value;
   }
 
   function assignment(): void {
     const name = peek() === "gl_FragColor" ? next() : newName();
     const variable = find(name);
-    if (!variable || macros.has(name) || !["local", "global", "parameter", "output"].includes(variable.kind)) {
-      return fail(`'${name}' is no variable that can be assigned to`);
+    if (!variable || !["local", "global", "parameter", "output"].includes(variable.kind)) {
+      return fail(`'${name}' cannot be assigned to`);
     }
     const part = take(".") ? component() : 0;
     const sign = next();
@@ -706,7 +702,7 @@ export function parse(member: string, text: string): Shader {
     if (!(take("++") && take(turn))) expect(turn, "++");
     expect(")");
     if (type !== INT || !(marks & CONST) || least < 0 || most > GLSL_MOST_TURNS) {
-      fail(`a loop has a constant number of turns, at most ${GLSL_MOST_TURNS}`);
+      fail(`a loop has a constant bound of at most ${GLSL_MOST_TURNS}`);
     }
     const end = tokens[bound + 2];
     const header = [...tokens.slice(bound, bound + 4), ...tokens.slice(at, at + 7)].join(" ");
@@ -719,7 +715,6 @@ export function parse(member: string, text: string): Shader {
       made.needsInside ||= count < most;
     }
     cost(1);
-    if (macros.has(turn)) fail(`'${turn}' is a macro already`);
     const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0, 1], size: 0 };
     const outer = breaks;
     const start = [at, written, executed] as const;
@@ -778,12 +773,12 @@ export function parse(member: string, text: string): Shader {
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
     const own = LEVELS.get(sign)!;
     if (own < 5) {
-      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("an operation on values of two types");
+      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("values of two types");
       return [BOOL, 0, 1, 0, 1];
     }
     const type = given[0] === FLOAT ? left[0] : given[0];
     if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && given[0] === INT)) {
-      fail("an operation on values of two types");
+      fail("values of two types");
     }
     const right = sign === "-" ? negative(given) : given;
     const marks = joined(left[3], right[3]);
@@ -798,7 +793,7 @@ export function parse(member: string, text: string): Shader {
       return [INT, least, most, marks, 1];
     }
     if (sign !== "/") return constant((sign === "*" ? product : sum)(type, left, right, marks));
-    if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that is 0 or may be");
+    if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that can be 0");
     if (!right[5]) return constant(quotient(type, left, right, marks));
     made.divisors.add(right[5]);
     return constant(product(type, left, [type, -GLSL_MOST_UNIFORM, GLSL_MOST_UNIFORM, 0, 1], marks));
@@ -808,7 +803,7 @@ export function parse(member: string, text: string): Shader {
   function constant(value: Value): Value {
     const [, least, most, marks] = value;
     if (marks & CONST && (marks & WILD || Math.max(-least, most) > (isCoordinate ? GLSL_MOST_COORDINATE : MAX_FLOAT))) {
-      fail("a constant is infinite, or too large for a coordinate");
+      fail("a constant is too large");
     }
     return value;
   }
@@ -824,7 +819,7 @@ export function parse(member: string, text: string): Shader {
     const value = primary();
     if (!take(".")) return value;
     const [type, least, most, marks, reach, uniform] = value;
-    if (type < 2 || type > 4) fail("components of a value that has none");
+    if (type < 2 || type > 4) fail("components of a number");
     return [component(), least, most, marks, reach, uniform];
   }
 
@@ -886,7 +881,6 @@ export function parse(member: string, text: string): Shader {
         const [type, least, most, marks, reach] = expression();
         given.push([type, least, most, marks, reach]);
       }
-      if (given.length > 16) fail("a function has more than 16 arguments");
     }
     nested(-1);
     const types = given.map(([type]) => type);
@@ -907,18 +901,16 @@ export function parse(member: string, text: string): Shader {
     if (TYPES.has(name) && name !== "sampler2D" && given.length && type <= BOOL) return constructed(name, given, marks);
     const isCurve = GLSL_CURVES.includes(name);
     if (!(isCurve || GLSL_FUNCTIONS.includes(name)) || type > 4 || given.some((value) => !value[0])) {
-      fail(`'${name.slice(0, 20)}' is no function of this format, or not of such arguments`);
+      fail(`'${name.slice(0, 20)}' is no function of this format and arguments`);
     }
-    const isAngle = name === "atan" && given.length === 2;
-    if (given.length !== (ARGUMENTS.get(name) ?? 1) && !isAngle) fail(`'${name}' has ${given.length} arguments`);
+    if (given.length !== (ARGUMENTS.get(name) ?? 1)) fail(`'${name}' has ${given.length} arguments`);
     if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
-    if (["sin", "cos", "tan", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
-    if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0, 1];
-    if (GLSL_WILD.includes(name) || isAngle) return unknown(type, marks);
+    if (["sin", "cos", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
+    if (name === "lessThan") return [BOOL, 0, 1, 0, 1];
+    if (GLSL_WILD.includes(name)) return unknown(type, marks);
     if (name === "min" || name === "max") return bounded(type, first, second, Math[name]);
     if (name === "clamp") return bounded(type, bounded(type, first, second, Math.max), third, Math.min);
     if (name === "mix") return mixed(type, first, second, third);
-    if (name === "length") return [FLOAT, 0, Infinity, marks, 1];
     let [, least, most] = first;
     let reach = 1;
     if (name === "dot") {
@@ -928,8 +920,8 @@ export function parse(member: string, text: string): Shader {
     if (name === "abs") {
       reach = first[4];
       [least, most] = [least < 0 && most > 0 ? 0 : Math.min(Math.abs(least), Math.abs(most)), Math.max(Math.abs(least), Math.abs(most))];
-    } else if (name === "floor" || name === "ceil") {
-      [least, most] = [Math[name](least), Math[name](most)];
+    } else if (name === "floor") {
+      [least, most] = [Math.floor(least), Math.floor(most)];
     } else {
       [least, most] = RANGES.get(name)!;
     }
@@ -940,7 +932,7 @@ export function parse(member: string, text: string): Shader {
     const least = Math.min(...given.map((value) => value[1]));
     const most = Math.max(...given.map((value) => value[2]));
     if (name === "int") {
-      if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a value that is no constant");
+      if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a variable");
       return [INT, Math.trunc(least), Math.trunc(most), marks, 1];
     }
     const grows = given.some((value) => value[3] & GROWN) && isWithin(least, most) && given.every((value) => value[3] & GROWN || isSmall(value));
@@ -955,7 +947,7 @@ export function parse(member: string, text: string): Shader {
     isCoordinate = true;
     const [type, , , marks] = expression();
     isCoordinate = outer;
-    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or may be no number");
+    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or can be NaN");
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);
@@ -968,7 +960,7 @@ export function parse(member: string, text: string): Shader {
     const here = at - 1;
     const count = definitions[0]!.params?.length ?? 0;
     if (expanding > 3 || definitions.some((other) => (other.params?.length ?? 0) !== count)) {
-      fail(`macro '${name}' has other parameters elsewhere, or is in macros of macros`);
+      fail(`macro '${name}' has other parameters elsewhere, or is too deep`);
     }
     if (!count && peek() === "(") return called(definitions.map(({ body }) => (body.length === 1 ? body[0]! : name)));
     const isFirst = here ? ["=", "(", ",", "<", "return"].includes(tokens[here - 1]!) : alone;
@@ -985,7 +977,7 @@ export function parse(member: string, text: string): Shader {
       let value: Value | undefined;
       if (!isStatement) value = isAlone ? expression() : unary();
       else if (expanded.length) statement();
-      if (peek()) fail(`macro '${name}' is a sum without brackets around it, or unequal brackets`);
+      if (peek()) fail(`macro '${name}' needs brackets`);
       [tokens, at, place, alone] = outer;
       return value;
     });
@@ -1013,9 +1005,9 @@ export function parse(member: string, text: string): Shader {
   if (!text.endsWith("\n")) refuseLine(text.split("\n").length, "it does not end with a line feed");
   for (const whole of text.slice(0, -1).split("\n")) {
     number += 1;
-    if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or a comment with /*");
+    if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or /*");
     const line = whole.split("//", 1)[0]!.replace(/ +$/, "");
-    if (nextLine && line !== nextLine) refuseLine(number, `'${nextLine.slice(0, 24)}' of the same lines is expected`);
+    if (nextLine && line !== nextLine) refuseLine(number, `'${nextLine}' is expected`);
     if (line[0] === "#") {
       directiveOf(line.slice(1));
     } else if (line && !decided.includes(false)) {
@@ -1030,7 +1022,7 @@ export function parse(member: string, text: string): Shader {
   while (at < code.length - 1) {
     if (directive()) continue;
     const word = next();
-    if (isOver) fail("a declaration after main");
+    if (isOver) fail("code after main");
     if (word === "varying" || word === "uniform") interfaceOf(word);
     else if (word === "const") declaration(next(), true);
     else if (peek(1) === "(") isOver = functionOf(word);

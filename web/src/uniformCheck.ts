@@ -66,7 +66,7 @@ export function checkValues({ floats, programs, textures }: Manifest, passes: re
     const { unit, strideX } = sources[0]!;
     const right = quads.map(({ width, origins }) => origins[0]![0] + 0.5 + Math.max(-0.5 * strideX, (width - 0.5) * strideX));
     if (needsInside && Math.max(...right) > 2 * widths.get(read[unit]!)!) {
-      refuse(`pass ${index}: loops of its shader need a coordinate of at most 2`, "passes");
+      refuse(`pass ${index}: loops need a coordinate of at most 2`, "passes");
     }
     for (const name of divisors) {
       const value = uniforms.get(name)!;

@@ -221,41 +221,22 @@ final class FormatConstants {
     static final String[] GLSL_TYPES = {"float", "vec2", "vec3", "vec4", "int", "sampler2D"};
     static final String[] GLSL_FUNCTIONS = {
         "abs",
-        "ceil",
         "clamp",
         "cos",
         "dot",
         "floor",
         "fract",
-        "greaterThan",
-        "greaterThanEqual",
         "lessThan",
-        "lessThanEqual",
         "max",
         "min",
         "mix",
-        "sign",
         "sin",
         "step",
     };
-    static final String[] GLSL_CURVES = {
-        "acos",
-        "asin",
-        "atan",
-        "exp",
-        "exp2",
-        "inversesqrt",
-        "length",
-        "log",
-        "log2",
-        "pow",
-        "smoothstep",
-        "sqrt",
-        "tan",
-    };
-    static final String[] GLSL_WILD = {"acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"};
-    static final String[] GLSL_SLOW = {"exp", "exp2", "log", "log2"};
-    static final String[] GLSL_SLOWEST = {"acos", "asin", "atan", "cos", "pow", "sin", "tan"};
+    static final String[] GLSL_CURVES = {"exp", "exp2", "inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_WILD = {"inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_SLOW = {"exp", "exp2", "log"};
+    static final String[] GLSL_SLOWEST = {"cos", "pow", "sin"};
     static final String[] GLSL_STATEMENTS = {"TURNS", "END_AFTER"};
     static final String[] GLSL_LINES = {
         "exp exact_exp",

@@ -314,7 +314,7 @@ final class ShaderCheck {
             }
             String word = next();
             if (isOver) {
-                throw refused("a declaration after main");
+                throw refused("code after main");
             }
             if (word.equals("varying") || word.equals("uniform")) {
                 connection(word);
@@ -363,7 +363,7 @@ final class ShaderCheck {
         for (number = 1; number < all.length; number++) {
             String line = all[number - 1];
             if (FOREIGN.matcher(line).find()) {
-                throw refusedLine(number, "a character that is not allowed, or a comment with /*");
+                throw refusedLine(number, "a character that is not allowed, or /*");
             }
             int end = line.contains("//") ? line.indexOf("//") : line.length();
             while (end > 0 && line.charAt(end - 1) == ' ') {
@@ -371,7 +371,7 @@ final class ShaderCheck {
             }
             line = line.substring(0, end);
             if (!nextLine.isEmpty() && !line.equals(nextLine)) {
-                throw refusedLine(number, "'" + nextLine.substring(0, 24) + "' of the same lines is expected");
+                throw refusedLine(number, "'" + nextLine + "' is expected");
             }
             if (line.startsWith("#")) {
                 directive(line.substring(1));
@@ -455,7 +455,7 @@ final class ShaderCheck {
             all = all == State.NO || state == State.YES ? all : state;
         }
         if (!right) {
-            throw refusedLine(number, "a condition that is not of this format, or too deep");
+            throw refusedLine(number, "a condition of another form, or too deep");
         }
         return all;
     }
@@ -517,7 +517,8 @@ final class ShaderCheck {
 
     private String name() {
         String token = next();
-        if (!NAME.matcher(token).matches() || TYPES.contains(token) || WORDS.contains(token)) {
+        boolean word = TYPES.contains(token) || WORDS.contains(token) || macros.containsKey(token);
+        if (word || !NAME.matcher(token).matches()) {
             throw refused("a name is expected, not '" + token + "'");
         }
         return token;
@@ -527,7 +528,7 @@ final class ShaderCheck {
         written += more;
         executed += turns;
         if (written > FormatConstants.GLSL_MOST_WRITTEN || executed > FormatConstants.GLSL_MOST_EXECUTED) {
-            throw refused("the shader has more operations than any of this format");
+            throw refused("too many operations");
         }
     }
 
@@ -555,9 +556,6 @@ final class ShaderCheck {
 
     private void declare(String name, String kind, int type, Value value, int size) {
         cost(1, 1);
-        if (macros.containsKey(name)) {
-            throw refused("'" + name + "' is a macro already");
-        }
         scopes.get(scopes.size() - 1).put(name, new Variable(kind, type, value, size));
     }
 
@@ -661,7 +659,7 @@ final class ShaderCheck {
             expect("]");
             boolean known = bound.type == INT && bound.least == bound.most;
             if (!known || bound.least < 1 || bound.most > FormatConstants.GLSL_MOST_ARRAY) {
-                throw refused("an array has a constant size of 1 to " + FormatConstants.GLSL_MOST_ARRAY);
+                throw refused("an array has a size of 1 to " + FormatConstants.GLSL_MOST_ARRAY);
             }
             size = (int) bound.least;
         }
@@ -707,7 +705,7 @@ final class ShaderCheck {
         boolean main = name.equals("main") && kind.equals("void");
         boolean taken = FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
         boolean right = kind.equals("void") || isNumber(kind);
-        if (taken || macros.containsKey(name) || !right || name.equals("main") != main) {
+        if (taken || !right || name.equals("main") != main) {
             throw refused("the function '" + name + "' is not of this format");
         }
         made.kind = kind;
@@ -735,7 +733,7 @@ final class ShaderCheck {
         if (!main) {
             scopes.set(0, outer);
         } else if (find("gl_FragColor").value == null) {
-            throw refused("main does not write gl_FragColor");
+            throw refused("gl_FragColor has no value");
         }
         String signature = name + "(" + made.types;
         List<Called> all = new ArrayList<Called>();
@@ -777,7 +775,7 @@ final class ShaderCheck {
         Set<String> reads = globalsRead;
         globalsRead = new LinkedHashSet<String>();
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
-            throw refused("calls of functions are too deep in each other");
+            throw refused("calls are too deep in each other");
         }
         cost(1, 1);
         final List<Map<String, Variable>> locals =
@@ -806,7 +804,7 @@ final class ShaderCheck {
         globalsRead = reads;
         for (String name : reads) {
             if (!scopes.get(0).get(name).value.equal(outer.get(name).value)) {
-                throw refused("'" + name + "' is read before a call that changes it, in the same statement");
+                throw refused("'" + name + "' is read before a call that changes it");
             }
         }
         return value == null ? new Value(BOOL, 0, 0, 0) : value;
@@ -887,7 +885,7 @@ final class ShaderCheck {
         } else if (token.equals("#else") || token.equals("#endif")) {
             Branch branch = branches.isEmpty() ? null : branches.remove(branches.size() - 1);
             if (branch == null || branch.blocks != blocks) {
-                throw refused("a condition ends in another block than it begins");
+                throw refused("a condition ends in another block");
             }
             if (token.equals("#else")) {
                 branch.first = scopes;
@@ -904,7 +902,7 @@ final class ShaderCheck {
                 returned = returned == null ? null : returned.hull(other);
             }
         } else if (blocks > 0) {
-            throw refused("a macro is defined inside a function");
+            throw refused("a macro is defined in a function");
         } else {
             Macro macro = definitions.get(Integer.parseInt(token.substring(1)));
             if (macro.body != null) {
@@ -955,7 +953,7 @@ final class ShaderCheck {
             }
         }
         if (branches.size() != open) {
-            throw refused("a condition ends in another block than it begins");
+            throw refused("a condition ends in another block");
         }
         scopes.remove(scopes.size() - 1);
         blocks--;
@@ -985,7 +983,7 @@ final class ShaderCheck {
             breaks.add(saved(scopes));
         } else if (token.equals("return")) {
             if (returns.equals("void") || conditional > 0 || turning > 0) {
-                throw refused("'return' is the last statement of a function with a result");
+                throw refused("'return' ends a function with a result");
             }
             at++;
             Value value = typed(typeOf(returns), expression());
@@ -1011,7 +1009,7 @@ final class ShaderCheck {
         expect(")");
         String token = peek(0);
         if (Arrays.asList("if", "for", "{", "const", "return").contains(token) || typeOf(token) >= 0) {
-            throw refused("an assignment or 'break' is expected after 'if'");
+            throw refused("another statement after 'if'");
         }
         List<Map<String, Variable>> before = saved(scopes);
         conditional++;
@@ -1044,16 +1042,16 @@ final class ShaderCheck {
 
     private Value typed(int type, Value value) {
         if (value.type != type) {
-            throw refused("a value of another type than is expected");
+            throw refused("a value of another type");
         }
         return value;
     }
 
     private void assignment() {
         String name = tokens.get(at).equals("gl_FragColor") ? next() : name();
-        Variable variable = macros.containsKey(name) ? null : find(name);
+        Variable variable = find(name);
         if (variable == null || !variable.isState() && !Arrays.asList("local", "parameter").contains(variable.kind)) {
-            throw refused("'" + name + "' is no variable that can be assigned to");
+            throw refused("'" + name + "' cannot be assigned to");
         }
         int part = take(".") ? component() : 0;
         String sign = next();
@@ -1095,13 +1093,10 @@ final class ShaderCheck {
         expect(")");
         boolean known = turns.type == INT && turns.has(CONST);
         if (!known || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
-            throw refused("a loop has a constant number of turns, at most " + FormatConstants.GLSL_MOST_TURNS);
+            throw refused("a loop has a constant bound of at most " + FormatConstants.GLSL_MOST_TURNS);
         }
         double most = counted(turns.most, bound, turn);
         cost(1, 1);
-        if (macros.containsKey(turn)) {
-            throw refused("'" + turn + "' is a macro already");
-        }
         Variable counter = new Variable("turn", INT, new Value(INT, 0, Math.max(turns.most - 1, 0), 0), 0);
         int begin = at;
         long startWritten = written;
@@ -1204,14 +1199,14 @@ final class ShaderCheck {
         }
         if (levelOf(sign) < 5) {
             if (left.type != given.type || levelOf(sign) < 3 && left.type != BOOL) {
-                throw refused("an operation on values of two types");
+                throw refused("values of two types");
             }
             return new Value(BOOL, 0, 1, 0);
         }
         int type = given.type == FLOAT ? left.type : given.type;
         boolean integers = left.type == INT && given.type == INT;
         if (type > 4 || left.type != type && left.type != FLOAT || (type == INT) != integers) {
-            throw refused("an operation on values of two types");
+            throw refused("values of two types");
         }
         Value right = sign.equals("-") ? given.negative() : given;
         int marks = joined(left.marks, right.marks);
@@ -1222,7 +1217,7 @@ final class ShaderCheck {
             return constant(sign.equals("*") ? product(type, left, right, marks) : sum(type, left, right, marks));
         }
         if (right.canBeZero() && right.has(CONST)) {
-            throw refused("a division by a constant that is 0 or may be");
+            throw refused("a division by a constant that can be 0");
         }
         if (right.uniform.isEmpty()) {
             return constant(quotient(type, left, right, marks));
@@ -1253,7 +1248,7 @@ final class ShaderCheck {
     private Value constant(Value value) {
         double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_FLOAT;
         if (value.has(CONST) && (value.has(WILD) || Math.max(-value.least, value.most) > far)) {
-            throw refused("a constant is infinite, or too large for a coordinate");
+            throw refused("a constant is too large");
         }
         return value;
     }
@@ -1376,7 +1371,7 @@ final class ShaderCheck {
             return value;
         }
         if (value.type < 2 || value.type > 4) {
-            throw refused("components of a value that has none");
+            throw refused("components of a number");
         }
         return new Value(component(), value.least, value.most, value.marks, value.uniform, value.reach);
     }
@@ -1463,9 +1458,6 @@ final class ShaderCheck {
                 given.add(value.as(value.type));
             }
             types.add(given.get(given.size() - 1).type);
-            if (given.size() > 16) {
-                throw refused("a function has more than 16 arguments");
-            }
         }
         nested(-1);
         return each(names, new Way<String>() {
@@ -1478,15 +1470,10 @@ final class ShaderCheck {
     }
 
     private static int argumentsOf(String name) {
-        if (Arrays.asList("clamp", "mix", "smoothstep").contains(name)) {
+        if (name.equals("clamp") || name.equals("mix")) {
             return 3;
         }
-        boolean two = isComparison(name) || Arrays.asList("dot", "max", "min", "pow", "step").contains(name);
-        return two ? 2 : 1;
-    }
-
-    private static boolean isComparison(String name) {
-        return name.endsWith("Than") || name.endsWith("Equal");
+        return Arrays.asList("dot", "lessThan", "max", "min", "pow", "step").contains(name) ? 2 : 1;
     }
 
     /** Returns the value of a built-in function. */
@@ -1514,10 +1501,9 @@ final class ShaderCheck {
         }
         boolean isCurve = CURVES.contains(name);
         if (!isCurve && !FUNCTIONS.contains(name) || type > 4 || integers) {
-            throw refused("'" + start(name) + "' is no function of this format, or not of such arguments");
+            throw refused("'" + start(name) + "' is no function of this format and arguments");
         }
-        boolean isAngle = name.equals("atan") && given.size() == 2;
-        if (given.size() != argumentsOf(name) && !isAngle) {
+        if (given.size() != argumentsOf(name)) {
             throw refused("'" + name + "' has " + given.size() + " arguments");
         }
         if (isCurve && isConstant) {
@@ -1527,13 +1513,13 @@ final class ShaderCheck {
             marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
         Value first = given.get(0);
-        if (first.isInfinite() && Arrays.asList("sin", "cos", "tan", "fract").contains(name)) {
+        if (first.isInfinite() && Arrays.asList("sin", "cos", "fract").contains(name)) {
             marks |= WILD;
         }
-        if (isComparison(name)) {
+        if (name.equals("lessThan")) {
             return new Value(BOOL, 0, 1, 0);
         }
-        if (WILD_FUNCTIONS.contains(name) || isAngle) {
+        if (WILD_FUNCTIONS.contains(name)) {
             return Value.unknown(type, marks);
         }
         if (name.equals("min") || name.equals("max")) {
@@ -1544,9 +1530,6 @@ final class ShaderCheck {
         }
         if (name.equals("mix")) {
             return mixed(type, first, given.get(1), given.get(2));
-        }
-        if (name.equals("length")) {
-            return new Value(FLOAT, 0, INFINITY, marks);
         }
         if (name.equals("dot")) {
             Value one = product(FLOAT, first, given.get(1), marks);
@@ -1559,10 +1542,8 @@ final class ShaderCheck {
             double most = Math.max(Math.abs(first.least), Math.abs(first.most));
             return new Value(type, both ? 0 : least, most, marks, "", first.reach);
         }
-        if (name.equals("floor") || name.equals("ceil")) {
-            boolean down = name.equals("floor");
-            double least = down ? Math.floor(first.least) : Math.ceil(first.least);
-            return new Value(type, least, down ? Math.floor(first.most) : Math.ceil(first.most), marks);
+        if (name.equals("floor")) {
+            return new Value(type, Math.floor(first.least), Math.floor(first.most), marks);
         }
         if (name.equals("fract") || name.equals("step")) {
             return new Value(type, 0, 1, marks);
@@ -1570,8 +1551,7 @@ final class ShaderCheck {
         if (name.equals("exp") || name.equals("exp2")) {
             return new Value(type, 0, INFINITY, marks);
         }
-        double far = name.equals("tan") ? INFINITY : name.equals("atan") ? 2 : 1; // or sin, cos, sign
-        return new Value(type, -far, far, marks);
+        return new Value(type, -1, 1, marks); // sin or cos
     }
 
     private Value constructed(String name, List<Value> given, int marks) {
@@ -1589,7 +1569,7 @@ final class ShaderCheck {
         }
         if (name.equals("int")) {
             if ((marks & CONST) == 0 || least < -LARGEST_INT || most > LARGEST_INT) {
-                throw refused("'int' of a value that is no constant");
+                throw refused("'int' of a variable");
             }
             return new Value(INT, (long) least, (long) most, marks);
         }
@@ -1609,7 +1589,7 @@ final class ShaderCheck {
         inCoordinate = outer;
         // In a function a coordinate can be constant for one call and not for the next.
         if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
-            throw refused("a coordinate is constant, or may be no number");
+            throw refused("a coordinate is constant, or can be NaN");
         }
         expect(")");
         nested(-1);
@@ -1627,7 +1607,7 @@ final class ShaderCheck {
             others |= definition.params.size() != count;
         }
         if (others) {
-            throw refused("macro '" + name + "' has other parameters elsewhere, or is in macros of macros");
+            throw refused("macro '" + name + "' has other parameters elsewhere, or is too deep");
         }
         if (count == 0 && peek(0).equals("(")) { // another name of a function
             List<String> names = new ArrayList<String>();
@@ -1672,7 +1652,7 @@ final class ShaderCheck {
                 }
                 if (!peek(0).isEmpty()) {
                     throw refused(
-                            "macro '" + name + "' is a sum without brackets around it, or unequal brackets");
+                            "macro '" + name + "' needs brackets");
                 }
                 tokens = outerTokens;
                 at = outerAt;

@@ -110,7 +110,7 @@ final class UniformCheck {
             Set<String> divisors = shader.divisors;
             if (shader.needsCoordinatesInside && rightmost(entry, widths) > 2) {
                 at.rule = Rule.PASSES;
-                throw new BundleError("pass " + index + ": loops of its shader need a coordinate of at most 2");
+                throw new BundleError("pass " + index + ": loops need a coordinate of at most 2");
             }
             for (int k = 0; k < program.uniforms.size(); k++) {
                 String name = program.uniforms.get(k).name;
