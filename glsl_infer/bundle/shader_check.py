@@ -393,10 +393,7 @@ class _Checker:
         self.conditional = 0
         self.chosen = 0  # choices around the place, of which a fragment executes one side
         self.globals_read: list[str] = []  # by the statement
-        self.numbers = {
-            token: _rounded(FLOAT, number, number, CONST)
-            for token, number in lines.decimals()
-        }
+        self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []

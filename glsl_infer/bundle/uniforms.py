@@ -93,9 +93,7 @@ def _rightmost(entry: Pass, widths: Mapping[str, int]) -> float:
     """Return the largest first coordinate of a pass's fragments."""
     source = entry.sources[0]
     ends = [
-        quad.origins[0][0] + 0.5 + source.stride_x * pixel
-        for quad in entry.quads
-        for pixel in (-0.5, quad.width - 0.5)
+        quad.origins[0][0] + 0.5 + source.stride_x * pixel for quad in entry.quads for pixel in (-0.5, quad.width - 0.5)
     ]
     return max(ends) / widths[entry.textures[source.unit]]
 

@@ -268,16 +268,16 @@ class Machine:
         """Return a product; of a driver that multiplies constants first, with its variable and its constant factor."""
         if not self.fast or "int" in (left[0], right[0]):
             return self._calculated("*", left, right)
-        (first, constant), (second, other) = (value[2:] or (value, None) for value in (left, right))
-        factors = [value for value in (constant, other) if value is not None]
-        variables = [value for value in (first, second) if value is not None]
-        factor = self._calculated("*", *factors) if len(factors) == 2 else factors[0] if factors else None
-        variable = self._calculated("*", *variables) if len(variables) == 2 else variables[0] if variables else None
-        if variable is None or factor is None:
-            whole = variable or factor
-        else:
-            whole = self._calculated("*", variable, factor)
-        return (*whole[:2], variable and variable[:2], factor and factor[:2])
+        parts = [value[2:] or (value, None) for value in (left, right)]
+        variable, factor = (self._product_of([part[k] for part in parts if part[k] is not None]) for k in (0, 1))
+        whole = self._product_of([part for part in (variable, factor) if part is not None])
+        return (*whole[:2], variable, factor)
+
+    def _product_of(self, values: list[Any]) -> Any:
+        """Return the product of two values, the only value, or None."""
+        if len(values) == 2:
+            return self._calculated("*", *values)
+        return values[0][:2] if values else None
 
     def _calculated(self, sign: str, left: Any, right: Any) -> tuple[str, Any]:
         if not self.fast or "int" in (left[0], right[0]):

@@ -26,8 +26,8 @@ from glsl_infer.graph import Array, Node, reference
 from glsl_infer.graph.picture import picture_values
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.texels import in_steps
-from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.isolated_run import enclose
+from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore.executor import ROUNDINGS, Controls, Executor
