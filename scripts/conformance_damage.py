@@ -121,6 +121,7 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "target": _put("passes", 0, "target")("nowhere"),
         "program": _put("passes", 0, "program")("nothing"),
         "stride": _put("passes", 0, "sources", 0, 1)(float("nan")),
+        "large stride": _put("passes", 0, "sources", 0, 1)(10_000.0),
     },
     "passes": {
         "feedback": lambda data: data["passes"][1]["textures"].__setitem__(0, data["passes"][1]["target"]),
@@ -141,6 +142,7 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "fit": _put("inputs", 0, "fit")("center-square"),
         "no fit": _remove("inputs", 0, "fit"),
         "gutter": _put("inputs", 0, "value", "gutter")(1),
+        "infinite": lambda data: data["inputs"][0]["value"].update(scales=[1e30], zeros=[1e30]),
         "channels": _put("inputs", 0, "value", "channels")(2),
         "unused texture": _one_more_texture,
     },
@@ -230,6 +232,15 @@ def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
     return bundle_data.rehashed({**changed, program["fragment"]: text})
 
 
+def _outside_its_texture(members: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the members with a pass whose loops would not end after their counted turns."""
+    data = copy.deepcopy(bundle_data.whole(members))
+    fragments = {program["name"]: members[program["fragment"]] for program in data["programs"]}
+    entry = next(entry for entry in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[entry["program"]])
+    entry["sources"][0][1] = 8000.0
+    return bundle_data.members_from(data, members)
+
+
 def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, file name, bytes) of damage to the file and its members, outside the manifest."""
     whole = zipped(members)
@@ -268,10 +279,11 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
         changed = bundle_data.rehashed({**members, fragment: text})
         yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     floats = next(name for name in members if name.endswith(".f32"))
-    for name, number in {"nan": float("nan"), "huge": 1e30}.items():
+    for name, number in {"nan": float("nan"), "huge": 1e14}.items():
         numbers = struct.pack("<f", number) + members[floats][4:]
         yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
     yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))
+    yield "passes", "passes-endless-loop", zipped(_outside_its_texture(members))
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 

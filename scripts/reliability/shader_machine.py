@@ -54,6 +54,8 @@ class Machine:
         fragments: number of fragments.
         texels: function from the coordinates of a fetch to its texels.
         most: number of operations that a fragment can execute.
+        fast: compute as a driver that flushes small numbers to 0, divides by multiplying with the reciprocal, and
+            multiplies the constants of a product first.
     """
 
     def __init__(
@@ -64,10 +66,11 @@ class Machine:
         fragments: int,
         texels: Callable[[Array], Array],
         most: int,
+        fast: bool = False,
     ) -> None:
         self.tokens = [*_preprocessed(text, device), ""]
         self.inputs, self.fragments, self.texels, self.most = inputs, fragments, texels, most
-        self.left = 1 << 30
+        self.left, self.fast = 1 << 30, fast
         self.functions: dict[tuple[str, tuple[str, ...]], tuple[list[str], int]] = {}
         self.scopes: list[dict[str, list[Any]]] = [{}]  # name -> [type, value, index of its definition]
         self.active = np.ones(fragments, bool)
@@ -166,7 +169,7 @@ class Machine:
             return at + 2, None
         if word == "return":
             value, at = self._expression(at + 1)
-            return at + 1, value
+            return at + 1, value[:2]
         if word == ";":
             return at + 1, None
         if self.tokens[at + 1] == "(":
@@ -210,7 +213,7 @@ class Machine:
             raise UnsoundError("an undefined variable is changed")
         if sign != "=":
             self._count()
-            value = _calculated(sign[0], ("", variable[1][:, part]), value)
+            value = self._calculated(sign[0], ("", variable[1][:, part]), value)
         self._store(variable, part, value[1])
         return at + 1
 
@@ -256,21 +259,54 @@ class Machine:
             sign = self.tokens[at]
             other, at = self._binary(at + 1, level + 1)
             self._count()
-            value = _calculated(sign, value, other)
+            value = self._product(value, other) if sign == "*" else self._calculated(sign, value, other)
             if value[0] not in ("int", "bool"):
-                value = value[0], np.broadcast_to(value[1], (self.fragments, value[1].shape[1]))
+                value = value[0], np.broadcast_to(value[1], (self.fragments, value[1].shape[1])), *value[2:]
         return value, at
+
+    def _product(self, left: Any, right: Any) -> Any:
+        """Return a product; of a driver that multiplies constants first, with its variable and its constant factor."""
+        if not self.fast or "int" in (left[0], right[0]):
+            return self._calculated("*", left, right)
+        parts = [value[2:] or (value, None) for value in (left, right)]
+        variable, factor = (self._product_of([part[k] for part in parts if part[k] is not None]) for k in (0, 1))
+        whole = self._product_of([part for part in (variable, factor) if part is not None])
+        return (*whole[:2], variable, factor)
+
+    def _product_of(self, values: list[Any]) -> Any:
+        """Return the product of two values, the only value, or None."""
+        if len(values) == 2:
+            return self._calculated("*", *values)
+        return values[0][:2] if values else None
+
+    def _calculated(self, sign: str, left: Any, right: Any) -> tuple[str, Any]:
+        if not self.fast or "int" in (left[0], right[0]):
+            return _calculated(sign, left, right)
+        if sign == "/":
+            ones = np.ones_like(right[1])
+            return self._calculated("*", left, self._flushed(_calculated("/", (right[0], ones), right)))
+        return self._flushed(_calculated(sign, left, right))
+
+    def _constant(self, number: tuple[str, Any]) -> Any:
+        number = self._flushed(number)
+        return (*number, None, number)
+
+    def _flushed(self, value: tuple[str, Any]) -> tuple[str, Any]:
+        kind, numbers = value
+        if kind == "bool":
+            return value
+        return kind, np.where(np.abs(numbers) < np.finfo(np.float32).tiny, np.float32(0.0), numbers)
 
     def _unary(self, at: int) -> tuple[tuple[str, Any], int]:
         if self.tokens[at] == "-":
             self._count()
-            (kind, value), at = self._unary(at + 1)
-            return (kind, -value), at
-        (kind, value), at = self._primary(at)
+            negated, at = self._unary(at + 1)
+            return (negated[0], -negated[1]), at
+        value, at = self._primary(at)
         if self.tokens[at] == ".":
             parts = _components(self.tokens[at + 1])
-            return (f"vec{len(parts)}" if len(parts) > 1 else "float", value[:, parts]), at + 2
-        return (kind, value), at
+            return (f"vec{len(parts)}" if len(parts) > 1 else "float", value[1][:, parts]), at + 2
+        return value, at
 
     def _primary(self, at: int) -> tuple[tuple[str, Any], int]:
         token, at = self.tokens[at], at + 1
@@ -280,7 +316,8 @@ class Machine:
         if token[0].isdigit():
             if token.isdigit():
                 return ("int", int(token, 8) if token[0] == "0" else int(token)), at
-            return ("float", np.full((self.fragments, 1), np.float32(token))), at
+            number = ("float", np.full((self.fragments, 1), np.float32(token)))
+            return (self._constant(number), at) if self.fast else (number, at)
         if self.tokens[at] == "(":
             return self._call(token, at + 1)
         kind, value, defined = self._find(token)
@@ -293,7 +330,8 @@ class Machine:
 
     def _call(self, name: str, at: int) -> tuple[tuple[str, Any], int]:
         if name == "texture2D":
-            (_, coordinate), at = self._expression(at + 2)
+            value, at = self._expression(at + 2)
+            coordinate = value[1]
             self._count(4)
             if np.isnan(coordinate[self.active]).any():
                 raise UnsoundError("NaN is a coordinate")
@@ -302,7 +340,7 @@ class Machine:
         while self.tokens[at] != ")":
             at += self.tokens[at] == ","
             value, at = self._expression(at)
-            given.append(value)
+            given.append(value[:2])
         at += 1
         self._count()
         kinds = tuple(kind for kind, _ in given)

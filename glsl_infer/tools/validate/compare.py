@@ -112,7 +112,7 @@ def compare(
         ]
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
-        with Session(bundle, context=context) as session:
+        with Session(bundle, context=context, isolated="first") as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
                 tell(1)

@@ -96,7 +96,7 @@ final class FormatConstants {
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
-    /** The largest magnitude of a number: no value that it scales is infinite. */
+    /** The largest magnitude of a number, and of a value in a texture: none is infinite. */
     static final double MAX_NUMBER = 1e30;
 
     /** The largest 32-bit float. */
@@ -221,49 +221,30 @@ final class FormatConstants {
     static final String[] GLSL_TYPES = {"float", "vec2", "vec3", "vec4", "int", "sampler2D"};
     static final String[] GLSL_FUNCTIONS = {
         "abs",
-        "ceil",
         "clamp",
         "cos",
         "dot",
         "floor",
         "fract",
-        "greaterThan",
-        "greaterThanEqual",
         "lessThan",
-        "lessThanEqual",
         "max",
         "min",
         "mix",
-        "sign",
         "sin",
         "step",
     };
-    static final String[] GLSL_CURVES = {
-        "acos",
-        "asin",
-        "atan",
-        "exp",
-        "exp2",
-        "inversesqrt",
-        "length",
-        "log",
-        "log2",
-        "pow",
-        "smoothstep",
-        "sqrt",
-        "tan",
-    };
-    static final String[] GLSL_WILD = {"acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"};
-    static final String[] GLSL_SLOW = {"exp", "exp2", "log", "log2"};
-    static final String[] GLSL_SLOWEST = {"acos", "asin", "atan", "cos", "pow", "sin", "tan"};
+    static final String[] GLSL_CURVES = {"exp", "exp2", "inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_WILD = {"inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_SLOW = {"exp", "exp2", "log"};
+    static final String[] GLSL_SLOWEST = {"cos", "pow", "sin"};
     static final String[] GLSL_STATEMENTS = {"TURNS", "END_AFTER"};
     static final String[] GLSL_LINES = {
         "exp exact_exp",
         "log exact_log",
         "pow exact_pow",
         "TURNS(count) count + 1024",
-        "TURNS(count) count",
         "END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;",
+        "TURNS(count) count",
         "END_AFTER(count, turn)",
     };
 
@@ -303,11 +284,11 @@ final class FormatConstants {
     /** The largest constant in a coordinate of texture2D. */
     static final int GLSL_MOST_COORDINATE = 65536;
 
-    /** The largest value of a varying. */
-    static final double GLSL_MOST_VARYING = 10000000000000000000.0;
+    /** The largest value of a varying: strides are at most 8192. */
+    static final int GLSL_MOST_VARYING = 100000000;
 
-    /** The largest number in a uniform or stride; its inverse is the smallest divisor. */
-    static final double GLSL_MOST_UNIFORM = 1000000000000000.0;
+    /** The largest number in a uniform; its inverse is the smallest divisor. */
+    static final double GLSL_MOST_UNIFORM = 10000000000000.0;
 
     /** Operations that texture2D counts for. */
     static final int GLSL_MOST_FETCH = 4;
