@@ -9,6 +9,7 @@ Packages keep the versions installed in this environment. Other Pythons get the 
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -16,11 +17,14 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADER = "# Versions that the test suite has passed with, for pip install -c; written by scripts/constraints.py.\n"
+HEADER = (
+    "# Versions that the test suite has passed with, for pip install -c; written by scripts/build/constraints.py.\n"
+)
 
 
 def main() -> int:
     """Resolve all extras of pyproject.toml and write the file."""
+    argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
     installed = {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "constraints.txt"

@@ -8,6 +8,7 @@ tests/unit/test_shaders.py checks their validity as GLSL ES 1.00.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ def faults(path: Path) -> Iterator[str]:
 
 def main() -> int:
     """Check every template; return the exit code."""
+    argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
     found = [
         f"{path.relative_to(ROOT)}:{fault}"
         for path in sorted((ROOT / "shaders").iterdir())

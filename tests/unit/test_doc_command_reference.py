@@ -1,4 +1,4 @@
-"""docs/reference/command-line.md is the output of scripts/command_reference.py."""
+"""docs/reference/command-line.md is the output of scripts/docs/command_reference.py."""
 
 from __future__ import annotations
 

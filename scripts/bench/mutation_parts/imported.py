@@ -8,6 +8,7 @@ are unchanged. Mutants change no file, so ``install`` compiles each network on f
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 import zlib
@@ -108,13 +109,17 @@ def _model(folder: Path, name: str) -> Any:
 
 def main() -> int:
     """Import everything with Keras, or only the named parts: rows, models, mobilenet."""
-    folder, parts = Path(sys.argv[1]), sys.argv[2:] or ["rows", "models", "mobilenet"]
+    kinds = {"rows": _write_rows, "models": _write_models, "mobilenet": _write_mobilenet}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(kinds)} (default: all)")
+    args = parser.parse_args()
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl"), str(ROOT)]
     import operators_keras  # noqa: F401  it sets Keras' variables first
 
-    for part in parts:
-        (folder / part).mkdir(parents=True, exist_ok=True)
-        {"rows": _write_rows, "models": _write_models, "mobilenet": _write_mobilenet}[part](folder / part)
+    for part in args.parts or kinds:
+        (args.folder / part).mkdir(parents=True, exist_ok=True)
+        kinds[part](args.folder / part)
     return 0
 
 

@@ -1,1 +1,1 @@
-"""The measurements of scripts/precision.py."""
+"""The measurements of scripts/bench/precision.py."""
