@@ -42,7 +42,6 @@ def with_tables(text: str, numbers: Numbers) -> str:
         _exports(numbers),
         _boards(numbers),
         _pictures(numbers),
-        _masks(numbers),
         _missing(numbers),
     ]
     return f"{before}{BEGIN}\n" + "\n\n".join(block for block in blocks if block) + f"\n{END}{after}"
@@ -174,7 +173,7 @@ def _failures(numbers: Numbers) -> str:
         f"- Test {number}, {part}: {found['failed']}"
         for number, parts in sorted(numbers.items())
         for part, found in sorted(parts.items())
-        if number != "masks" and "failed" in found
+        if "failed" in found
     ]
     return "\n".join(["What failed:", "", *lines]) if lines else ""
 
@@ -244,18 +243,6 @@ def _pictures(numbers: Numbers) -> str:
     photographs = max(_of(numbers, test, "pictures").get("photographs", 0) for test in TESTS)
     return f"PSNR in dB of {photographs} photographs; below, before, by the filter, after, truth:\n\n" + "\n\n".join(
         [_table(heads, rows), *shown]
-    )
-
-
-def _masks(numbers: Numbers) -> str:
-    if "masks" not in numbers:
-        return ""
-    drawn, held = numbers["masks"]["bundle"], numbers["masks"]["held_out"]
-    return (
-        "`masks.py` finds waste pasted onto groceries: IoU "
-        f"{held['waste']:.2f} on {held['pictures']} held-out pictures (six materials: {held['mean']:.2f}); as a "
-        f"bundle, on {drawn['pictures']} test photographs, {drawn['after']:.2f} (by lack of colour "
-        f"{drawn['filter']:.2f}), {drawn['right']} materials right:\n\n![waste, and masks](aibench/masks.jpg)"
     )
 
 
