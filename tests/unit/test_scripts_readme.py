@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "scripts"
+SUFFIXES = {
+    "",
+    ".gradle",
+    ".html",
+    ".java",
+    ".js",
+    ".json",
+    ".md",
+    ".mjs",
+    ".py",
+    ".sh",
+    ".toml",
+    ".ts",
+    ".txt",
+    ".yaml",
+    ".yml",
+}
 README = (FOLDER / "README.md").read_text("utf-8")
 
 
@@ -41,3 +61,25 @@ def test_a_script_has_its_row(path: Path) -> None:
 def test_no_row_is_of_a_deleted_script() -> None:
     rows = re.findall(r"^\| `(\S+)` \|", README, re.MULTILINE)
     assert sorted(rows) == sorted(set(rows)) == sorted(path.relative_to(FOLDER).as_posix() for path in scripts())
+
+
+def texts() -> Iterator[Path]:
+    """Yield the text files of the project that name scripts today; the change log names those of its time."""
+    for folder, folders, files in os.walk(ROOT):
+        hidden = {name for name in folders if name.startswith(".") and name not in (".ci", ".github")}
+        built = {"node_modules", "__pycache__", "data", "runs", *(() if folder == str(FOLDER) else ("build", "dist"))}
+        folders[:] = [name for name in folders if name not in hidden | built]
+        paths = (Path(folder, name) for name in files if name != "CHANGELOG.md")
+        yield from (path for path in paths if path.suffix in SUFFIXES and path.stat().st_size < 1 << 20)
+
+
+def test_every_script_that_is_named_exists() -> None:
+    named = re.compile(r"(?<![\w./-])scripts/[\w/-]*\w(?:\.\w+)?(?!\w)")
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in texts()
+        if path.name not in ("test_doc_commands.py", "test_vc4_driver.py")  # they name others on purpose
+        for name in named.findall(path.read_text("utf-8", "ignore"))
+        if not (ROOT / name).exists() and "NAME" not in name
+    ]
+    assert missing == []
