@@ -28,7 +28,7 @@ from glsl_infer.tools.get.fetching import File, digest
 Tell = Callable[[str], None]
 
 RANGES = Path(__file__).with_name("ranges")
-"""Ranges of the catalogue's networks, computed by ``scripts/catalogue_ranges.py``."""
+"""Ranges of the catalogue's networks, computed by ``scripts/bench/catalogue_ranges.py``."""
 
 
 def bundle_of(model: Model) -> Path:
