@@ -14,11 +14,10 @@ from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from glsl_infer.bundle import Bundle
-    from glsl_infer.importers.shared.verdict import LayerVerdict
+    from glsl_infer.importers.core.report import LayerStatus
     from glsl_infer.tools.inspect.layers import Inspected
     from glsl_infer.tools.videocore.report import Report
 
@@ -120,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.importers import containers
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
@@ -130,7 +129,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         return _list_models(args, models)
     with progress.status("inspect") as say:
         say("loading the model")
-        known = Ends(
+        known = IoOptions(
             sizes=ends.by_name("--input-size", args.input_size),
             shapes=ends.by_name("--input-shape", args.input_shape),
             constants=ends.by_name("--constant", args.constant),
@@ -319,7 +318,7 @@ def _without_repeats(model: Inspected) -> list[str]:
     return texts
 
 
-def _cells(row: LayerVerdict) -> tuple[str, str, str, str, str]:
+def _cells(row: LayerStatus) -> tuple[str, str, str, str, str]:
     shape = "x".join("?" if size is None else str(size) for size in row.shape) or "1"
     becomes = row.problem or row.note or ", ".join(dict.fromkeys(row.operators))
     return row.layer, row.kind, shape, row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")
