@@ -58,7 +58,7 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _tell() -> None:
+def _report_progress() -> None:
     """Report another drawn layer."""
     print(LAYER, end="", flush=True)
 
@@ -94,13 +94,13 @@ def work(job: dict[str, Any]) -> str:
             if not isinstance(part, Bundle):
                 continue
             with Session(part, context=context, cache=False) as session:
-                passed &= selfcheck.check(session, _tell).wrong is None
+                passed &= selfcheck.check(session, _report_progress).wrong is None
         if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
             with Session(
                 bundle, context=context, cache=False
             ) as whole:  # CPU parts can take hours and fill memory, too
                 whole.run(probe.inputs(bundle.manifest.inputs))
-            _tell()
+            _report_progress()
     return "passed" if passed else "met"
 
 
