@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Handles
 from glsl_infer.program import Pass, Slice, Texture
 from glsl_infer.support.ndarray import NDArray
 

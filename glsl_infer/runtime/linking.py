@@ -11,8 +11,7 @@ from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.handles import Linked
-from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.objects import Linked, Objects
 from glsl_infer.gl.program_binaries import ProgramBinaries
 from glsl_infer.program import PRELUDE
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn

@@ -40,7 +40,7 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.lowering import immediates, taps
 from glsl_infer.lowering.bindings import Binding
 from glsl_infer.program import PRELUDE, CompiledNetwork
-from glsl_infer.runtime.drivers.videocore import LATE_FETCH
+from glsl_infer.runtime.drivers import LATE_FETCH
 from glsl_infer.tools.videocore import driver
 
 STEPS = (

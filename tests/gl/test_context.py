@@ -12,11 +12,8 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.limits import describe, driver_limits
-from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
-from glsl_infer.runtime.drivers.nvidia import is_nvidia
-from glsl_infer.runtime.limits import require
+from glsl_infer.gl.limits import describe, driver_limits, require
+from glsl_infer.runtime.drivers import driver_of, is_llvmpipe, is_nvidia
 
 pytestmark = pytest.mark.drivers
 

@@ -1,9 +1,8 @@
 /** Checks that the passes of a bundle agree with its programs, its textures and each other. */
 
-import type { Members } from "./container.ts";
+import { member, type Members } from "./container.ts";
 import { isInside } from "./layout.ts";
-import { member, type ByName } from "./lookup.ts";
-import { isSlice, type Pass, type ShaderProgram, type Texture } from "./manifest.ts";
+import { isSlice, type ByName, type Pass, type ShaderProgram, type Texture } from "./manifest.ts";
 import { refusalOf, under, type Refuse } from "./refusal.ts";
 
 /** Check all passes, and return the names of their target textures. */

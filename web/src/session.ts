@@ -1,10 +1,9 @@
 /** Runs a bundle on the GPU. */
 
 import type { Bundle } from "./bundle.ts";
-import type { Upload } from "./encode.ts";
 import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
-import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs } from "./given.ts";
+import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs, type Upload } from "./inputs.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
 import { areaOf, type FeatureMap } from "./layout.ts";

@@ -1,10 +1,9 @@
 /** Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms. */
 
-import type { Members } from "./container.ts";
+import { textOf, type Members } from "./container.ts";
 import { GLSL_MOST_ALL_READ, GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { PRELUDE, type Manifest, type Pass, type ShaderProgram } from "./manifest.ts";
-import { textOf } from "./memberText.ts";
 import { refusalOf, refuse, under, type Refuse } from "./refusal.ts";
 import { parse, type Shader } from "./shaderCheck.ts";
 

@@ -15,7 +15,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.dma_buf import DmaBuf
 from glsl_infer.gl.dma_import import Importer
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Handles
 from glsl_infer.program import Texture
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.program.texels import put_picture

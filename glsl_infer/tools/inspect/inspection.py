@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.bundle.network import Layer
-from glsl_infer.bundle.parted_ends import TensorOutput
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import amplification
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
@@ -40,7 +39,7 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
         parts has ``parts`` too, and its sums are those of its GPU parts.
     """
-    if bundle.parts:
+    if len(bundle.parts) > 1:
         return _in_parts(bundle)
     manifest = bundle.manifest
     layers = _layers(bundle)
@@ -135,7 +134,6 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
                 "steps": [step.step for step in output.steps],
             }
             for output in bundle.manifest.outputs
-            if isinstance(output, TensorOutput)
         ],
         "labels": len(bundle.labels),
         "limits": dict(vars(bundle.manifest.limits)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.graph import Graph
-from glsl_infer.runtime import traffic
+from glsl_infer.runtime import statistics
 
 
 def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
@@ -23,7 +23,7 @@ def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
                 tuple(end.name for end in part.manifest.outputs),
             )
             entry = {"kind": "gpu", "layers": len(part.manifest.layers), "operators": []}
-            moved = traffic.uploaded(part), traffic.read_back(part)
+            moved = statistics.uploaded(part), statistics.read_back(part)
         sides = {"inputs": list(names[0]), "outputs": list(names[1])}
         described.append({**entry, **sides, "uploaded": moved[0], "read_back": moved[1]})
     return described

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.streamed import let_go
+from glsl_infer.bundle.streamed import release
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -97,7 +97,7 @@ class Drawn:
         self._left[given.member] -= 1
         if not self._left[given.member]:
             self._made.pop(given.member, None)
-            self._freed += let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
+            self._freed += release(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
         if self._freed >= AT_ONCE:
             self._freed = 0
             trim_heap()

@@ -166,7 +166,7 @@ final class ManifestReader extends Described {
     private static Input input(Object given, String where) {
         String fit = get(given, "fit");
         Value value = get(given, "value");
-        Caps.checkNumbers(value.count(), "an input");
+        ManifestCheck.checkNumbers(value.count(), "an input");
         if (fit != null) {
             FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
             boolean colours = map != null && (map.channels == 1 || map.channels == 3 || map.channels == 4);
@@ -222,7 +222,7 @@ final class ManifestReader extends Described {
             shapes.add(value.shape());
             numbers += value.count();
         }
-        Caps.checkNumbers(numbers, "an output");
+        ManifestCheck.checkNumbers(numbers, "an output");
         int[] shape;
         try {
             shape = HostStep.shapeOf(steps, shapes);
