@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 
 ReadPart = Callable[[Any, str, Mapping[str, bytes]], "Bundle"]
 """Function that returns a bundle for a parsed manifest, its digest and its members, or raises BundleError."""
+
+Operators = Sequence[tuple[Node, Mapping[str, Shape]]]
+"""Operators of a CPU part without weights, each with the shapes of its weights."""
+
+PartEntry = tuple[str, tuple[str, ...], tuple[str, ...], Optional[Operators]]
+"""Kind, inputs, outputs and operators of a part in the manifest."""
 
 GPU, CPU = PART_KINDS
 
@@ -279,7 +285,7 @@ def verified(data: Any, members: Mapping[str, bytes], read_part: ReadPart) -> tu
         raise BundleError(f"member '{LABELS}' is missing; {container.AGAIN}", "members")
     container.check_hashes(digests, members)
     inside = _by_part(members, len(entries))
-    parts = tuple(_read(*entry, f"parts[{number}]", inside[number], read_part) for number, entry in enumerate(entries))
+    parts = tuple(_read(entry, f"parts[{number}]", inside[number], read_part) for number, entry in enumerate(entries))
     with rule("caps"):
         gpu = [part for part in parts if not isinstance(part, CpuPart)]
         texels = sum(texture.width * texture.height for part in gpu for texture in part.manifest.textures)
@@ -302,16 +308,9 @@ def _by_part(members: Mapping[str, bytes], count: int) -> list[dict[str, bytes]]
     return inside
 
 
-def _read(
-    kind: str,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    operators: Sequence[tuple[Node, Mapping[str, Shape]]] | None,
-    where: str,
-    members: dict[str, bytes],
-    read_part: ReadPart,
-) -> Part:
+def _read(entry: PartEntry, where: str, members: dict[str, bytes], read_part: ReadPart) -> Part:
     """Return a part for its entry in the manifest and the members in its folder."""
+    kind, inputs, outputs, operators = entry
     if kind != GPU:
         with rule("parts"):
             surplus = sorted(set(members) - {WEIGHTS})
@@ -337,7 +336,7 @@ def _read(
     return bundle
 
 
-def _with_weights(operators: Sequence[tuple[Node, Mapping[str, Shape]]], member: bytes, where: str) -> tuple[Node, ...]:
+def _with_weights(operators: Operators, member: bytes, where: str) -> tuple[Node, ...]:
     """Return operators, given with the shapes of their weights, with the weights from the bytes of a part's member."""
     size = 4 * sum(math.prod(shape) for _, shapes in operators for shape in shapes.values())
     if size != len(member):

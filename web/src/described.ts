@@ -1,11 +1,12 @@
 /**
- * Strict reader of JSON by its description: interprets the objects and types of `formatConstants.ts`.
+ * Strict reader of JSON by its description: interprets the objects and types of `formatConstants.ts` and of other such
+ * tables.
  *
  * Unknown and missing keys, wrong types, and integers and lengths out of range are refused with BundleError. Rules
  * between fields are functions of the values.
  */
 
-import { ANY, MAX_NUMBER, NAME, NUMBER, POSITIVE, SECTIONS } from "./formatConstants.ts";
+import { ANY, BOOLEAN, MAX_NUMBER, NAME, NUMBER, POSITIVE, SECTIONS } from "./formatConstants.ts";
 import { refuse, short, under, type Rule } from "./refusal.ts";
 import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
@@ -30,6 +31,12 @@ interface Compound {
   /** Another key, and the words of it with which an object has this one. */
   readonly onlyIf?: readonly string[];
   readonly thenType?: Type;
+  /** The value of a missing key; null for undefined. */
+  readonly otherwise?: Json;
+  /** Whether a value alone is a list of one. */
+  readonly orOne?: boolean;
+  /** The smallest and the largest number. */
+  readonly between?: readonly [number, number];
 }
 
 type Table<T> = Readonly<Record<string, T>>;
@@ -69,9 +76,13 @@ export function describedBy(
       if (Number.isInteger(given) && given >= low && given <= high) return given;
       return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, given > high ? rule : undefined);
     }
-    const { listOf, tupleOf, mapOf, choiceOf, capped } = type;
+    const { listOf, tupleOf, mapOf, choiceOf, capped, between } = type;
+    if (between) {
+      const number = read(NUMBER, value, where) as number;
+      return number >= between[0] && number <= between[1] ? number : refuse(`${where} is ${number}, not a number from ${between.join(" to ")}`);
+    }
     if (listOf || tupleOf) {
-      if (!Array.isArray(value)) return refuse(`${where} is not a list`);
+      if (!Array.isArray(value)) return type.orOne ? read(type, [value], where) : refuse(`${where} is not a list`);
       const { length } = value;
       const { atLeast = 0, atMost = capped ?? Infinity } = tupleOf ? { atLeast: tupleOf.length, atMost: tupleOf.length } : type;
       if (length < atLeast || length > atMost) {
@@ -90,9 +101,10 @@ export function describedBy(
     const result: Record<string, unknown> = {};
     for (const key in keys) {
       const type = keys[key]!;
-      const { onlyIf, thenType = type } = type as Compound;
+      const { onlyIf, thenType = type, otherwise } = type as Compound;
       if (onlyIf && !onlyIf.includes(result[onlyIf[0]!] as string, 1)) continue;
-      const field = fields.get(key);
+      const field = fields.has(key) ? fields.get(key) : otherwise;
+      if (field === null && !fields.has(key)) continue;
       if (field === undefined) refuse(`${where}: '${key}' is missing`);
       const rule = where === "manifest" && SECTIONS.find((section) => section === key);
       result[key] = under(rule || undefined, () => read(thenType, field, `${where}.${key}`));
@@ -110,6 +122,7 @@ function isList(type: Type): type is Range | readonly string[] {
 
 function scalar(type: number, value: Json, where: string): Json {
   if (type === ANY) return value;
+  if (type === BOOLEAN) return typeof value === "boolean" ? value : refuse(`${where} is ${show(value)}, not true or false`);
   if (type === NAME) {
     if (typeof value !== "string") refuse(`${where} is ${show(value)}, not a string`);
     return HALF_PAIR.test(value) ? refuse(`${where} has half of a surrogate pair in it`) : value;

@@ -246,4 +246,10 @@ public final class Json {
         }
         return at - start;
     }
+
+    /** Returns a value for messages, at most 40 characters. */
+    public static String shown(Object value) {
+        String text = String.valueOf(value);
+        return text.length() > 40 ? text.substring(0, 40) : text;
+    }
 }

@@ -69,7 +69,7 @@ final class ManifestCheck {
         at.rule = Rule.UNIFORMS;
         for (String name : manifest.floats) {
             if (!name.startsWith("weights/") || !name.endsWith(".f32") || member(name) % 4 != 0) {
-                throw new BundleError("floats: member '" + Fields.shown(name) + "' holds no 32-bit floats");
+                throw new BundleError("floats: member '" + Json.shown(name) + "' holds no 32-bit floats");
             }
         }
         Map<String, ShaderCheck> shaders = ProgramCheck.checkFragmentShaders(manifest.programs, members, at);
@@ -121,7 +121,7 @@ final class ManifestCheck {
     private static void unique(boolean first, String kind, String name) {
         if (!first) {
             throw new BundleError(
-                    "a second " + kind + " is called '" + Fields.shown(name) + "'; give each its own name");
+                    "a second " + kind + " is called '" + Json.shown(name) + "'; give each its own name");
         }
     }
 

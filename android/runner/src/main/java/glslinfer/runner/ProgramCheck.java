@@ -18,8 +18,8 @@ import java.util.TreeSet;
  * Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms; an unset
  * uniform would be 0 and give wrong results.
  *
- * <p>Vertex shaders can only be those printed in docs/reference/bundle-format.md. A driver can crash on a shader that does
- * not write a varying; comparing the text is sufficient against that.
+ * <p>Vertex shaders can only be those printed in docs/reference/bundle-format.md. A driver can crash on a shader that
+ * does not write a varying; comparing the text is sufficient against that.
  */
 final class ProgramCheck {
     private ProgramCheck() {}
@@ -92,7 +92,7 @@ final class ProgramCheck {
             for (Program.Slot slot : program.uniforms) {
                 passed.add(slot.name);
             }
-            String where = "program '" + Fields.shown(program.name) + "': ";
+            String where = "program '" + Json.shown(program.name) + "': ";
             compare(new TreeSet<String>(program.samplers), samplers, where, "sampler");
             compare(passed, uniforms, where, "uniform");
         }

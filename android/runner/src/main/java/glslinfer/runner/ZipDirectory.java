@@ -89,7 +89,7 @@ final class ZipDirectory {
         for (Entry entry : entries) {
             if ((entry.flags & ~FLAGS) != 0) {
                 throw new BundleError(
-                        "member '" + Fields.shown(entry.name) + "' is encrypted, or its size stands behind it");
+                        "member '" + Json.shown(entry.name) + "' is encrypted, or its size stands behind it");
             }
             int length = LOCAL_LENGTH + entry.name.length();
             boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
@@ -99,7 +99,7 @@ final class ZipDirectory {
             }
             if (!same) {
                 throw new BundleError(
-                        "member '" + Fields.shown(entry.name)
+                        "member '" + Json.shown(entry.name)
                                 + "' does not lie, or is not described, as the directory says");
             }
             at += length + entry.packed;
@@ -141,7 +141,7 @@ final class ZipDirectory {
         crc.update(data, 0, data.length);
         if (!whole || crc.getValue() != entry.crc) {
             throw new BundleError(
-                    "damaged or not readable: member '" + Fields.shown(entry.name)
+                    "damaged or not readable: member '" + Json.shown(entry.name)
                             + "', or it is not as large as is declared; " + Container.AGAIN);
         }
         return data;

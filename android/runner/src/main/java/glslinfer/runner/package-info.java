@@ -22,7 +22,7 @@
  *   Linker, SelfCheck                   linking.py, selfcheck.py
  *   Pace                                (for the app) spreads a network over several screen frames
  *   Picture, Fit, Preprocess, Resample  pictures/: fitting of images to inputs
- *   Probe, Texels, Classifier, Images, Errors, Fields (json_fields.py)
+ *   Probe, Texels, Classifier, Images, Errors
  * </pre>
  *
  * <pre>
