@@ -1,4 +1,4 @@
-"""Markdown tables of docs/engineering/accuracy.md."""
+"""Markdown tables of the documents."""
 
 from __future__ import annotations
 
