@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.runtime.pictures.uploaded import Uploaded
+from glsl_infer.runtime.pictures.picture_input import Uploaded
 from glsl_infer.runtime.session import Session
 from glsl_infer.tasks import reading
 from glsl_infer.tasks.boxes import SIGMOID

@@ -1,14 +1,15 @@
-"""Memory limits for picture files, checked before a picture is decoded."""
+"""Decoders for picture files: limits of memory, checked before decoding, and plugins for AVIF and HEIC."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
 
 from PIL import ExifTags, Image, ImageFile
 
-from glsl_infer.errors import ImageError
+from glsl_infer.errors import ImageError, pip_install
 from glsl_infer.support import memory
 from glsl_infer.support.files import reading
 
@@ -38,6 +39,13 @@ _SCAN, _CHUNK = b"\xff\xda", 1 << 20
 _JPEG = ("JPEG", "MPO")
 _TWICE = ("WEBP", "AVIF", "HEIF")
 _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
+
+_PLUGINS = {
+    ".avif": ("pillow_avif", "pillow-avif-plugin"),
+    ".heic": ("pillow_heif", "pillow-heif"),
+    ".heif": ("pillow_heif", "pillow-heif"),
+}
+"""By suffix: the module of a plugin for Pillow, and its package."""
 
 
 def check_metadata(path: str | Path) -> None:
@@ -125,3 +133,28 @@ def _may_be_turned(image: Image.Image) -> bool:
         return bool(image.getexif().get(ExifTags.Base.Orientation, 1) != 1)
     except Exception:  # Pillow's EXIF parser raises a dozen types
         return False
+
+
+def missing_decoder(path: str | Path) -> str | None:
+    """Return why files with the suffix of ``path`` cannot be decoded, with the command that helps; None if they can.
+
+    If a plugin for the format is installed, it is registered with Pillow.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _PLUGINS or (suffix == ".avif" and _has_avif()):
+        return None
+    module, package = _PLUGINS[suffix]
+    try:
+        plugin = importlib.import_module(module)
+    except ImportError:
+        return f"Pillow cannot read {suffix} images without a plugin; install it: {pip_install(package)}"
+    if suffix != ".avif" and "HEIF" not in Image.OPEN:
+        plugin.register_heif_opener()
+    return None
+
+
+def _has_avif() -> bool:
+    """Return whether Pillow itself decodes AVIF, as most of its wheels do since 11.3."""
+    from PIL import features  # imported late: the import takes longer than the check, and few files need it
+
+    return "avif" in features.modules and bool(features.check("avif"))

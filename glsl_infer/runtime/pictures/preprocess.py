@@ -23,8 +23,7 @@ from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import scaling
-from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory
-from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory, missing_decoder
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.ndarray import NDArray
