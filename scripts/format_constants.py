@@ -47,6 +47,13 @@ def _listed(opening: str, items: Sequence[str], closing: str, indent: str = "", 
     return "\n".join([f"{indent}{opening}", *(f"{indent}{step}{item}," for item in items), f"{indent}{closing}"])
 
 
+def _commented(line: str, about: str, mark: str) -> list[str]:
+    """Return a line of code with its comment: after it if that fits, else above."""
+    indent = line[: len(line) - len(line.lstrip())]
+    joined = f"{line}{'  ' if mark == '#' else ' '}{mark} {about}"
+    return [joined] if len(joined) <= WIDTH else [f"{indent}{mark} {about}", line]
+
+
 def _strings(words: Sequence[str]) -> list[str]:
     return [json.dumps(word) for word in words]
 
@@ -136,9 +143,10 @@ def python(data: Data) -> str:
         *(f"{key.upper()} = {json.dumps(data[key])}" for key in ("format", "version", "profile", "cpu_profile")),
         f"PROBE_FORMULA = {json.dumps(data['formula'])}",
         '"""The byte of column x, row y and channel c of input i."""',
+        "",
     ]
     for name, (value, about) in data["caps"].items():
-        lines += ["", f"{name} = {_number(value)}", f'"""{about}"""']
+        lines += _commented(f"{name} = {_number(value)}", about, "#")
     lines += ["", "RANGES: Mapping[str, tuple[int, int]] = {"]
     lines += [f'    "{name}": ({low}, {high}),  # {about}' for name, (low, high, about, *_) in data["integers"].items()]
     lines += ["}", '"""Smallest and largest integers."""', ""]
@@ -201,10 +209,10 @@ def java(data: Data) -> str:
     ]
     for name, (value, about) in data["caps"].items():
         kind = "int" if isinstance(value, int) else "double"
-        lines += ["", f"    /** {about} */", f"    static final {kind} {name} = {_number(value)};"]
+        lines += _commented(f"    static final {kind} {name} = {_number(value)};", about, "//")
+    lines += ["", "    // Smallest and largest integers."]
     for name, (low, high, about, *_) in data["integers"].items():
-        lines += ["", f"    /** Smallest and largest. {about} */"]
-        lines.append(f"    static final int[] {name.upper()}_RANGE = {{{low}, {high}}};")
+        lines += _commented(f"    static final int[] {name.upper()}_RANGE = {{{low}, {high}}};", about, "//")
     lines.append("")
     lines += [strings(name.upper(), words) for name, words in data["words"].items()]
     lines.append("")
@@ -215,11 +223,8 @@ def java(data: Data) -> str:
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
         kind = "int" if value < 1 << 31 else "double"
-        lines += [
-            "",
-            f"    /** {about} */",
-            f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
-        ]
+        number = f"{value}{'' if kind == 'int' else '.0'}"
+        lines += _commented(f"    static final {kind} GLSL_MOST_{name.upper()} = {number};", about, "//")
     lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
 
@@ -321,15 +326,11 @@ def typescript(data: Data) -> str:
         f"export const PROBE_FORMULA = {json.dumps(data['formula'])};",
     ]
     for name, (value, about) in data["caps"].items():
-        lines += ["", f"/** {about} */", f"export const {name} = {_number(value)};"]
+        lines += _commented(f"export const {name} = {_number(value)};", about, "//")
+    lines += ["", "// Smallest and largest integers, and the rule that a larger one breaks."]
     for name, (low, high, about, *rule) in data["integers"].items():
-        lines += [
-            "",
-            f"/** Smallest and largest{', and the rule that a larger one breaks' if rule else ''}. {about} */",
-        ]
-        lines.append(
-            f"export const {name.upper()}_RANGE = [{', '.join([str(low), str(high), *_strings(rule)])}] as const;"
-        )
+        limits = ", ".join([str(low), str(high), *_strings(rule)])
+        lines += _commented(f"export const {name.upper()}_RANGE = [{limits}] as const;", about, "//")
     lines.append("")
     for name, words in data["words"].items():
         lines.append(_listed(f"export const {name.upper()} = [", _strings(words), "] as const;", step="  "))
@@ -340,7 +341,7 @@ def typescript(data: Data) -> str:
     for key in GLSL:
         lines.append(_listed(f"export const GLSL_{key.upper()} = [", _strings(glsl[key]), "];", step="  "))
     for name, (value, about) in glsl["limits"].items():
-        lines += [f"/** {about} */", f"export const GLSL_MOST_{name.upper()} = {value};"]
+        lines += _commented(f"export const GLSL_MOST_{name.upper()} = {value};", about, "//")
     lines += ["", "/** The types that are built in. */"]
     lines += [f"export const {name.upper()} = {number};" for number, name in enumerate((*SCALARS, "any", "boolean"), 1)]
     runner = _reachable(data, "object manifest", {})

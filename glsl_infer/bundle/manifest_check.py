@@ -302,8 +302,9 @@ def check_caps(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     """
     texels = sum(texture.width * texture.height for texture in manifest.textures)
     quads = [quad for entry in manifest.passes for quad in entry.quads]
-    given = [math.prod(entry.shape) for entry in manifest.inputs]  # can exceed the textures, because views can overlap
-    made = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
+    # Sizes of inputs can exceed the textures, because views can overlap.
+    input_sizes = [math.prod(entry.shape) for entry in manifest.inputs]
+    output_sizes = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
     for what, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
@@ -311,8 +312,8 @@ def check_caps(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         ("passes", len(manifest.passes), MAX_PASSES),
         ("quads", len(quads), MAX_QUADS),
         ("bytes of textures", 4 * texels, MAX_TEXTURE_BYTES),
-        ("numbers in an input", max(given, default=0), MAX_RESULT),
-        ("numbers in an output", max(made, default=0), MAX_RESULT),
+        ("numbers in an input", max(input_sizes, default=0), MAX_RESULT),
+        ("numbers in an output", max(output_sizes, default=0), MAX_RESULT),
         ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
     ):
         if count > cap:

@@ -177,23 +177,25 @@ def _check_operator(layer: Layer, size: int) -> None:
     """
     where = f"layer '{layer.name}'"
     try:
-        known = operator(layer.op).attrs if operator(layer.op).has_shader else None
+        attributes = operator(layer.op).attrs if operator(layer.op).has_shader else None
         implied = operator(layer.op).implied
     except ModelError:
-        known = None
-    if known is None:
+        attributes = None
+    if attributes is None:
         raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
-    bits = layer.attrs.get("bits", known.get("bits"))
+    bits = layer.attrs.get("bits", attributes.get("bits"))
     ranged = isinstance(layer.output, (FeatureMap, FineMap))
-    if ranged == ("scale" in known) or (ranged and bits not in (None, 16 if isinstance(layer.output, FineMap) else 8)):
+    if ranged == ("scale" in attributes) or (
+        ranged and bits not in (None, 16 if isinstance(layer.output, FineMap) else 8)
+    ):
         raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
-    for key in known:
+    for key in attributes:
         if key not in layer.attrs and key not in implied:
             raise BundleError(f"{where}: attribute '{key}' is missing")
         if key in ("scale", "scales", "zeros") and layer.attrs[key] != getattr(layer.output, key, None):
             raise BundleError(f"{where}: attribute '{key}' is not that of its output")
     for key in layer.attrs:
-        if key not in known and key != "fused":
+        if key not in attributes and key != "fused":
             raise BundleError(f"{where}: unknown attribute '{key:.40}'")
     if sum(math.prod(shape) for shape in layer.weights.values()) > size:
         raise BundleError(f"{where}: its weights do not fit into its members")
@@ -201,9 +203,9 @@ def _check_operator(layer: Layer, size: int) -> None:
 
 def _check_ends(network: Network, manifest: Manifest) -> None:
     values = {layer.name: layer.output for layer in network.layers}
-    given = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
-    wanted = {entry.name: entry.value for entry in manifest.inputs}
-    different = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
+    of_graph = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
+    of_manifest = {entry.name: entry.value for entry in manifest.inputs}
+    different = [name for name in {**of_manifest, **of_graph} if of_graph.get(name) != of_manifest.get(name)]
     if different:
         raise BundleError(f"graph: input '{different[0]}' is not what the manifest says")
     if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
@@ -237,8 +239,8 @@ def _check_sharing(network: Network, manifest: Manifest) -> None:
                 )
         before = [] if entry.clear else holds[entry.target]
         holds[entry.target] = before if entry.layer in before else [*before, entry.layer]
-    for output, wanted in zip(network.outputs, manifest.outputs):
-        for source, value in zip(output.layers, wanted.values):
+    for output, entry in zip(network.outputs, manifest.outputs):
+        for source, value in zip(output.layers, entry.values):
             for name in textures_of(value):
                 if not {*holds[name]} & behind[source]:
                     raise BundleError(

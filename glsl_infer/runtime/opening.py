@@ -85,6 +85,6 @@ def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock:
         return read_beside(model, context, clock)
     bundle = model if isinstance(model, Bundle) else streamed(read_bundle(model))
     clock.lap("bundle")
-    made = context if isinstance(context, Context) else Context(context)
+    opened_context = context if isinstance(context, Context) else Context(context)
     clock.lap("context")
-    return bundle, made
+    return bundle, opened_context

@@ -73,12 +73,12 @@ def check_metadata(path: str | Path) -> None:
     raise ImageError(f"a JPEG with more than {_MOST_METADATA >> 20} MiB before its pixels; save it anew without them")
 
 
-def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> None:
+def fit_into_memory(image: ImageFile.ImageFile, *, full_image: bool, least: int) -> None:
     """Make sure that an opened, undecoded picture fits into the free memory.
 
     Args:
         image: the picture. A JPEG can be set to decode at a half, a fourth or an eighth of its size.
-        whole: if false, only the centred square is used.
+        full_image: if false, only the centred square is used.
         least: pixels that its shorter side must keep; 0 forbids smaller decoding.
 
     Raises:
@@ -87,18 +87,18 @@ def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> N
     if image.format in _JPEG and _scans(image) > _MOST_SCANS:
         raise ImageError(f"a JPEG of more than {_MOST_SCANS} scans, which take minutes to decode; save it anew")
     free = memory.available()
-    if free is None or _need(image, image.size, whole) <= MOST_SHARE * free:
+    if free is None or _need(image, image.size, full_image) <= MOST_SHARE * free:
         return
     if image.format in _JPEG and least:
         for part in _DRAFTS:
             size = -(-image.width // part), -(-image.height // part)
-            if min(size) >= least and _need(image, size, whole) <= MOST_SHARE * free:
+            if min(size) >= least and _need(image, size, full_image) <= MOST_SHARE * free:
                 image.draft(None, size)
                 return
     raise ImageError(
         f"a picture of {image.width} x {image.height} pixels, which takes about "
-        f"{_need(image, image.size, whole) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are free; "
-        "shrink it first"
+        f"{_need(image, image.size, full_image) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are "
+        "free; shrink it first"
     )
 
 
@@ -114,15 +114,15 @@ def _scans(image: ImageFile.ImageFile) -> int:
     return count
 
 
-def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:
+def _need(image: Image.Image, size: tuple[int, int], full_image: bool) -> int:
     """Return the peak memory in bytes for decoding a picture at a size."""
     pixels = size[0] * size[1]
-    kept = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
+    coefficients = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
     if image.format in _TWICE or image.mode in _ALPHA or "transparency" in image.info:
-        return kept + _LAYERED * pixels
+        return coefficients + _LAYERED * pixels
     if image.mode not in ("RGB", "L", "P") or _may_be_turned(image) or image.info.get("icc_profile"):
-        return kept + _CONVERTED * pixels
-    return kept + (_PLAIN if whole else _CUT) * pixels
+        return coefficients + _CONVERTED * pixels
+    return coefficients + (_PLAIN if full_image else _CUT) * pixels
 
 
 def _may_be_turned(image: Image.Image) -> bool:

@@ -126,10 +126,10 @@ class PictureInput:
                 return picture[..., None]
             if picture.ndim == 3 and picture.shape[2] == entry.channels:
                 return picture
-        given = f"{picture.dtype} {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
+        description = f"{picture.dtype} {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
         raise ImageError(
             f"input '{entry.name}' reads uint8 {entry.shape}, and scales uint8 (height, width, {entry.channels}), a "
-            f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {given} was given; "
+            f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {description} was given; "
             "glsl_infer.preprocess.load_for makes it of any picture"
         )
 
@@ -145,29 +145,32 @@ class PictureInput:
         entry, name = self._entry, handles.textures[self._texture.name]
         self._importer.free(name)
         turned = picture if isinstance(picture, TurnedPicture) else None
-        whole = picture.picture if isinstance(picture, TurnedPicture) else picture
-        if isinstance(whole, DmaBuf):
-            texture = self._importer.texture(whole, name)
-            whole = TexturePicture(texture, whole.width, whole.height, external=True)
-        if isinstance(whole, TexturePicture):
-            if not self._gl.IsTexture(whole.texture):
-                raise ImageError(f"{whole.texture} is not a texture of this session's context; give the name of one")
-            given = resampling.Picture(whole.texture, whole.width, whole.height, whole.external)
+        full_image = picture.picture if isinstance(picture, TurnedPicture) else picture
+        if isinstance(full_image, DmaBuf):
+            texture = self._importer.texture(full_image, name)
+            full_image = TexturePicture(texture, full_image.width, full_image.height, external=True)
+        if isinstance(full_image, TexturePicture):
+            if not self._gl.IsTexture(full_image.texture):
+                raise ImageError(
+                    f"{full_image.texture} is not a texture of this session's context; give the name of one"
+                )
+            on_gpu = resampling.Picture(full_image.texture, full_image.width, full_image.height, full_image.external)
             if turned is not None:
                 self._scaled.add(name)
-                self.resampler.turner.draw(given, turned.corners, self._target(handles))
+                self.resampler.turner.draw(on_gpu, turned.corners, self._target(handles))
                 return
-            self._scale(given, self._fitted(whole.width, whole.height), handles)
+            self._scale(on_gpu, self._fitted(full_image.width, full_image.height), handles)
             return
-        if whole.shape != entry.shape:
-            places = self._fitted(whole.shape[1], whole.shape[0])
+        if full_image.shape != entry.shape:
+            places = self._fitted(full_image.shape[1], full_image.shape[0])
             source = places.source
             if max(source.width, source.height) <= self._limit:
-                part = whole[source.top : source.top + source.height, source.left : source.left + source.width]
+                part = full_image[source.top : source.top + source.height, source.left : source.left + source.width]
                 self._scale(self.resampler.upload(part, places), places, handles)
                 return
-            whole = scaling.fit(_image(whole), self._fit, entry.height, entry.width)  # too large for a texture
-        put_picture(whole, self._bytes)
+            # It is too large for a texture.
+            full_image = scaling.fit(_image(full_image), self._fit, entry.height, entry.width)
+        put_picture(full_image, self._bytes)
         if name in self._scaled:  # and not yet read by a frame: Mesa 22.3's vc4 would draw it over this picture
             self._gl.Finish()
             self._scaled.discard(name)

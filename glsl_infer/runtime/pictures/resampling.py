@@ -227,5 +227,5 @@ class Resampler(Closing):
 
 def external_prelude(prelude: bytes) -> bytes:
     """Return a prelude for external textures. The extension directly follows ``#version``: it must precede all code."""
-    version, newline, rest = prelude.partition(b"\n")
-    return version + newline + EXTERNAL.encode() + rest
+    version, newline, body = prelude.partition(b"\n")
+    return version + newline + EXTERNAL.encode() + body

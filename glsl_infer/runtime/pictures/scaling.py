@@ -56,22 +56,22 @@ def fitted(fit: str, width: int, height: int, wanted_width: int, wanted_height: 
         wanted_width: of the network's picture.
         wanted_height: of the network's picture.
     """
-    everything, wanted = Region(0, 0, width, height), Region(0, 0, wanted_width, wanted_height)
+    source, target = Region(0, 0, width, height), Region(0, 0, wanted_width, wanted_height)
     if fit == CENTER_SQUARE:
         side = min(width, height)
-        return Fitted(_centred(width, height, side, side), wanted)
+        return Fitted(_centred(width, height, side, side), target)
     wider = width * wanted_height > height * wanted_width
     if fit == CENTER_CROP:
         if wider:
-            return Fitted(_centred(width, height, _share(height, wanted_width, wanted_height, width), height), wanted)
-        return Fitted(_centred(width, height, width, _share(width, wanted_height, wanted_width, height)), wanted)
+            return Fitted(_centred(width, height, _share(height, wanted_width, wanted_height, width), height), target)
+        return Fitted(_centred(width, height, width, _share(width, wanted_height, wanted_width, height)), target)
     if fit == LETTERBOX:
         if wider:
             inner = wanted_width, _share(height, wanted_width, width, wanted_height)
         else:
             inner = _share(width, wanted_height, height, wanted_width), wanted_height
-        return Fitted(everything, _centred(wanted_width, wanted_height, *inner))
-    return Fitted(everything, wanted)
+        return Fitted(source, _centred(wanted_width, wanted_height, *inner))
+    return Fitted(source, target)
 
 
 def _share(length: int, times: int, by: int, most: int) -> int:
@@ -103,10 +103,10 @@ def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
     inner = _scaled(rows, source, target.height, target.width)
     if (target.height, target.width) == (height, width):
         return inner
-    whole = np.zeros((height, width, inner.shape[2]), np.uint8)
-    whole[..., 3:] = 255
-    whole[target.top : target.top + target.height, target.left : target.left + target.width] = inner
-    return whole
+    canvas = np.zeros((height, width, inner.shape[2]), np.uint8)
+    canvas[..., 3:] = 255
+    canvas[target.top : target.top + target.height, target.left : target.left + target.width] = inner
+    return canvas
 
 
 def area_average(pixels: Pixels, size: int) -> Pixels:
