@@ -243,10 +243,14 @@ class Session(Closing):
         Raises:
             ImageError, InputError: as ``run``.
         """
-        tensors = self._checked(inputs)
-        self._named, self._seconds, self._began = isinstance(inputs, Mapping), [], time.perf_counter()
-        self._put(self._first, tensors)
-        self._tensors = tensors
+        tensors = by_name(self.bundle.manifest, self.state.completed(inputs))
+        if self._pairs:
+            self._check_shapes(tensors)
+            self._seconds, self._began = [], time.perf_counter()
+            self._put(self._first, tensors)
+        else:
+            self._first.put(tensors)
+        self._named, self._tensors = isinstance(inputs, Mapping), tensors
 
     def submit(self) -> None:
         """Do the second step of ``run``: compute all parts but the last, and issue all GL calls of the last one."""
@@ -260,7 +264,8 @@ class Session(Closing):
     def read_back(self) -> Answer:
         """Do the last step of ``run``: wait for the frame to end, and return the outputs as ``run`` does."""
         self.context.require_thread()
-        results = self.state.keep(self._results(self._collect(self._last)))
+        results = self._results() if self._pairs else self._last.read()
+        self.state.keep(results)
         return results if self._named else self.state.only(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
@@ -344,7 +349,7 @@ class Session(Closing):
 
     @property
     def part_runs(self) -> tuple[PartRun, ...]:
-        """Measurements of each part in the last frame."""
+        """Measurements of each part in the last frame of a model with several parts."""
         return tuple(
             PartRun.of(part.bundle if isinstance(part, GpuPart) else None, part.operators, seconds)
             for part, seconds in zip(self._parts, self._seconds)
@@ -450,44 +455,38 @@ class Session(Closing):
             )
         return self.gpu_parts[0]
 
-    def _checked(self, inputs: Any) -> dict[str, Any]:
-        """Return the inputs of a frame by name. The parts check their values further.
+    def _check_shapes(self, tensors: dict[str, Any]) -> None:
+        """Reshape numeric inputs: otherwise a later part would refuse a shape after the first parts are computed.
 
         Raises:
-            InputError: an input is missing or unknown, or, with several parts, the shape of its values is wrong.
+            InputError: the shape of an input's values is wrong.
         """
-        tensors = by_name(self.bundle.manifest, self.state.completed(inputs))
-        if self._pairs:  # the later parts would refuse a shape only after the first parts have been computed
-            for entry in self.bundle.manifest.inputs:
-                if entry.kind != PICTURE:
-                    tensors[entry.name] = numbers_as(entry, tensors[entry.name])
-        return tensors
+        for entry in self.bundle.manifest.inputs:
+            if entry.kind != PICTURE:
+                tensors[entry.name] = numbers_as(entry, tensors[entry.name])
 
-    def _put(self, part: GpuPart | CpuPart, tensors: Mapping[str, Any]) -> None:
+    def _put(self, part: GpuPart | CpuPart, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
-        if self._pairs:
-            entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
-            tensors = dict(tensors)
-            for name in part.inputs:
-                if name in entries and not isinstance(part, GpuPart):
-                    tensors[name] = self._numbers(entries[name], tensors[name])
-                elif name not in entries and isinstance(part, GpuPart):  # textures cannot store NaN
-                    tensors[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
-        part.put(tensors)
+        entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
+        values = {}
+        for name in part.inputs:
+            values[name] = tensors[name]
+            if name in entries and not isinstance(part, GpuPart):
+                values[name] = self._numbers(entries[name], tensors[name])
+            elif name not in entries and isinstance(part, GpuPart):  # textures cannot store NaN
+                values[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
+        part.put(values)
 
-    def _collect(self, part: GpuPart | CpuPart) -> Results:
-        """Wait for a part; store and return its results."""
-        results = part.read()
-        self._tensors.update(results)
+    def _collect(self, part: GpuPart | CpuPart) -> None:
+        """Wait for one of several parts; store its results and its time."""
+        self._tensors.update(part.read())
         now = time.perf_counter()
         self._seconds.append(now - self._began)
         self._began = now
-        return results
 
-    def _results(self, results: Results) -> Results:
-        """Return the outputs of the model, given those of the last part."""
-        if not self._pairs:
-            return results
+    def _results(self) -> Results:
+        """Wait for the last of several parts; return the outputs of the model."""
+        self._collect(self._last)
         return {
             output.name: host_steps.apply(output.steps, [self._tensors[name] for name in output.tensors])
             for output in self.bundle.manifest.outputs

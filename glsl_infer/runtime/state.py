@@ -66,11 +66,10 @@ class State:
             inputs = {self._others[0]: inputs}
         return {**self.values, **inputs}
 
-    def keep(self, results: Results) -> Results:
-        """Store the state from a frame's results; return the results unchanged."""
+    def keep(self, results: Results) -> None:
+        """Store the state from a frame's results."""
         for name, output in self._pairs.items():
             self.values[name] = np.array(results[output], np.float32).reshape(self._shapes[name])
-        return results
 
     def only(self, results: Results) -> NDArray[np.float32]:
         """Return the only result apart from the state.
