@@ -21,7 +21,7 @@ from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
-    from glsl_infer.runtime.gpu_part import GpuPart
+    from glsl_infer.runtime.gpu_executor import GpuExecutor
     from glsl_infer.runtime.session import Session
 
 WHOLE_FRAME = "(whole frame)"
@@ -155,7 +155,7 @@ def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCh
     Raises:
         RunError: the session is closed.
     """
-    checks = [_check(part, tell) for part in session.gpu_parts]
+    checks = [_check(part, tell) for part in session.gpu_executors]
     wrong = next((check for check in checks if check.wrong is not None), None)
     return SelfCheck(
         tuple(layer for check in checks for layer in check.layers),
@@ -166,7 +166,7 @@ def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCh
     )
 
 
-def _check(part: GpuPart, tell: Callable[[], object]) -> SelfCheck:
+def _check(part: GpuExecutor, tell: Callable[[], object]) -> SelfCheck:
     gl, manifest = part.context.gl, part.bundle.manifest
     driver = {
         "vendor": gl.text(GL.GL_VENDOR),
@@ -195,14 +195,14 @@ def _check(part: GpuPart, tell: Callable[[], object]) -> SelfCheck:
     return SelfCheck(tuple(errors), outputs, driver, part.restored_programs, stopped)
 
 
-def _layer_errors(part: GpuPart) -> Iterator[LayerError]:
+def _layer_errors(part: GpuExecutor) -> Iterator[LayerError]:
     """Run the probe layer by layer, and yield the error of each before the next is drawn."""
     manifest, members = part.bundle.manifest, part.bundle.members
     part.put(probe.inputs(manifest.inputs))
     yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(part))
 
 
-def _drawn(part: GpuPart) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
+def _drawn(part: GpuExecutor) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
     """Draw layer by layer, and yield each layer's textures by name."""
     for entry in part.bundle.manifest.probe.layers:
         part.draw_layer(entry.layer)
@@ -214,7 +214,7 @@ def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
     return [error for error in errors if error.layer != layer]
 
 
-def _whole_frame_errors(part: GpuPart) -> tuple[OutputError, ...]:
+def _whole_frame_errors(part: GpuExecutor) -> tuple[OutputError, ...]:
     """Draw the probe as one frame; compare each output with the probe's values, or with the run layer by layer."""
     manifest = part.bundle.manifest
     before = part.values()

@@ -19,7 +19,7 @@ from glsl_infer.graph import host_steps
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import saturation, selfcheck
 from glsl_infer.runtime.frame import Call
-from glsl_infer.runtime.gpu_part import GpuPart
+from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
 from glsl_infer.runtime.isolation import SandboxMode, run_sandboxed
 from glsl_infer.runtime.opening import opened
@@ -37,7 +37,7 @@ from glsl_infer.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from glsl_infer.cpu.custom import Functions
-    from glsl_infer.runtime.cpu_part import CpuPart
+    from glsl_infer.runtime.cpu_executor import CpuExecutor
 
 Alone = Union[Picture, Numbers]
 """Value of a model's only input."""
@@ -74,7 +74,7 @@ class Session(Closing):
         restored_programs: number of programs from the cache, which were not compiled.
         compiled_programs: number of compiled programs, after merging for this driver, which can reduce their number.
         state: the values kept from frame to frame; see ``state.State``.
-        gpu_parts: the parts on the GPU, in order.
+        gpu_executors: of the parts on the GPU, in order.
 
     Raises:
         BundleError, ContextError, LimitError: the file or this machine is unsuitable.
@@ -102,7 +102,7 @@ class Session(Closing):
         self._own_context = not isinstance(context, Context)
         self.bundle, self.context = opened(model, context, clock)
         self.context.adopted = self.context.adopted or self._own_context
-        self._parts: list[GpuPart | CpuPart] = []
+        self._parts: list[GpuExecutor | CpuExecutor] = []
         self._closed, self._named, self._check_ranges = False, False, check_ranges
         self._tensors: dict[str, Any] = {}
         self._seconds: list[float] = []
@@ -118,11 +118,11 @@ class Session(Closing):
                 clock.lap("isolation")
             for part in self._prepared(clock, cache, operators or {}):
                 self._parts.append(part)
-            self.gpu_parts = tuple(part for part in self._parts if isinstance(part, GpuPart))
+            self.gpu_executors = tuple(part for part in self._parts if isinstance(part, GpuExecutor))
             self._first, self._last = self._parts[0], self._parts[-1]
             self._pairs = tuple(zip(self._parts, self._parts[1:]))
-            self.restored_programs = sum(part.restored_programs for part in self.gpu_parts)
-            self.compiled_programs = sum(part.compiled_programs for part in self.gpu_parts)
+            self.restored_programs = sum(part.restored_programs for part in self.gpu_executors)
+            self.compiled_programs = sum(part.compiled_programs for part in self.gpu_executors)
             if selfcheck:
                 self.selfcheck()
         except BaseException:
@@ -137,15 +137,15 @@ class Session(Closing):
 
     def _prepared(
         self, clock: Stopwatch, cache: Union[bool, Path], functions: Functions
-    ) -> Iterator[GpuPart | CpuPart]:
+    ) -> Iterator[GpuExecutor | CpuExecutor]:
         for part in self.bundle.parts:
             if isinstance(part, Bundle):
                 self.context.make_current()
-                yield GpuPart(part, self.context, clock, cache)
+                yield GpuExecutor(part, self.context, clock, cache)
             else:
-                from glsl_infer.runtime.cpu_part import CpuPart  # imported here because few models need it
+                from glsl_infer.runtime.cpu_executor import CpuExecutor  # imported here because few models need it
 
-                yield CpuPart(part, functions)
+                yield CpuExecutor(part, functions)
 
     @overload
     def run(self, inputs: Named) -> Results: ...
@@ -183,7 +183,7 @@ class Session(Closing):
         self.upload(inputs)
         self.submit()
         answer = self.read_back()
-        for part in self.gpu_parts:
+        for part in self.gpu_executors:
             part.check_first()
         return answer
 
@@ -205,7 +205,7 @@ class Session(Closing):
         """
         if self.state or self._pairs:  # the next frame or part needs the results of this one
             return finished(self.run(inputs))
-        (part,) = self.gpu_parts
+        (part,) = self.gpu_executors
         return part.start(by_name(self.bundle.manifest, inputs), named=isinstance(inputs, Mapping))
 
     @overload
@@ -272,7 +272,7 @@ class Session(Closing):
         """Return the values of each output after the last frame, by name, before the host steps."""
         self.context.require_thread()
         if not self._pairs:
-            return self.gpu_parts[0].values()
+            return self.gpu_executors[0].values()
         return {
             output.name: [np.asarray(self._tensors[name], np.float64) for name in output.tensors]
             for output in self.bundle.manifest.outputs
@@ -328,7 +328,7 @@ class Session(Closing):
             raise InputError(
                 f"{name!r} is not a picture of the model; its pictures are: {', '.join(pictures) or 'none'}"
             )
-        if isinstance(self._first, GpuPart) and name in self._first.inputs:
+        if isinstance(self._first, GpuExecutor) and name in self._first.inputs:
             return self._first.pixels(name)
         return self._pixels(pictures[name], self._tensors[name])
 
@@ -345,19 +345,19 @@ class Session(Closing):
     @property
     def frame(self) -> list[Call]:
         """The GL calls of a frame, without upload and read-back, in order."""
-        return [call for part in self.gpu_parts for call in part.frame]
+        return [call for part in self.gpu_executors for call in part.frame]
 
     @property
     def part_runs(self) -> tuple[PartRun, ...]:
         """Measurements of each part in the last frame of a model with several parts."""
         return tuple(
-            PartRun.of(part.bundle if isinstance(part, GpuPart) else None, part.operators, seconds)
+            PartRun.of(part.bundle if isinstance(part, GpuExecutor) else None, part.operators, seconds)
             for part, seconds in zip(self._parts, self._seconds)
         )
 
     def statistics(self) -> Statistics:
         """Return the counts of one frame, without the parts on the CPU."""
-        each = [vars(part.statistics) for part in self.gpu_parts]
+        each = [vars(part.statistics) for part in self.gpu_executors]
         return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
@@ -389,7 +389,7 @@ class Session(Closing):
         """
         if self._closed:
             raise RunError("the session is closed")
-        self.gpu_parts[0].activate()
+        self.gpu_executors[0].activate()
 
     def close(self) -> None:
         """Delete every GL object, and the context if the session created it; further calls do nothing.
@@ -404,7 +404,7 @@ class Session(Closing):
         self._closed = True
         if self.context.forked:  # all objects belong to the parent process
             return
-        parts = [part for part in self._parts if isinstance(part, GpuPart)]
+        parts = [part for part in self._parts if isinstance(part, GpuExecutor)]
         for part in parts:
             part.abandon()
         try:
@@ -437,13 +437,13 @@ class Session(Closing):
         self._closed = True
         left: list[Closing] = []
         for part in self._parts:
-            if isinstance(part, GpuPart):
+            if isinstance(part, GpuExecutor):
                 part.abandon()
                 left += part.resources()
         self.context.free_later(lambda: close_all(left))
         warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
 
-    def _only_part(self, subject: str) -> GpuPart:
+    def _only_part(self, subject: str) -> GpuExecutor:
         """Return the part of a model with one part.
 
         Raises:
@@ -453,7 +453,7 @@ class Session(Closing):
             raise InputError(
                 f"{subject}: the model runs in parts, each with textures of its own; use layers() or run_layer()"
             )
-        return self.gpu_parts[0]
+        return self.gpu_executors[0]
 
     def _check_shapes(self, tensors: dict[str, Any]) -> None:
         """Reshape numeric inputs: otherwise a later part would refuse a shape after the first parts are computed.
@@ -465,19 +465,19 @@ class Session(Closing):
             if entry.kind != PICTURE:
                 tensors[entry.name] = numbers_as(entry, tensors[entry.name])
 
-    def _put(self, part: GpuPart | CpuPart, tensors: dict[str, Any]) -> None:
+    def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
         entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
         values = {}
         for name in part.inputs:
             values[name] = tensors[name]
-            if name in entries and not isinstance(part, GpuPart):
+            if name in entries and not isinstance(part, GpuExecutor):
                 values[name] = self._numbers(entries[name], tensors[name])
-            elif name not in entries and isinstance(part, GpuPart):  # textures cannot store NaN
+            elif name not in entries and isinstance(part, GpuExecutor):  # textures cannot store NaN
                 values[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
         part.put(values)
 
-    def _collect(self, part: GpuPart | CpuPart) -> None:
+    def _collect(self, part: GpuExecutor | CpuExecutor) -> None:
         """Wait for one of several parts; store its results and its time."""
         self._tensors.update(part.read())
         now = time.perf_counter()
@@ -504,7 +504,7 @@ class Session(Closing):
         """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
         if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == entry.shape:
             return picture
-        for part in self.gpu_parts:
+        for part in self.gpu_executors:
             if entry.name in part.inputs:
                 return part.fitted(entry.name, picture)
         return preprocess.load_for(picture, entry)

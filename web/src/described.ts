@@ -56,13 +56,13 @@ export function describedBy(
   objects: Table<Table<Type>>,
   types: Table<Type>,
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  make: Table<(given: any, where: string) => unknown>,
+  make: Table<(fields: any, where: string) => unknown>,
 ): Read {
   const read: Read = (type, value, where) => {
     if (typeof type === "number") return scalar(type, value, where);
     if (typeof type === "string") {
-      const given = objects[type] ? object(objects[type], value, where) : read(types[type]!, value, where);
-      return make[type] ? make[type](given, where) : given;
+      const fields = objects[type] ? object(objects[type], value, where) : read(types[type]!, value, where);
+      return make[type] ? make[type](fields, where) : fields;
     }
     if (type instanceof RegExp) {
       return type.test(scalar(NAME, value, where) as string) ? value : refuse(`${where}: ${show(value)} is not a name that GLSL allows`);
@@ -72,9 +72,9 @@ export function describedBy(
       if (typeof low === "string") {
         return type.includes(value as never) ? value : refuse(`${where} is ${show(value)}, not one of ${type.join(", ")}`);
       }
-      const given = value as number;
-      if (Number.isInteger(given) && given >= low && given <= high) return given;
-      return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, given > high ? rule : undefined);
+      const integer = value as number;
+      if (Number.isInteger(integer) && integer >= low && integer <= high) return integer;
+      return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, integer > high ? rule : undefined);
     }
     const { listOf, tupleOf, mapOf, choiceOf, capped, between } = type;
     if (between) {
@@ -127,12 +127,12 @@ function scalar(type: number, value: Json, where: string): Json {
     if (typeof value !== "string") refuse(`${where} is ${show(value)}, not a string`);
     return HALF_PAIR.test(value) ? refuse(`${where} has half of a surrogate pair in it`) : value;
   }
-  const given = value instanceof WrittenAsFraction ? value.value : value;
+  const number = value instanceof WrittenAsFraction ? value.value : value;
   const low = type < POSITIVE ? -MAX_NUMBER : 0;
-  if (typeof given !== "number" || !(given >= low && given <= MAX_NUMBER)) {
+  if (typeof number !== "number" || !(number >= low && number <= MAX_NUMBER)) {
     return refuse(`${where} is ${show(value)}, not a number from ${low} to ${MAX_NUMBER}`);
   }
-  return given || type === NUMBER || type > POSITIVE ? given : refuse(`${where} is 0; give another number`);
+  return number || type === NUMBER || type > POSITIVE ? number : refuse(`${where} is 0; give another number`);
 }
 
 function fieldsOf(value: Json, where: string): JsonObject {

@@ -35,14 +35,14 @@ export type Given = Picture | Numbers;
 export type Inputs = Readonly<Record<string, Given>>;
 
 /** Return whether inputs are given by name: a plain object. */
-export function isNamed<T extends object>(given: T | Readonly<Record<string, T>>): given is Readonly<Record<string, T>> {
-  const prototype = Object.getPrototypeOf(given) as unknown;
+export function isNamed<T extends object>(inputs: T | Readonly<Record<string, T>>): inputs is Readonly<Record<string, T>> {
+  const prototype = Object.getPrototypeOf(inputs) as unknown;
   return prototype === Object.prototype || prototype === null;
 }
 
 /** Return names as a list for messages. */
-export function listed(ends: readonly { readonly name: string }[]): string {
-  return ends.map(({ name }) => `'${name}'`).join(", ");
+export function listed(entries: readonly { readonly name: string }[]): string {
+  return entries.map(({ name }) => `'${name}'`).join(", ");
 }
 
 /**
@@ -50,8 +50,8 @@ export function listed(ends: readonly { readonly name: string }[]): string {
  *
  * @throws InputError with the name of the first missing or unknown input.
  */
-export function matched(inputs: readonly Input[], given: Inputs): [Input, Given][] {
-  const left = new Map(Object.entries(given));
+export function matched(inputs: readonly Input[], values: Inputs): [Input, Given][] {
+  const left = new Map(Object.entries(values));
   const pairs = inputs.map((input): [Input, Given] => {
     const entry = left.get(input.name);
     if (entry === undefined) throw new InputError(`input '${input.name}' is missing; the model reads ${listed(inputs)}`);
@@ -168,22 +168,22 @@ function putFixed16(data: Uint8Array, at: number, number: number): void {
  */
 function uploaded(pixels: Pixels, { width, height, channels }: FeatureMap): Uint8Array {
   const count = width * height;
-  const given = pixels.length / count;
-  if (given !== 4 && given !== channels) {
+  const perPixel = pixels.length / count;
+  if (perPixel !== 4 && perPixel !== channels) {
     const other = channels === 4 ? "" : `, or ${channels * count}: ${channels === 1 ? "grey" : "RGB"}`;
     throw new ImageError(
       `${pixels.length} bytes were given; the model reads ${4 * count}: RGBA of ${width} x ${height} pixels${other} ` +
         "(a video, an image or a canvas may have any size)",
     );
   }
-  if (channels === 4 || (channels === 3 && given === 4 && isOpaque(pixels))) {
+  if (channels === 4 || (channels === 3 && perPixel === 4 && isOpaque(pixels))) {
     return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.length); // WebGL 1 rejects clamped arrays
   }
   const bytes = new Uint8Array(4 * count);
   for (let i = 0; i < count; i++) {
-    const at = given * i;
-    const alpha = given === 4 ? pixels[at + 3]! : 255;
-    const byte = (c: number): number => overWhite(pixels[at + (given === 1 ? 0 : c)]!, alpha);
+    const at = perPixel * i;
+    const alpha = perPixel === 4 ? pixels[at + 3]! : 255;
+    const byte = (c: number): number => overWhite(pixels[at + (perPixel === 1 ? 0 : c)]!, alpha);
     const [red, green, blue] = [byte(0), byte(1), byte(2)];
     bytes.set(channels === 1 ? [grey(red, green, blue), 0, 0, 255] : [red, green, blue, 255], 4 * i);
   }

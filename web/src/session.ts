@@ -278,10 +278,10 @@ export class Session {
 
   private _checkWholeFrame(last: readonly number[][]): void {
     for (const call of this._beginProbe().frame) call();
-    const given = this._outputNumbers();
+    const drawn = this._outputNumbers();
     this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
-      const wanted = numbers.length ? numbers : last[k]!;
-      const off = most(given[k]!.keys(), (i) => Math.abs(given[k]![i]! - wanted[i]!));
+      const expected = numbers.length ? numbers : last[k]!;
+      const off = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
       if (off <= max_error) return;
       throw new SelfCheckError(
         `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +

@@ -131,12 +131,12 @@ public abstract class Described {
                 }
                 return integer(value, where, range);
             case "map":
-                Map<String, Object> found = new LinkedHashMap<String, Object>();
+                Map<String, Object> values = new LinkedHashMap<String, Object>();
                 for (Map.Entry<String, Object> entry : map(value, where).entrySet()) {
                     String key = where + "['" + Json.shown(entry.getKey()) + "']";
-                    found.put(entry.getKey(), read(type[1], entry.getValue(), key));
+                    values.put(entry.getKey(), read(type[1], entry.getValue(), key));
                 }
-                return found;
+                return values;
             case "choice":
                 Set<String> keys = map(value, where).keySet();
                 List<String> option;
@@ -162,11 +162,11 @@ public abstract class Described {
             Rule broken = type[0].equals("capped") && size > most ? Rule.CAPS : null;
             throw new BundleError(broken, where + " has " + size + " entries; " + possible + " are possible");
         }
-        List<Object> found = new ArrayList<Object>(size);
+        List<Object> values = new ArrayList<Object>(size);
         for (int i = 0; i < size; i++) {
-            found.add(read(type[tuple ? 1 + i : 1], items.get(i), tuple ? where : where + "[" + i + "]"));
+            values.add(read(type[tuple ? 1 + i : 1], items.get(i), tuple ? where : where + "[" + i + "]"));
         }
-        return found;
+        return values;
     }
 
     private static Object scalar(String name, Object value, String where) {

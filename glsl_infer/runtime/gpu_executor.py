@@ -1,4 +1,4 @@
-"""A part of a model on the GPU: its GL objects, from the start of a session to its end, and the draws of a frame."""
+"""Execution of a part of a model on the GPU: GL objects, from the start of a session to its end, and draws of frames."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from glsl_infer.bundle.network import Layer
 
 
-class GpuPart(Closing):
-    """A bundle, compiled in the current context.
+class GpuExecutor(Closing):
+    """Executor of a bundle that is one part, compiled in the current context.
 
     Args:
         bundle: a bundle that is one part.

@@ -1,4 +1,4 @@
-"""A part of a model on the CPU: NumPy computes its operators, one after the other."""
+"""Execution of a part of a model on the CPU: NumPy computes its operators, one after the other."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from glsl_infer import cpu
-from glsl_infer.bundle import parts as bundle_parts
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.cpu.custom import Functions
 from glsl_infer.errors import RunError
 from glsl_infer.graph import Node
 from glsl_infer.support.ndarray import NDArray
 
 
-class CpuPart:
-    """A CPU part of a bundle, with the user's functions for custom operators.
+class CpuExecutor:
+    """Executor of a CPU part of a bundle, with the user's functions for custom operators.
 
     Attributes:
         inputs: the tensors that it reads.
@@ -24,7 +24,7 @@ class CpuPart:
         computed: its operators by the names of their outputs.
     """
 
-    def __init__(self, part: bundle_parts.CpuPart, functions: Functions) -> None:
+    def __init__(self, part: CpuPart, functions: Functions) -> None:
         self.inputs, self.operators = part.inputs, part.operators
         self.computed = {node.name: node for node in part.nodes}
         self._outputs, self._functions = part.outputs, functions
