@@ -1,4 +1,4 @@
-"""Execution of a part of a model on the GPU: GL objects, from the start of a session to its end, and draws of frames."""
+"""Execution of a part of a model on the GPU: its GL objects from the start of a session to its end, and its draws."""
 
 from __future__ import annotations
 
