@@ -23,6 +23,7 @@ import { most, sum } from "./lists.ts";
 import {
   byName,
   PASSES,
+  isSlice,
   PRELUDE,
   type ByName,
   type Limits,
@@ -33,7 +34,6 @@ import {
   type Texture,
 } from "./manifest.ts";
 import { checkUnique } from "./manifestJson.ts";
-import { checkPasses } from "./passCheck.ts";
 import { readPasses } from "./passTable.ts";
 import { refusalOf, refuse, short, under, type Refuse } from "./refusal.ts";
 import { checkDeclarations, checkValues } from "./uniformCheck.ts";
@@ -126,6 +126,69 @@ function checkLimits(manifest: Manifest): void {
   const needed = neededLimits(manifest.textures, manifest.programs);
   if (!same(manifest.limits, needed)) {
     refuse(`limits are ${JSON.stringify(manifest.limits)}, but the contents need ${JSON.stringify(needed)}`);
+  }
+}
+
+/** Check all passes, and return the names of their target textures. */
+function checkPasses(
+  passes: readonly Pass[],
+  textures: ByName<Texture>,
+  programs: ByName<ShaderProgram>,
+  members: Members,
+): Set<string> {
+  const written = new Set<string>();
+  const drawn = new Set<string>();
+  let previous: string | undefined;
+  passes.forEach((pass, index) => {
+    const fail = refusalOf(`pass ${index} (layer '${pass.layer}')`);
+    checkPass(pass, fail, textures, programs, members);
+    for (const name of pass.textures) {
+      if (textures.get(name)!.kind === "target" && !written.has(name)) {
+        fail(`reads texture '${name}' before anything is drawn into it`);
+      }
+    }
+    if (pass.clear !== (pass.target !== previous)) {
+      fail("'clear' must be true exactly where the target changes");
+    }
+    const both = JSON.stringify([pass.layer, pass.target]);
+    if (pass.clear && drawn.has(both)) fail(`clears '${pass.target}', into which the layer has drawn before`);
+    drawn.add(both);
+    written.add(pass.target);
+    previous = pass.target;
+  });
+  return written;
+}
+
+function checkPass(
+  pass: Pass,
+  fail: Refuse,
+  textures: ByName<Texture>,
+  programs: ByName<ShaderProgram>,
+  members: Members,
+): void {
+  const program = programs.get(pass.program)!;
+  const target = textures.get(pass.target)!;
+  if (target.kind !== "target" || pass.textures.includes(pass.target)) {
+    fail(`'${pass.target}' is read in the same pass, or no target at all`);
+  }
+  if (pass.textures.length !== program.samplers.length || pass.sources.some((source) => source.unit >= pass.textures.length)) {
+    fail(`its textures do not fit the samplers of program '${program.name}'`);
+  }
+  if (Math.ceil(pass.sources.length / 2) !== program.varyings) {
+    fail(`${pass.sources.length} sources do not fit ${program.varyings} varyings`);
+  }
+  for (const quad of pass.quads) {
+    if (quad.width < 1 || quad.height < 1 || !isInside(quad, quad, target)) fail("a quad lies outside the target");
+  }
+  checkSlices(pass, fail, members);
+}
+
+function checkSlices(pass: Pass, fail: Refuse, members: Members): void {
+  for (const [name, value] of pass.uniforms) {
+    if (!isSlice(value)) continue;
+    if (4 * (value.offset + value.count) > member(value.member, members)) {
+      under("uniforms", () => fail(`uniform '${name}' ends beyond its member`));
+    }
   }
 }
 

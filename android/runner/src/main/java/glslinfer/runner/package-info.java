@@ -7,8 +7,7 @@
  *   Bundle, Container                   bundle.py, container.py: the file, its hashes, its labels
  *   Described, ManifestReader           described.py, manifest_json.py: manifest.json, strictly
  *   PassReader                          pass_table.py: passes.bin, strictly
- *   ManifestCheck, PassCheck, ProgramCheck
- *                                       manifest_check.py, program_check.py: consistency
+ *   ManifestCheck, ProgramCheck         manifest_check.py, program_check.py: consistency
  *   Rule, FormatConstants               rules.py, format_constants.py
  *   Manifest, Input, Output, Program, Layout
  *                                       manifest.py, program.py, layout.py: plain data
