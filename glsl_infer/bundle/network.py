@@ -20,7 +20,7 @@ from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.operators import operator
-from glsl_infer.program.layout import FeatureMap, FineMap, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value, textures_of
 from glsl_infer.program.quantize import plain
 
 MEMBER = "graph.json"
@@ -184,9 +184,9 @@ def _check_operator(layer: Layer, size: int) -> None:
     if attributes is None:
         raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
     bits = layer.attrs.get("bits", attributes.get("bits"))
-    ranged = isinstance(layer.output, (FeatureMap, FineMap))
+    ranged = isinstance(layer.output, (FeatureMap, SixteenBitMap))
     if ranged == ("scale" in attributes) or (
-        ranged and bits not in (None, 16 if isinstance(layer.output, FineMap) else 8)
+        ranged and bits not in (None, 16 if isinstance(layer.output, SixteenBitMap) else 8)
     ):
         raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
     for key in attributes:

@@ -29,7 +29,6 @@ STANDARD_OUTPUT = Path("-")
 EXAMPLES = (
     "glsl-infer vc4 model.glslnn",
     "glsl-infer vc4 before.glslnn after.glslnn",
-    "glsl-infer vc4 model.glslnn --csv layers.csv",
     "glsl-infer vc4 model.glslnn --why conv1",
 )
 

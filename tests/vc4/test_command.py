@@ -18,8 +18,8 @@ from planted import executed, plant
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
 from glsl_infer.support.child_process import module_command
-from glsl_infer.tools.videocore import Driver
-from glsl_infer.tools.videocore.why import PURPOSES
+from glsl_infer.tools.videocore import Driver, measure, report
+from glsl_infer.tools.videocore.why import PURPOSES, explain
 
 
 @pytest.fixture
@@ -93,15 +93,17 @@ def test_disassembly_of_a_layer(model: Path, drivers: tuple[Driver, ...], capsys
 
 def test_a_layer_is_explained(model: Path, each_driver: Driver, capsys: Capture) -> None:
     """The purposes add up to the layer's instructions, and a 1x1 convolution has one instruction for each product."""
+    made, measured = measure(model, each_driver, disassembly=True)
+    found = report(made, measured, str(model))
+    for row in found.rows:
+        why = explain(made, measured, found, row.layer)
+        assert sum(part.total for part in why.parts.values()) == row.total, row.layer
+        assert {part.floor is None for part in why.parts.values()} == {row.products is None}, row.layer
     options = ["--mesa", each_driver.mesa]
-    assert main(["vc4", str(model), "--json", *options]) == 0
-    rows = {row["layer"]: row for row in json.loads(capsys.readouterr().out)["bundles"][0]["layers"]}
-    for layer, row in rows.items():
-        assert main(["vc4", str(model), "--why", layer, "--json", *options]) == 0
-        (why,) = json.loads(capsys.readouterr().out)["bundles"]
-        parts = [why[name] for name in PURPOSES]
-        assert sum(part["total"] for part in parts) == why["total"] == row["total"], layer
-        assert {part["floor"] is None for part in parts} == {row["products"] is None}, layer
+    assert main(["vc4", str(model), "--why", "unit-pw", *options, "--json"]) == 0
+    (data,) = json.loads(capsys.readouterr().out)["bundles"]
+    assert data["total"] == sum(data[name]["total"] for name in PURPOSES)
+    assert data["products"]["total"] == data["products"]["floor"]
     assert main(["vc4", str(model), "--why", "unit-pw", *options]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.startswith(f"{model}, Mesa {each_driver.version}: layer 'unit-pw' (conv2d, ")

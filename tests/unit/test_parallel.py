@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 from glsl_infer.program import quantize
-from glsl_infer.support import blocks, side_by_side
+from glsl_infer.support import blocks, parallel
 
 
 def test_results_come_in_order_and_two_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
     both = threading.Barrier(2, timeout=30.0)  # blocks until both threads arrive
 
     def double(number: int) -> int:
         both.wait()
         return 2 * number
 
-    assert list(side_by_side.in_order(double, range(6))) == [0, 2, 4, 6, 8, 10]
-    monkeypatch.setattr(side_by_side, "cores", lambda: 1)
-    assert list(side_by_side.in_order(lambda number: -number, range(3))) == [0, -1, -2]
+    assert list(parallel.parallel_map(double, range(6))) == [0, 2, 4, 6, 8, 10]
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
+    assert list(parallel.parallel_map(lambda number: -number, range(3))) == [0, -1, -2]
 
 
 def test_what_fails_is_told_and_the_rest_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
     begun = []
 
     def fail(number: int) -> None:
@@ -33,16 +33,16 @@ def test_what_fails_is_told_and_the_rest_is_not_begun(monkeypatch: pytest.Monkey
         raise ValueError(number)
 
     with np.errstate(over="raise"), pytest.raises(ValueError, match="0"):
-        list(side_by_side.in_order(fail, range(100)))
+        list(parallel.parallel_map(fail, range(100)))
     assert len(begun) <= 2
 
 
 def test_threads_warn_as_their_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
     with np.errstate(over="ignore"):
-        assert list(side_by_side.in_order(np.exp, [np.float32(1000.0)] * 2)) == [np.inf, np.inf]
+        assert list(parallel.parallel_map(np.exp, [np.float32(1000.0)] * 2)) == [np.inf, np.inf]
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
-        list(side_by_side.in_order(np.exp, [np.float32(1000.0)]))
+        list(parallel.parallel_map(np.exp, [np.float32(1000.0)]))
 
 
 @pytest.mark.parametrize("bits", [8, 16])

@@ -8,13 +8,14 @@ from graphs import conv_node, input_node
 from image_models import SIZE
 from numpy.typing import NDArray
 
-from glsl_infer.compiler import build, lower, typical
+from glsl_infer.compiler import build, calibration_maps, lower
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.lowering import calibration_maps as lowering_maps
 from glsl_infer.lowering import truncation
-from glsl_infer.lowering import typical as typical_maps
-from glsl_infer.lowering.typical import PICTURES, Texels, Typical
+from glsl_infer.lowering.calibration_maps import PICTURES, CalibrationMaps, Texels
+from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import FeatureMap, View
 
 OF_ONE = 4 * SIZE * SIZE * 3
@@ -22,16 +23,16 @@ OF_ONE = 4 * SIZE * SIZE * 3
 
 
 @pytest.mark.parametrize(
-    "most, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, typical.FEWEST)], ids=["small", "large", "huge"]
+    "most, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, calibration_maps.FEWEST)], ids=["small", "large", "huge"]
 )
 def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most: int, count: int) -> None:
     conv = conv_node(np.random.default_rng(3), "conv", ("image",), 3, 4)
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("conv",))]))).graph
-    monkeypatch.setattr(typical, "MOST_BYTES", most)
+    monkeypatch.setattr(calibration_maps, "MOST_BYTES", most)
     rng = np.random.default_rng(4)
     samples = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(20)]
     for given in (samples, ()):
-        maps = typical.typical_maps(graph, given)
+        maps = calibration_maps.compute_maps(graph, given)
         assert {len(found) for found in maps.values()} == {count}
         assert len({found.tobytes() for found in next(iter(maps.values()))}) == count, "they are different pictures"
 
@@ -46,9 +47,9 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8, activation="relu(1)")]
     nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds unscaled texels
     graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
-    shared = lower.Typical(lambda: typical.typical_maps(graph, ()))
-    again = [lower.to_program(graph, weights=mode, typical=shared) for mode in modes][-1]
-    alone = lower.to_program(graph, weights=modes[-1])
+    shared = lower.CalibrationMaps(lambda: calibration_maps.compute_maps(graph, ()))
+    again = [lower.to_program(graph, Target(weights=mode), maps=shared) for mode in modes][-1]
+    alone = lower.to_program(graph, Target(weights=modes[-1]))
     assert again.passes == alone.passes
     assert again.members == alone.members
     build.to_bundle(again, ())
@@ -60,8 +61,8 @@ def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("a",))]))).graph
     before = (np.full((2, 4), 0.25, np.float32), np.full(2, 3.0, np.float32))
     for stored, line in (({}, "#define UNIT "), ({"a apart": before}, "#define LATE 3")):
-        shared = lower.Typical(lambda: typical.typical_maps(graph, ()), stored=stored)
-        made = lower.to_program(graph, weights="baked", typical=shared)
+        shared = lower.CalibrationMaps(lambda: calibration_maps.compute_maps(graph, ()), stored=stored)
+        made = lower.to_program(graph, Target(weights="baked"), maps=shared)
         texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("a.")]
         assert [line in text for text in texts] == [True, True]
 
@@ -79,7 +80,7 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
     places = rng.integers(0, PICTURES, (40, 1)), rng.integers(0, 8, (40, 9)), rng.integers(0, 7, (40, 9))
     at_once = texels.at(*places)
     assert at_once.shape == (40, 9, 8)
-    monkeypatch.setattr(typical_maps, "AT_A_TIME", 50)
+    monkeypatch.setattr(lowering_maps, "AT_A_TIME", 50)
     assert np.array_equal(texels.at(*places), at_once)
     picture, row, column = (int(np.broadcast_to(one, (40, 9))[3, 4]) for one in places)
     inside = 0 < row < 7 and 0 < column < 6
@@ -99,11 +100,11 @@ def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
         asked.append(1)
         return {"map": np.zeros((1, 2, 2, 4), np.float32)}
 
-    known = Typical(maps)
+    known = CalibrationMaps(maps)
     value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
     known.texels("map", value, alpha=False)
     known.texels("map", value, alpha=False)
     assert len(asked) == 1
-    known.let_go()
+    known.release()
     assert known.texels("map", value, alpha=False).size == (2, 2)
     assert len(asked) == 2

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node
 
-from glsl_infer.compiler.trial import compile_on_trial
+from glsl_infer.compiler.dry_run import dry_run
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.graph import Graph, GraphOutput, Node
 
 
@@ -35,30 +36,30 @@ def layers(names: object) -> set[str]:
 
 @pytest.mark.slow
 def test_all_problems_are_met_in_one_run() -> None:
-    trial = compile_on_trial(two_problems(), delegate=False)
-    assert layers(error.name for error in trial.problems) >= {"shaped", "again"}
-    assert all(error.advice for error in trial.problems)
-    assert not trial.on_cpu
+    result = dry_run(optimize(two_problems()), delegate=False)
+    assert layers(error.name for error in result.problems) >= {"shaped", "again"}
+    assert all(error.advice for error in result.problems)
+    assert not result.on_cpu
 
 
 @pytest.mark.slow
 def test_the_cpu_takes_what_has_no_shader() -> None:
-    trial = compile_on_trial(two_problems())
-    assert layers(trial.on_cpu) >= {"shaped", "again"}
-    assert not {error.name for error in trial.problems} & trial.on_cpu
+    result = dry_run(optimize(two_problems()))
+    assert layers(result.on_cpu) >= {"shaped", "again"}
+    assert not {error.name for error in result.problems} & result.on_cpu
 
 
 def test_ranges_that_only_pictures_tell_are_no_problem_of_a_layer() -> None:
     rng = np.random.default_rng(2)
-    trial = compile_on_trial(network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",)))
-    assert not trial.problems
-    assert [error.name for error in trial.unranged] == ["stem"]
+    result = dry_run(optimize(network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",))))
+    assert not result.problems
+    assert [error.name for error in result.unranged] == ["stem"]
 
 
 def test_a_tensor_of_rows_hides_only_what_reads_it() -> None:
     rows = Node("rows", "tensor_reshape", ("stem",), {"shape": (33 * 33, 5)})
     bad = Node("bad", "reshape", ("stem",), {"shape": (11, 99, 5)})
     graph = network(rows, Node("best", "tensor_argmax", ("rows",), {"axis": 0}), bad, outputs=("best", "bad"))
-    trial = compile_on_trial(graph)
-    assert layers(trial.on_cpu) >= {"rows", "best", "bad"}
-    assert not trial.problems
+    result = dry_run(optimize(graph))
+    assert layers(result.on_cpu) >= {"rows", "best", "bad"}
+    assert not result.problems

@@ -14,8 +14,8 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges import eight_bits, varied
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
-from glsl_infer.lowering import fine
-from glsl_infer.program.layout import FineMap
+from glsl_infer.lowering import sixteen_bit
+from glsl_infer.program.layout import SixteenBitMap
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers("all")
@@ -30,13 +30,13 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
     monkeypatch.setattr(varied, "FEW", 0)
     maps = 0
     for seed in SEEDS:
-        monkeypatch.setattr(fine, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one
+        monkeypatch.setattr(sixteen_bit, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one
         with Session(random_bundle(kind, seed, fine=True), context=context) as session:
             made, found = session.bundle, layer_errors(session, np.random.default_rng(seed))
         nodes = made.graph.by_name
         wrong = {name: off for name, off in found.items() if off > TOLERANCE + fine_rounding(made, nodes[name])}
         assert not wrong
-        maps += sum(isinstance(value, FineMap) for value in made.values.values())
+        maps += sum(isinstance(value, SixteenBitMap) for value in made.values.values())
     assert maps, "no layer has 16 bits"
 
 
@@ -55,7 +55,7 @@ def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
     with Session(made, context=context) as session:
         found = layer_errors(session, rng)
     nodes = made.graph.by_name
-    assert all(isinstance(made.values[name], FineMap) for name in ("first", "second", "both", "last"))
+    assert all(isinstance(made.values[name], SixteenBitMap) for name in ("first", "second", "both", "last"))
     assert all(off <= TOLERANCE + fine_rounding(made, nodes[name]) for name, off in found.items()), found
 
 
@@ -71,7 +71,7 @@ def test_a_function_alone_between_narrow_ranges(
     body = [input_node(32), first, Node("alone", "activation", ("first",), {"function": function})]
     graph = Graph("network", body, [GraphOutput("numbers", ("alone",), purpose="values")])
     made = make_bundle(graph, pictures=[rng.integers(0, 256, (32, 32, 3), np.uint8)], precision="16")
-    assert isinstance(made.values["alone"], FineMap) and max(made.values["alone"].scales) < 3.0
+    assert isinstance(made.values["alone"], SixteenBitMap) and max(made.values["alone"].scales) < 3.0
     with Session(made, context=context) as session:
         assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE
 
@@ -90,6 +90,6 @@ def test_the_mean_of_a_wide_map(context: Context, bits: int, shape: tuple[int, i
     body = [picture, conv, Node("mean", "global_average_pool", ("c",))]
     graph = Graph("network", body, [GraphOutput("numbers", ("mean",), purpose="values")])
     made = make_bundle(graph, precision=str(bits))
-    assert isinstance(made.values["c"], FineMap) == (bits == 16)
+    assert isinstance(made.values["c"], SixteenBitMap) == (bits == 16)
     with Session(made, context=context) as session:
         assert layer_error(session, "mean", stored_inputs(made, "mean", rng)) <= TOLERANCE

@@ -1,16 +1,19 @@
-"""Feature maps for calibration images, and the results derived from them."""
+"""Feature maps for calibration images, and arrays derived from them.
+
+A file can keep the arrays, so that a later export needs no images.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering.findings import Arrays, Findings
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
@@ -19,43 +22,49 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
 
+Arrays = tuple[NDArray[Any], ...]
+CalibrationData = Mapping[str, Arrays]
+"""Arrays that calibration images led to, by the name of a layer and of the result, such as ``conv1 rounded``."""
+
+TYPES = ("|i1", "<i2", "<u4", "<f4", "<f8")
+"""Types of stored arrays."""
+
 PICTURES = 8
 """Number of images on whose maps sums are simulated, in turn; fewer images are used repeatedly."""
-
 
 AT_A_TIME = 1 << 15
 """Elements to convert to texels at a time, a number that fits a processor's cache."""
 
 
-class Typical:
+class CalibrationMaps:
     """Feature maps for calibration images, and the results derived from them.
 
     Args:
         compute: returns the input maps of layers, (images, height, width, channels), by name, in real values. It is
             called at the first access.
-        given: whether the images come from the user; otherwise they are synthetic.
+        has_images: whether the images come from the user; otherwise they are synthetic.
         stored: results of an earlier export, whose images are not available.
 
     Attributes:
-        findings: results so far, by key.
+        calibration_data: results so far, by key.
     """
 
     def __init__(
         self,
         compute: Callable[[], Mapping[str, Array]],
         *,
-        given: bool = False,
-        stored: Findings = MappingProxyType({}),
+        has_images: bool = False,
+        stored: CalibrationData = MappingProxyType({}),
     ) -> None:
-        self._compute, self.given = compute, given or bool(stored)
+        self._compute, self.has_images = compute, has_images or bool(stored)
         self._stored = stored
-        self.findings: dict[str, Arrays] = {}
+        self.calibration_data: dict[str, Arrays] = {}
 
     @cached_property
     def _maps(self) -> Mapping[str, Array]:
         return self._compute()
 
-    def known(self, key: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool] = bool) -> Arrays:
+    def cached(self, key: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool] = bool) -> Arrays:
         """Return the stored result for a key, or compute it. Programs are built several times to share textures.
 
         Args:
@@ -64,17 +73,17 @@ class Typical:
             fits: whether a stored result is valid for the layer.
         """
         stored = self._stored.get(key, ())
-        if key not in self.findings:
-            self.findings[key] = stored if stored and fits(stored) else find()
-        return self.findings[key]
+        if key not in self.calibration_data:
+            self.calibration_data[key] = stored if stored and fits(stored) else find()
+        return self.calibration_data[key]
 
     def forget(self, layers: Collection[str]) -> None:
         """Discard the results of some layers, whose weights will be stored differently."""
         names = tuple(f"{layer} " for layer in layers)
-        for key in [key for key in self.findings if key in layers or key.startswith(names)]:
-            del self.findings[key]
+        for key in [key for key in self.calibration_data if key in layers or key.startswith(names)]:
+            del self.calibration_data[key]
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Free the maps, hundreds of megabytes. They are computed again at the next access."""
         self.__dict__.pop("_maps", None)
 
@@ -129,3 +138,13 @@ class Texels:
         if not self._alpha:
             texels[outside, :channels] = zero / 255.0
         return texels.reshape(*shape, -1)
+
+
+def small(integers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return integers from -32768 to 32767 as int8 if they fit, else as int16."""
+    return integers.astype(np.int8 if np.abs(integers).max(initial=0) < 128 else np.int16)
+
+
+def mark(integers: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return a checksum (1,) of integers, stored with results that are valid only for these integers."""
+    return np.array([zlib.crc32(np.ascontiguousarray(integers, "<i8").tobytes())], np.uint32)

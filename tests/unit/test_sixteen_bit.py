@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import fine
+from glsl_infer.lowering import sixteen_bit
 from glsl_infer.support.resources import template
 
 SHADER = (
@@ -17,7 +17,7 @@ SHADER = (
 
 
 def test_fetches_of_both_tiles() -> None:
-    text = fine.reading(SHADER, frozenset({"source", "unused"}))
+    text = sixteen_bit.reading(SHADER, frozenset({"source", "unused"}))
     assert "vec4 y = fine(source, source_down, max(coord0.xy, f(vec2(1.0))));" in text
     assert "y += fine_bytes(source, source_down, coord0.xy) + texture2D(other, fine(source" in text
     assert text.count("uniform float source_down;") == 1
@@ -25,24 +25,24 @@ def test_fetches_of_both_tiles() -> None:
 
 
 def test_what_each_draw_stores() -> None:
-    for half in fine.HALVES:
-        text = fine.storing("layer", SHADER, half)
+    for half in sixteen_bit.HALVES:
+        text = sixteen_bit.storing("layer", SHADER, half)
         assert f"return {half};" in text
         assert "65280.0" in text
-    both = fine.storing_either("layer", SHADER, 1)
+    both = sixteen_bit.storing_either("layer", SHADER, 1)
     assert both.startswith("varying vec4 coord0;\nuniform float lower_from;\n")
     assert both.count("varying vec4 coord0;") == 1
     assert "coord0.w > lower_from ? y.zw : y.xy" in both
-    assert fine.storing_either("layer", SHADER, 2).count("varying") == 2
+    assert sixteen_bit.storing_either("layer", SHADER, 2).count("varying") == 2
 
 
 def test_fetches_wait_for_what_the_first_draw_stores() -> None:
     convolution = f"{template('store.glsl')}{template('convolution.frag')}"
-    first, second = (fine.storing("layer", convolution, half) for half in fine.HALVES)
+    first, second = (sixteen_bit.storing("layer", convolution, half) for half in sixteen_bit.HALVES)
     assert "#define WAIT(at) max(at, sum.w)\n" in second
     assert first.count("sum.x, sum.y") == 1 and "max(at, sum.w)" not in first
 
 
 def test_what_stores_no_map_is_refused() -> None:
     with pytest.raises(ModelError, match="'layer': an output in 16 bits of an operator that stores 8 alone"):
-        fine.storing("layer", "void main() { gl_FragColor = vec4(0.0); }", fine.HALVES[0])
+        sixteen_bit.storing("layer", "void main() { gl_FragColor = vec4(0.0); }", sixteen_bit.HALVES[0])

@@ -1,10 +1,11 @@
-"""Estimated GPU work of layers other than convolutions, from instruction counts of Mesa's vc4 compiler."""
+"""Estimated cost of a frame. The work of layers is estimated from instruction counts of Mesa's vc4 compiler."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from glsl_infer.graph import Graph
+from glsl_infer.lowering.weights_plan import Cost
 from glsl_infer.program.layout import slices_of
 
 DENSE = 29.0
@@ -19,6 +20,22 @@ EACH: Mapping[str, tuple[float, float]] = {
 }
 """Instructions for a fragment of an 8-bit map, and for the two stores of a 16-bit map."""
 OTHERS = (40.0, 90.0)
+
+
+def frame_cost(
+    graph: Graph, bits: Mapping[str, int], convolutions: Mapping[str, tuple[float, int]], drawn: Sequence[str]
+) -> Cost:
+    """Return the cost of a frame of a program.
+
+    Args:
+        graph: graph with split dense layers.
+        bits: of feature maps, by layer.
+        convolutions: (work, draws) of the convolutions.
+        drawn: the layer of each draw; those of ``convolutions`` are ignored.
+    """
+    others = [layer for layer in drawn if layer not in convolutions]
+    work = sum(work for work, _ in convolutions.values()) + other_work(graph, {*others}, bits)
+    return Cost(work, len(others) + sum(draws for _, draws in convolutions.values()))
 
 
 def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) -> float:
