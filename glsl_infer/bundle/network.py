@@ -239,8 +239,8 @@ def _check_sharing(network: Network, manifest: Manifest) -> None:
                 )
         before = [] if entry.clear else holds[entry.target]
         holds[entry.target] = before if entry.layer in before else [*before, entry.layer]
-    for output, entry in zip(network.outputs, manifest.outputs):
-        for source, value in zip(output.layers, entry.values):
+    for output, described in zip(network.outputs, manifest.outputs):
+        for source, value in zip(output.layers, described.values):
             for name in textures_of(value):
                 if not {*holds[name]} & behind[source]:
                     raise BundleError(
