@@ -16,6 +16,7 @@ from typing import TypeVar
 from glsl_infer.bundle.format_constants import (
     MAX_DRAWN_TEXELS,
     MAX_LAYERS,
+    MAX_NUMBER,
     MAX_PASSES,
     MAX_PROGRAMS,
     MAX_QUADS,
@@ -208,6 +209,8 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
             )
         if 0.0 in value.scales:
             raise BundleError(f"{where}: a scale is 0")
+        if value.largest > MAX_NUMBER:
+            raise BundleError(f"{where}: scales and zeros give values beyond {MAX_NUMBER:g}")
     if not fits:
         raise BundleError(f"{where}: {len(value.views)} views for {value.channels} channels")
     for view in value.views:

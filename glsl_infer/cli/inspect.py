@@ -116,7 +116,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.cli.inspect_model import lines_of
     from glsl_infer.importers import containers
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
@@ -126,7 +126,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         return _list_models(args, models)
     with progress.status("inspect") as tell:
         tell("loading the model")
-        known = Ends(
+        known = IoOptions(
             sizes=ends.by_name("--input-size", args.input_size),
             shapes=ends.by_name("--input-shape", args.input_shape),
             constants=ends.by_name("--constant", args.constant),

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.shared.verdict import LayerVerdict
+    from glsl_infer.importers.core.report import LayerStatus
     from glsl_infer.tools.inspect.layers import Inspected
 
 WIDE = 118
@@ -51,7 +51,7 @@ def _without_repeats(model: Inspected) -> list[str]:
     return texts
 
 
-def _cells(row: LayerVerdict) -> tuple[str, str, str, str, str]:
+def _cells(row: LayerStatus) -> tuple[str, str, str, str, str]:
     shape = "x".join("?" if size is None else str(size) for size in row.shape) or "1"
     becomes = row.problem or row.note or ", ".join(dict.fromkeys(row.operators))
     return row.layer, row.kind, shape, row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")

@@ -22,11 +22,17 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
 from glsl_infer.runtime import fence, selfcheck
-from glsl_infer.runtime.isolation import LAYER
+from glsl_infer.runtime.isolation import LAYER, MOST_SECONDS
 from glsl_infer.runtime.session import Session
 
 FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+
+
+def enclose(seconds: float = MOST_SECONDS) -> None:
+    """Drop the rights that drawing an untrusted bundle does not need; ``seconds`` as for ``limit``."""
+    limit(seconds)
+    fence.close()
 
 
 def limit(seconds: float) -> None:

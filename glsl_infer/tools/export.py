@@ -23,8 +23,8 @@ from glsl_infer.compiler.ranges import Calibration, unseen_error
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.io_options import IoOptions
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file
@@ -109,7 +109,7 @@ def export(
     built = from_optimized(optimized, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
     in_parts = bool(built.parts)
-    reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
+    reports = [report(part.program, part.bundle, part.prepared, part.images, is_part=in_parts) for part in built.gpu]
     made = joined(reports, part_reports(built)) if in_parts else reports[0]
     if in_parts and samples:
         unseen = unseen_parts.measure(built, samples)
@@ -131,9 +131,9 @@ def export(
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def ends_of(options: Options) -> Ends:
+def ends_of(options: Options) -> IoOptions:
     """Return the options of a model's inputs and outputs."""
-    return Ends(
+    return IoOptions(
         options.input_ranges,
         options.fits,
         options.purposes,
@@ -144,10 +144,10 @@ def ends_of(options: Options) -> Ends:
     )
 
 
-def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
+def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> ImportReport | None:
     """Return the import report of a model, or None if it cannot be read; append its problems to ``problems``."""
     if isinstance(model, Graph):
-        return Survey((), model)
+        return ImportReport((), model)
     try:
         survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:

@@ -1,4 +1,4 @@
-"""scripts/reliability/: a short run of each script, and refused arguments."""
+"""scripts/bench/reliability/: a short run of each script, and refused arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from command_line import run_script
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ROOT / "scripts/reliability"
+SCRIPTS = ROOT / "scripts/bench/reliability"
 
 
 def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

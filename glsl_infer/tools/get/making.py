@@ -14,7 +14,7 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.errors import ForeignRangesError, InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import FITS
-from glsl_infer.importers.tflite import installed as tflite
+from glsl_infer.importers.tflite import file as tflite
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
@@ -28,7 +28,7 @@ from glsl_infer.tools.get.fetching import File, digest
 Tell = Callable[[str], None]
 
 RANGES = Path(__file__).with_name("ranges")
-"""Ranges of the catalogue's networks, computed by ``scripts/catalogue_ranges.py``."""
+"""Ranges of the catalogue's networks, computed by ``scripts/bench/catalogue_ranges.py``."""
 
 
 def bundle_of(model: Model) -> Path:

@@ -66,7 +66,7 @@ def compare(
         samples: at least one sample, each with an array for each input by name: images in the network's size, or
             values.
         layer_pictures: number of samples, from the first on, to compare layer by layer.
-        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.shared.ends``.
+        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.core.io_options``.
         input_shapes: input shapes set at the export.
         constants: input values set at the export.
         context: method of creating a context.
@@ -112,7 +112,7 @@ def compare(
         ]
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
-        with Session(bundle, context=context) as session:
+        with Session(bundle, context=context, isolated="first") as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
                 tell(1)

@@ -21,7 +21,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
@@ -41,7 +41,7 @@ def work(job: dict[str, Any]) -> None:
         if not getattr(network, "inputs", None):
             raise ModelError("the model is not functional")
         network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
-        graph = importer.to_graph(network, ends=importer.Ends(ranges, numbers))
+        graph = importer.to_graph(network, ends=importer.IoOptions(ranges, numbers))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return

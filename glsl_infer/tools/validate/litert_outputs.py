@@ -21,11 +21,11 @@ from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import tflite as importer
-from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.shapes import as_given
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
@@ -120,10 +120,12 @@ def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
     given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     whole = read_model(job["model"])
-    model = as_given(whole, importer.Ends(shapes=given_shapes, constants=job.get("constants", {})))
+    model = as_given(whole, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
-    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes))
+    graph = importer.to_graph(
+        model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
+    )
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs = dict(model.outputs)

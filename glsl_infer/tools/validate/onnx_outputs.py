@@ -19,9 +19,9 @@ from glsl_infer import ops
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.core.io_options import NO_PICTURE
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
@@ -132,7 +132,7 @@ def work(job: dict[str, Any]) -> None:
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    ends = importer.Ends(
+    ends = importer.IoOptions(
         ranges,
         dict.fromkeys(job["numbers"], NO_PICTURE),
         sizes={} if job.get("input_shapes") else _free(job["model"], sizes),
@@ -223,7 +223,7 @@ def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[in
     return {name: (size[0], size[1]) for name, size in sizes.items() if None in (declared.get(name) or ())[1:]}
 
 
-def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.Ends:
+def _chosen(path: str, ends: importer.IoOptions, wanted: Sequence[str]) -> importer.IoOptions:
     """Return the options with the outputs of the bundle, if they are tensors of the file."""
     names = importer.tensors(path)
     if set(wanted) <= names:

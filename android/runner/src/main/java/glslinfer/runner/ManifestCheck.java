@@ -81,7 +81,7 @@ final class ManifestCheck {
         passes(passes);
         drawn(passes);
         at.rule = Rule.UNIFORMS;
-        ProgramCheck.checkValues(manifest, passes, members, shaders);
+        ProgramCheck.checkValues(manifest, passes, members, shaders, at);
         at.rule = Rule.INPUTS;
         inputs();
         at.rule = Rule.OUTPUTS;
@@ -360,6 +360,12 @@ final class ManifestCheck {
             if (numbers.length != 1 && numbers.length != map.channels) {
                 throw new BundleError(where + ": " + map.scales.length + " scales, " + map.zeros.length
                         + " zeros; give one, or one a channel");
+            }
+        }
+        for (int channel = 0; channel < map.channels; channel++) {
+            double most = Math.abs(map.scale(channel)) * (255 + Math.abs(map.zero(channel)));
+            if (most > 255 * FormatConstants.MAX_NUMBER) {
+                throw new BundleError(where + ": scales and zeros give values beyond 1e+30");
             }
         }
     }
