@@ -56,7 +56,7 @@ const inner = [
   ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, internal use only
   ...["packed", "told"], // zip.ts
   ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
-  ...["listOf", "atLeast", "atMost", "capped", "tupleOf", "mapOf", "choiceOf", "onlyIf", "thenType", "otherwise", "orOne", "between"], // described.ts
+  ...["listOf", "atLeast", "atMost", "capped", "tupleOf", "mapOf", "choiceOf", "onlyIf", "thenType"], // described.ts
   ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
 ];
 const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));

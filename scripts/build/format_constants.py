@@ -343,7 +343,7 @@ def typescript(data: Data) -> str:
     for name, (value, about) in glsl["limits"].items():
         lines += _commented(f"export const GLSL_MOST_{name.upper()} = {value};", about, "//")
     lines += ["", "/** The types that are built in. */"]
-    lines += [f"export const {name.upper()} = {number};" for number, name in enumerate((*SCALARS, "any", "boolean"), 1)]
+    lines += [f"export const {name.upper()} = {number};" for number, name in enumerate((*SCALARS, "any"), 1)]
     runner = _reachable(data, "object manifest", {})
     graph = {name: entry for name, entry in _reachable(data, "object graph", {}).items() if name not in runner}
     for prefix, about, entries in (("", "manifest.json", runner), ("GRAPH_", "graph.json, without those", graph)):
@@ -387,22 +387,22 @@ def _typescript(data: Data, kind: Any) -> str:
         if "integer" in kind:
             return json.dumps(kind["integer"])
         if "number" in kind:
-            return f"{{ between: [{', '.join(map(str, kind['number']))}] }}"
+            return f"between({', '.join(map(str, kind['number']))})"
         if "default" in kind:
             default = "new Map()" if kind["default"] == {} else json.dumps(kind["default"])
-            return f"{{ otherwise: {default}, thenType: {_typescript(data, kind['type'])} }}"
-        kind = {key: str(value).lower() if key == "or_one" else value for key, value in kind.items()}
+            return f"optional({_typescript(data, kind['type'])}, {default})"
+        if kind.get("or_one"):
+            return f"oneOrList({_typescript(data, kind['list'])}, {kind.get('least', 0)})"
         names = {"list": "listOf", "map": "mapOf", "least": "atLeast", "most": "atMost", "cap": "capped"}
-        names["or_one"] = "orOne"
         keys = {names[key]: value for key, value in kind.items() if key != "unique"}  # checked with all names
         return "{ " + ", ".join(f"{key}: {_typescript(data, value)}" for key, value in keys.items()) + " }"
     what, _, name = str(kind).partition(" ")
     constants = {"integer": f"{name.upper()}_RANGE", "word": name.upper(), "pattern": f"{name.upper()}_PATTERN"}
     if what in constants:
         return constants[what]
-    if what in ("true", "false"):
+    if what == "boolean":
         return what
-    if what in SCALARS or what in ("reference", "boolean"):
+    if what in SCALARS or what == "reference":
         return "NAME" if what == "reference" else what.upper()
     if what in CHECKED_BEFORE:
         return "ANY"
@@ -416,7 +416,8 @@ def typescript_tasks(data: Data) -> str:
     """Return the table of task files for the browser."""
     tasks = data["tasks"]
     lines = [f"/** {TASK_HEADER} */", "", 'import type { Type } from "../described.ts";']
-    lines += ['import { BOOLEAN, NAME } from "../formatConstants.ts";', ""]
+    lines += ['import { NAME } from "../formatConstants.ts";']
+    lines += ['import { between, boolean, oneOrList, optional } from "./types.ts";', ""]
     lines += ["export const TYPES: Readonly<Record<string, Type>> = {"]
     lines += [f"  {name}: {_typescript(data, kind)}," for name, kind in tasks["types"].items()]
     lines += ["};", "", "export const OBJECTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {"]

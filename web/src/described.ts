@@ -6,14 +6,18 @@
  * between fields are functions of the values.
  */
 
-import { ANY, BOOLEAN, MAX_NUMBER, NAME, NUMBER, POSITIVE, SECTIONS } from "./formatConstants.ts";
+import { ANY, MAX_NUMBER, NAME, NUMBER, POSITIVE, SECTIONS } from "./formatConstants.ts";
 import { refuse, short, under, type Rule } from "./refusal.ts";
 import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
 /**
- * A built-in type, the name of an object or type, a pattern, the limits of a range, words, or a composition of others.
+ * A built-in type, the name of an object or type, a pattern, the limits of a range, words, a composition of others, or a
+ * reader of its own.
  */
-export type Type = number | string | RegExp | Range | readonly string[] | Compound;
+export type Type = number | string | RegExp | Range | readonly string[] | Compound | OwnReader;
+
+/** Reads a value of an object's key, which is undefined if the key is missing. */
+export type OwnReader = (value: Json | undefined, where: string, read: Read) => unknown;
 
 /** The smallest and the largest integer, and the rule that a larger one breaks, if it is not that of its section. */
 type Range = readonly [number, number, Rule?];
@@ -31,12 +35,6 @@ interface Compound {
   /** Another key, and the words of it with which an object has this one. */
   readonly onlyIf?: readonly string[];
   readonly thenType?: Type;
-  /** The value of a missing key; null for undefined. */
-  readonly otherwise?: Json;
-  /** Whether a value alone is a list of one. */
-  readonly orOne?: boolean;
-  /** The smallest and the largest number. */
-  readonly between?: readonly [number, number];
 }
 
 type Table<T> = Readonly<Record<string, T>>;
@@ -64,6 +62,7 @@ export function describedBy(
       const fields = objects[type] ? object(objects[type], value, where) : read(types[type]!, value, where);
       return make[type] ? make[type](fields, where) : fields;
     }
+    if (typeof type === "function") return type(value, where, read);
     if (type instanceof RegExp) {
       return type.test(scalar(NAME, value, where) as string) ? value : refuse(`${where}: ${show(value)} is not a name that GLSL allows`);
     }
@@ -76,13 +75,9 @@ export function describedBy(
       if (Number.isInteger(integer) && integer >= low && integer <= high) return integer;
       return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, integer > high ? rule : undefined);
     }
-    const { listOf, tupleOf, mapOf, choiceOf, capped, between } = type;
-    if (between) {
-      const number = read(NUMBER, value, where) as number;
-      return number >= between[0] && number <= between[1] ? number : refuse(`${where} is ${number}, not a number from ${between.join(" to ")}`);
-    }
+    const { listOf, tupleOf, mapOf, choiceOf, capped } = type;
     if (listOf || tupleOf) {
-      if (!Array.isArray(value)) return type.orOne ? read(type, [value], where) : refuse(`${where} is not a list`);
+      if (!Array.isArray(value)) return refuse(`${where} is not a list`);
       const { length } = value;
       const { atLeast = 0, atMost = capped ?? Infinity } = tupleOf ? { atLeast: tupleOf.length, atMost: tupleOf.length } : type;
       if (length < atLeast || length > atMost) {
@@ -101,11 +96,10 @@ export function describedBy(
     const result: Record<string, unknown> = {};
     for (const key in keys) {
       const type = keys[key]!;
-      const { onlyIf, thenType = type, otherwise } = type as Compound;
+      const { onlyIf, thenType = type } = type as Compound;
       if (onlyIf && !onlyIf.includes(result[onlyIf[0]!] as string, 1)) continue;
-      const field = fields.has(key) ? fields.get(key) : otherwise;
-      if (field === null && !fields.has(key)) continue;
-      if (field === undefined) refuse(`${where}: '${key}' is missing`);
+      const field = fields.get(key)!;
+      if (field === undefined && typeof type !== "function") refuse(`${where}: '${key}' is missing`);
       const rule = where === "manifest" && SECTIONS.find((section) => section === key);
       result[key] = under(rule || undefined, () => read(thenType, field, `${where}.${key}`));
     }
@@ -122,7 +116,6 @@ function isList(type: Type): type is Range | readonly string[] {
 
 function scalar(type: number, value: Json, where: string): Json {
   if (type === ANY) return value;
-  if (type === BOOLEAN) return typeof value === "boolean" ? value : refuse(`${where} is ${show(value)}, not true or false`);
   if (type === NAME) {
     if (typeof value !== "string") refuse(`${where} is ${show(value)}, not a string`);
     return HALF_PAIR.test(value) ? refuse(`${where} has half of a surrogate pair in it`) : value;

@@ -179,7 +179,6 @@ export const NONZERO = 3;
 export const POSITIVE = 4;
 export const TOLERANCE = 5;
 export const ANY = 6;
-export const BOOLEAN = 7;
 
 /** The keys of the objects of manifest.json, and their types. */
 export const OBJECTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {
