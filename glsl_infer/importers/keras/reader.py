@@ -16,7 +16,6 @@ from glsl_infer.graph import Graph
 from glsl_infer.importers import own_modules
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import IoOptions, Range
-from glsl_infer.importers.core.output_tail import with_ended, with_steps
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.keras import old_models, placeholders
 from glsl_infer.importers.keras.caution import bounded, check_file, config_of, require_file
@@ -172,16 +171,8 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
     for tensor in model.inputs:
         walk.tensor(tensor)
     nodes = [(name, walk.tensor(tensor)) for name, tensor in _named_outputs(model)]
-    outputs = [with_steps(name, node, collected.nodes, collected.shapes) for name, node in nodes]
-    unread = walk.frames.unread({layer for output in outputs for layer in output.layers})
-    collected.nodes = [node for node in collected.nodes if node.name not in unread]
     options = ends
-    return collected.report(
-        model.name,
-        outputs,
-        lambda graph: with_ended(collected.rows, graph, outputs),
-        lambda graph: options,
-    )
+    return collected.report(model.name, nodes, lambda graph: options)
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
-from glsl_infer.importers.core.output_tail import with_ended, with_steps
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.onnx import output_tails
 from glsl_infer.importers.onnx.file import parse, read_model
@@ -163,14 +162,12 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
             continue
         if view is not None:
             views[name] = output_tails.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
-    outputs = [with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()]
     made = collected.report(
         model.name,
-        outputs,
-        lambda graph: with_ended(collected.rows, graph, outputs),
+        [(name, view.node) for name, view in views.items()],
         lambda graph: _with_ranges(ends, graph, input_range, walk.spans),
         problems=problems,
-        complete=len(outputs) == len(wanted),
+        complete=len(views) == len(wanted),
     )
     inputs = {view.node: view for view in walk.inputs}
     return _of_file(
