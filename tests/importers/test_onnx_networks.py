@@ -1,4 +1,4 @@
-"""Random networks compared with ONNX Runtime; ``scripts/onnx_agreement.py`` tries 200."""
+"""Random networks compared with ONNX Runtime; ``scripts/bench/onnx_agreement.py`` tries 200."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keras models through TensorFlow's converter, as floats, 16-bit floats and bytes, compared with Keras.
 
-``scripts/litert_judge.py`` compares 200 random networks with LiteRT.
+``scripts/bench/litert_judge.py`` compares 200 random networks with LiteRT.
 """
 
 from __future__ import annotations
