@@ -98,27 +98,14 @@ WEIGHT_BITS = ("auto", "16")
 """``auto``: weights in textures have 8 bits if their rounding adds little noise, else 16."""
 
 
-def possible(
-    reads: Sequence[Mapping[str, Sequence[Read]]],
-    columns: Columns,
-    constants: Constants,
-    *,
-    alpha: bool,
-    weight_bits: str = "auto",
-    steepness: NDArray[np.float32] | None = None,
-    reads_16_bits: bool = False,
-    stores_16_bits: bool = False,
-    tolerates_rounding: bool = False,
-    in_pairs: bool = False,
-    has_images: bool = True,
-) -> TextureOption:
-    """Return the storage of a layer's weights in a texture: 8 bits if their rounding adds little noise, else 16.
+@dataclass(frozen=True)
+class ConvolutionWeights:
+    """Weights of a convolution, and the properties of its maps that decide on their storage in a texture.
 
-    Args:
+    Attributes:
         reads: reads of each slice, by role.
         columns: layout of the kernel's columns.
         constants: weights, biases and factors, in units of texels and of the stored output.
-        weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is an image's alpha, whose weights cancel the zero points exactly.
         steepness: amplification after the sums if there are per-channel constants, as in ``fold.StoredSum``.
         reads_16_bits: whether the input is a 16-bit map.
@@ -127,51 +114,76 @@ def possible(
         in_pairs: whether two output channels have a row (``weight_pairs``), which needs fewer registers.
         has_images: whether there are calibration images, for which 8-bit weights are rounded.
     """
-    if alpha:
-        return TextureOption(16, "the picture's alpha needs more than 16 bits")
-    if steepness is not None:
-        # The biases of padding lanes can be far from all others, and biases share a unit with 24 bits.
-        largest = float(np.abs(constants.bias).max() * np.abs(steepness).max())
-        if 255.0 * largest * 2.0**-24 > ROUNDING:
-            return TextureOption(16, f"biases of up to {largest:.0f} times what is stored need more than 24 bits")
-        bias = constants.bias * steepness
-        constants = replace(constants, weights=constants.weights * steepness[:, None], bias=bias)
-    noise = weight_bytes.noise(constants.weights, constants.bias)
-    most_noise = weight_bytes.MOST_NOISE * (1.0 if has_images else weight_bytes.UNSEEN)
-    in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
-    bits = 8 if in_bytes else 16
-    if (
-        bits == 16
-        and reads_16_bits
-        and not in_pairs
-        and (constants.numbers or any(roles.get("residual") for roles in reads))
-    ):
-        # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches.
+
+    reads: Sequence[Mapping[str, Sequence[Read]]]
+    columns: Columns
+    constants: Constants
+    alpha: bool
+    steepness: NDArray[np.float32] | None
+    reads_16_bits: bool
+    stores_16_bits: bool
+    tolerates_rounding: bool
+    in_pairs: bool
+    has_images: bool
+
+    def in_texture(self, weight_bits: str) -> TextureOption:
+        """Return the storage in a texture: 8 bits if their rounding adds little noise, else 16.
+
+        Args:
+            weight_bits: one of ``WEIGHT_BITS``.
+        """
+        reads, columns, constants, in_pairs = self.reads, self.columns, self.constants, self.in_pairs
+        if self.alpha:
+            return TextureOption(16, "the picture's alpha needs more than 16 bits")
+        if self.steepness is not None:
+            # The biases of padding lanes can be far from all others, and biases share a unit with 24 bits.
+            largest = float(np.abs(constants.bias).max() * np.abs(self.steepness).max())
+            if 255.0 * largest * 2.0**-24 > ROUNDING:
+                return TextureOption(16, f"biases of up to {largest:.0f} times what is stored need more than 24 bits")
+            bias = constants.bias * self.steepness
+            constants = replace(constants, weights=constants.weights * self.steepness[:, None], bias=bias)
+        noise = weight_bytes.noise(constants.weights, constants.bias)
+        most_noise = weight_bytes.MOST_NOISE * (1.0 if self.has_images else weight_bytes.UNSEEN)
+        in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
+        bits = 8 if in_bytes else 16
         if (
-            not tolerates_rounding
-            or weight_bits != "auto"
-            or columns.count < LEAST_BYTE_COLUMNS
-            or noise > NOISE_16_BITS
+            bits == 16
+            and self.reads_16_bits
+            and not in_pairs
+            and (constants.numbers or any(roles.get("residual") for roles in reads))
+        ):
+            # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches.
+            if (
+                not self.tolerates_rounding
+                or weight_bits != "auto"
+                or columns.count < LEAST_BYTE_COLUMNS
+                or noise > NOISE_16_BITS
+            ):
+                return TextureOption(
+                    16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
+                )
+            bits = 8
+        if bits == 8 or in_pairs:
+            taps = columns.taps_per_slot
+            allowed_columns, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
+        else:
+            allowed_columns, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
+        if self.reads_16_bits and columns.slots > READS_16_BITS[bits]:
+            return TextureOption(
+                bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
+            )
+        most_slices = weights_plan.WINDOW_READS_16_BITS - self.stores_16_bits
+        if (
+            self.reads_16_bits
+            and bits == 16
+            and not in_pairs
+            and columns.taps_per_slot > 1
+            and columns.slots > most_slices
         ):
             return TextureOption(
-                16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
+                16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
             )
-        bits = 8
-    if bits == 8 or in_pairs:
-        taps = columns.taps_per_slot
-        allowed_columns, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
-    else:
-        allowed_columns, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
-    if reads_16_bits and columns.slots > READS_16_BITS[bits]:
-        return TextureOption(
-            bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
-        )
-    most_slices = weights_plan.WINDOW_READS_16_BITS - stores_16_bits
-    if reads_16_bits and bits == 16 and not in_pairs and columns.taps_per_slot > 1 and columns.slots > most_slices:
-        return TextureOption(
-            16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
-        )
-    return TextureOption(bits, _untextured(reads, columns, constants, fits, bits, allowed_columns))
+        return TextureOption(bits, _untextured(reads, columns, constants, fits, bits, allowed_columns))
 
 
 def _untextured(

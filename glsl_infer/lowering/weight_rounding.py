@@ -68,9 +68,8 @@ def pack(
 
     def shift_of_rounding(added: Doubles) -> Doubles:
         def find() -> Arrays:
-            return output_shift(added, columns=columns, column_factors=column_factors()).astype(
-                np.float32
-            ), calibration_maps.mark(rounded_weights[0])
+            shift = output_shift(added, columns=columns, column_factors=column_factors())
+            return shift.astype(np.float32), calibration_maps.mark(rounded_weights[0])
 
         arrays = cached("moved", find, lambda arrays: _fits(arrays, (len(added), 4), rounded_weights[0]))[0]
         return arrays.astype(np.float64)

@@ -115,24 +115,21 @@ class Conv2D(Operator):
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
 
-        def texture_of(bits: str) -> texture_choice.TextureOption:
-            return texture_choice.possible(
-                reads,
-                columns,
-                constants,
-                alpha=kernel.alpha,
-                weight_bits=bits,
-                steepness=kernel.output.steepness if constants.numbers else None,
-                reads_16_bits=source.bits == 16,
-                stores_16_bits=target.bits == 16,
-                tolerates_rounding=tolerates_rounding,
-                in_pairs=in_pairs,
-                has_images=build.calibration_maps.has_images,
-            )
-
-        texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
+        stored = texture_choice.ConvolutionWeights(
+            reads,
+            columns,
+            constants,
+            alpha=kernel.alpha,
+            steepness=kernel.output.steepness if constants.numbers else None,
+            reads_16_bits=source.bits == 16,
+            stores_16_bits=target.bits == 16,
+            tolerates_rounding=tolerates_rounding,
+            in_pairs=in_pairs,
+            has_images=build.calibration_maps.has_images,
+        )
+        texture = stored.in_texture("16" if exact or node.name in build.exact else build.weight_bits)
         if exact and texture.untextured and node.name not in build.exact:
-            texture = texture_of(build.weight_bits)
+            texture = stored.in_texture(build.weight_bits)
         draws, fragments = build.times(node, target)
         layer = weights_plan.LayerWeights(
             node.name,
@@ -150,7 +147,7 @@ class Conv2D(Operator):
         mode = build.weights_choice(layer)
         build.count(node, layer, mode)
         if build.planning and mode == "texture" and texture.bits == 8:
-            finer = texture_of("16")
+            finer = stored.in_texture("16")
             untextured = finer.untextured or kernel.output.untextured
             build.offers[node.name] = layer, replace(layer, bits=16, untextured=untextured)
         if build.counts:

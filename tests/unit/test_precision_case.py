@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from test_sensitivity import GRAPH, PICTURES
 
+from glsl_infer.compiler.build import Options
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 import precision
 from precision_parts.case import Case
+from precision_parts.repairs import REPAIRS, repaired
 
 
 def test_pictures_half_a_byte_off_move_floats_a_little() -> None:
@@ -42,3 +45,9 @@ def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monk
         kept = precision.stored([{**anew, "planned": rule}])
         assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
     assert "face-mesh'" not in precision.shown(kept)
+
+
+@pytest.mark.parametrize("change", REPAIRS)
+def test_every_changed_name_exists_in_the_compiler(change: str) -> None:
+    with repaired(change, Options()) as options:
+        assert isinstance(options, Options)

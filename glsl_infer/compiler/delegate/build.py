@@ -9,9 +9,9 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import build as gpu
 from glsl_infer.compiler import optimize
+from glsl_infer.compiler.assemble import parts_to_bundle
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import crossing
-from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.place import Part, anchored, described, makes, move_to_cpu, named_layers, place, reads
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
@@ -151,7 +151,7 @@ def _in_parts(
         built.append(BuiltPart(bundle, program, prepared, own))
         bundles.append(bundle)
         stored_ranges.update(_stored_ranges(bundle))
-    return Built(together(graph, labels, bundles), tuple(built), graph, parts)
+    return Built(parts_to_bundle(graph, labels, bundles), tuple(built), graph, parts)
 
 
 def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:

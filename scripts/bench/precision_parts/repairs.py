@@ -54,7 +54,7 @@ def _same(options: Options) -> Options:
 REPAIRS: Mapping[str, Change] = {
     "weights rounded one by one": (_same, ((texture_choice.TextureOption, "packed", _nearest),)),
     "weights rounded one by one, biases corrected": (_same, ((weight_rounding, "rounded", _evenly),)),
-    "biases not corrected": (_same, ((weight_rounding, "moved", _unmoved),)),
+    "biases not corrected": (_same, ((weight_rounding, "output_shift", _unmoved),)),
     "weights of 16 bits": (lambda options: replace(options, weight_bits="16"), ()),
     "weights of 16 bits for maps of 16 bits": (_same, ((builder, "MOST_SIXTEEN_BIT", -1.0),)),
     "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
