@@ -65,8 +65,8 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[CLASS=]MODULE:FUNCTION",
-        help="A custom function for a custom layer, run on the CPU; repeat it for each layer. The model file contains "
-        "only its name, so that every command that runs the model needs this option.",
+        help="A custom function for a custom layer, run on the CPU; repeat it for each layer. Every command for the "
+        "model needs this option, because the model file contains only the name of the function.",
     )
 
 

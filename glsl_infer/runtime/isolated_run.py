@@ -57,7 +57,7 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _tell() -> None:
+def _report_progress() -> None:
     """Report another drawn layer."""
     print(LAYER, end="", flush=True)
 
@@ -90,10 +90,10 @@ def work(job: dict[str, Any]) -> str:
             _limit_memory(context, job["memory"])
         custom = dict.fromkeys(bundle.custom_operators, _refuse)
         with Session(bundle, context=context, cache=False, operators=custom) as session:
-            passed = selfcheck.check(session, _tell).wrong is None
+            passed = selfcheck.check(session, _report_progress).wrong is None
             if bundle.cpu_operators and not custom:  # CPU parts can take hours and fill memory, too
                 session.run(probe.inputs(bundle.manifest.inputs))
-                _tell()
+                _report_progress()
     return "passed" if passed and not bundle.cpu_operators else "met"
 
 

@@ -101,14 +101,14 @@ def read_bundle(path: Union[str, Path]) -> Bundle:
     return bundle
 
 
-def check_once(session: Session, folder: Path | None = None, tell: Callable[[], object] = lambda: None) -> bool:
+def check_once(session: Session, folder: Path | None = None, progress: Callable[[], object] = lambda: None) -> bool:
     """Run the self-check unless it has passed before with this model and driver; return whether it ran.
 
     Args:
         session: the session to check.
         folder: the folder of the recorded passes, by default ``program_cache.default_folder()``. Without one
             (``GLSL_INFER_CACHE=off``) the check runs every time.
-        tell: called after each layer.
+        progress: called after each layer.
 
     Raises:
         SelfCheckError: a layer is wrong.
@@ -118,7 +118,7 @@ def check_once(session: Session, folder: Path | None = None, tell: Callable[[], 
     session.activate()  # measuring the device's lines may have changed the context's state
     if verdict is not None and verdict.passed():
         return False
-    selfcheck.check(session, tell).require()
+    selfcheck.check(session, progress).require()
     if verdict is not None:
         verdict.keep()
     return True

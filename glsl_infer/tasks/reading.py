@@ -34,10 +34,10 @@ FOLDER = Path(__file__).with_name("data")
 
 SUFFIX = ".json"
 
-POINTS = {"faces": "face-mesh", "hands": "hand"}
+POINTS = {"faces": "face-mesh", "palms": "hands"}
 """The landmark task for the objects of each detection task."""
 
-_ALIASES = {"face": "faces", "person": "people"}
+_ALIASES = {"face": "faces", "person": "people", "hand": "hands"}
 _MOST_BYTES = 1 << 20
 _LEAST_EDGE = 1e-6
 _ADVICE = "docs/reference/task-files.md has all keys"

@@ -100,7 +100,7 @@ def test_nothing_grows(tmp_path: Path) -> None:
         (("endurance.py", "--frames", "3"), "--frames 3; at least 100 are needed"),
         (("endurance.py", "--frames", "100", "--samples", "101"), "--samples 101; give 10 to 100"),
         (("endurance.py", "none.glslnn"), "none.glslnn: no such file"),
-        (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf; name the file *.png"),
+        (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf: name the file *.png"),
     ],
 )
 def test_refused(arguments: tuple[str, ...], message: str) -> None:

@@ -101,7 +101,7 @@ def test_an_archive_without_the_file(tmp_path: Path) -> None:
 
 def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
     assert [model.name for model in catalogue.chosen(["face-mesh"], KNOWN)] == ["face-detection", "face-mesh"]
-    assert [model.name for model in catalogue.chosen(["hand", "hands"], KNOWN)] == [
+    assert [model.name for model in catalogue.chosen(["hand", "palms"], KNOWN)] == [
         "palm-detection-lite",
         "hand-landmarks-lite",
     ]

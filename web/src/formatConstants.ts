@@ -312,3 +312,11 @@ export const GRAPH_TYPES: Readonly<Record<string, Type>> = {
 };
 /** Keys of the manifest whose contents break the rule of their own name. */
 export const SECTIONS = ["inputs", "limits", "textures", "programs", "outputs", "probe"] as const;
+
+/** Logit of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */
+export const NONE_LOGITS: Readonly<Record<string, number>> = {
+  "0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760": 2.184, // grocery-x22-257
+  "2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad": 2.035, // grocery-x22-385
+  "37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027": 1.842, // trashnet-x22-257
+  "3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2": 1.547, // trashnet-x22-129
+};

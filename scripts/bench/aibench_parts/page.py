@@ -9,7 +9,7 @@ from typing import Any
 
 from glsl_infer.tools.aibench import phones
 from glsl_infer.tools.aibench.needs import PYTHON
-from glsl_infer.tools.aibench.score import score
+from glsl_infer.tools.aibench.phones import score_of
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
 
 BEGIN, END = "<!-- measured: written by scripts/bench/aibench.py -->", "<!-- end of measured -->"
@@ -125,7 +125,7 @@ def _last(numbers: Numbers) -> str:
     if all(done.values()):
         results = _results(numbers)
         marks = "".join({mark for found in done.values() if (mark := _busy(found))})
-        lines.append(f"Score: {score(results):.0f}.{marks}")
+        lines.append(f"Score: {score_of(results):.0f}.{marks}")
         if all("whole_seconds" in found for found in done.values()):
             minutes = sum(found["whole_seconds"] for found in done.values()) / 60.0
             lines.append(f"All nine took {minutes:.1f} minutes.{marks}")
@@ -149,7 +149,7 @@ def _phones(numbers: Numbers) -> str:
         **{
             str(number): f"{result:.4g}" if number == LARGEST else f"{result:.0f}" for number, result in results.items()
         },
-        "score": f"{score(results):.0f}",
+        "score": f"{score_of(results):.0f}",
         "paper": phones.MISSING,
     }
     rows = sorted([*others, mine], key=lambda row: -float(row["score"]))

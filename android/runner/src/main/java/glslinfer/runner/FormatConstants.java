@@ -186,6 +186,20 @@ final class FormatConstants {
     // Tokens of all shaders together, with those that a reader looks at again.
     static final int GLSL_MOST_ALL_READ = 8388608;
 
+    /** Logit of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */
+    static final Map<String, Double> NONE_LOGITS = new HashMap<String, Double>();
+
+    static {
+        // grocery-x22-257
+        NONE_LOGITS.put("0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760", 2.184);
+        // grocery-x22-385
+        NONE_LOGITS.put("2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad", 2.035);
+        // trashnet-x22-257
+        NONE_LOGITS.put("37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027", 1.842);
+        // trashnet-x22-129
+        NONE_LOGITS.put("3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2", 1.547);
+    }
+
     /** Keys of the manifest whose contents break the rule of their own name. */
     static final List<String> SECTIONS = Arrays.asList("inputs", "limits", "textures", "programs", "outputs", "probe");
 
