@@ -19,9 +19,8 @@ from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.detections import SHARED
 from glsl_infer.importers.tflite.file import clean
-from glsl_infer.importers.tflite.fused_patterns import FusedPatterns
+from glsl_infer.importers.tflite.fused_patterns import FusedPatterns, OpChains
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-from glsl_infer.importers.tflite.op_chains import OpChains
 from glsl_infer.importers.tflite.operators import convert
 from glsl_infer.importers.tflite.shapes import Sizes, resolved
 from glsl_infer.ops.operator import CopyOperator
