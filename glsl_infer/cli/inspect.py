@@ -118,13 +118,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
-    from glsl_infer.importers import containers
+    from glsl_infer.importers import foreign
     from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
         raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
-    models = containers.models_in(args.model) if args.model.suffix.lower() in containers.SUFFIXES else ()
+    models = foreign.models_in(args.model) if args.model.suffix.lower() in foreign.SUFFIXES else ()
     if len(models) > 1 and args.model.is_file():
         return _list_models(args, models)
     with progress.status("inspect") as say:

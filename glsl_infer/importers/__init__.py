@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import InputError, ModelError, RunError
-from glsl_infer.importers import containers, conversion, foreign
+from glsl_infer.importers import conversion, foreign
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import REFUSED
 
@@ -97,12 +97,12 @@ def converted_file(path: Path, folder: Path, refused: str) -> Path:
 
 def exists(path: Path) -> bool:
     """Return whether a model exists at a path. The path can lead into a container."""
-    return path.exists() or any(part.is_file() and part.suffix.lower() in containers.SUFFIXES for part in path.parents)
+    return path.exists() or any(part.is_file() and part.suffix.lower() in foreign.SUFFIXES for part in path.parents)
 
 
 def _as_tflite(path: Path) -> tuple[Path, bytes, str] | None:
     """Return the path, the bytes and a remark of a model to be read as TensorFlow Lite; None for any other model."""
-    member = containers.model_at(path)
+    member = foreign.model_at(path)
     if member is not None:
         return (*member, "")
     folder = conversion.saved_model_of(path)

@@ -40,6 +40,13 @@ def test_operators_in_order_stay_as_they_are() -> None:
     assert [operator.outputs[0] for operator in read] == [node.output[0] for node in made.nodes]
 
 
+def test_an_even_split_whose_last_parts_nothing_reads() -> None:
+    made = File(5, opset=13)
+    parts = made.several("Split", [made.conv(made.input((1, 3, 8, 6)), 8)], [(1, 2, 8, 6)] * 4, axis=1)
+    made.output(made.op("Relu", [parts[1]], (1, 2, 8, 6)))
+    assert agreement(made.model()) < 1e-5
+
+
 @pytest.mark.parametrize("turned", [0, 1])
 def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
     made = File(4)

@@ -28,11 +28,11 @@ class Frames:
     """The steps of sequences, by the node that concatenates each sequence.
 
     Args:
-        collected: the graph under construction.
+        builder: the graph under construction.
     """
 
-    def __init__(self, collected: GraphBuilder) -> None:
-        self._collected = collected
+    def __init__(self, builder: GraphBuilder) -> None:
+        self._builder = builder
         self._steps: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, str] = {}
 
@@ -59,23 +59,23 @@ class Frames:
         source, given = call.inputs[0], call.shapes[0]
         if source in self._steps:
             return self._steps[source][number]
-        name = self._collected.free_name(f"{call.name}-frame{number}")
+        name = self._builder.free_name(f"{call.name}-frame{number}")
         if source in self._below:
             attrs = {"begin": (number * given[1], 0), "size": (given[1], given[2]), "strides": (1, 1)}
-            return self._collected.add([Node(name, "spatial_slice", (self._below[source],), attrs)])
+            return self._builder.add([Node(name, "spatial_slice", (self._below[source],), attrs)])
         begin = (number, *(0 for _ in given[1:]))
         cut = {"begin": begin, "size": (1, *given[1:]), "strides": tuple(1 for _ in given)}
         nodes = [Node(name, "tensor_slice", (source,), cut)]
         nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": given[1:]}))
-        return self._collected.add(nodes)
+        return self._builder.add(nodes)
 
     def _together(self, name: str, made: tuple[str, ...]) -> str:
         added = []
         for number, step in enumerate(made):
-            own = self._collected.free_name(f"{name}-step{number}")
-            shape = {"shape": (1, *self._collected.shapes[step])}
-            added.append(self._collected.add([Node(own, "reshape", (step,), shape)]))
-        whole = self._collected.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
+            own = self._builder.free_name(f"{name}-step{number}")
+            shape = {"shape": (1, *self._builder.shapes[step])}
+            added.append(self._builder.add([Node(own, "reshape", (step,), shape)]))
+        whole = self._builder.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
         self._steps[whole] = made
         return whole
 

@@ -13,7 +13,7 @@ from glsl_infer.importers.keras import (
     normalizations,
     reductions,
     resizes,
-    tensor_fills,
+    tensor_places,
 )
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.call import Converter
@@ -36,7 +36,7 @@ OPERATIONS: Mapping[str, Converter] = {
     **normalizations.OPERATIONS,
     "Softmax": layers.softmax,
     **moves.OPERATIONS,
-    **tensor_fills.OPERATIONS,
+    **tensor_places.DRAWN_FILLS,
     "MaxPool": layers.max_pool,
     "AveragePool": layers.average_pool,
     "DepthToSpace": layers.depth_to_space,

@@ -166,13 +166,13 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
     if ends.constants:
         raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
     model = with_sizes(model, ends.sizes, ends.shapes)
-    collected = GraphBuilder()
-    walk = Walk(collected, "", {})
+    builder = GraphBuilder()
+    walk = Walk(builder, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
     nodes = [(name, walk.tensor(tensor)) for name, tensor in _named_outputs(model)]
     options = ends
-    return collected.report(model.name, nodes, lambda graph: options)
+    return builder.report(model.name, nodes, lambda graph: options)
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:

@@ -14,12 +14,11 @@ from glsl_infer.importers.keras import (
     activations,
     elementwise,
     geometry,
+    normalizations,
     reductions,
+    resizes,
     sequences,
-    tensor_fills,
     tensor_places,
-    tensor_statistics,
-    transforms,
 )
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter, array
@@ -98,13 +97,13 @@ LAYERS: Mapping[str, Converter] = {
     "MultiHeadAttention": multi_head_attention,
     **tensor_places.LAYERS,
     **sequences.LAYERS,
-    **tensor_statistics.LAYERS,
+    **normalizations.LAYERS_ON_CPU,
     **_functions(activations.LAYERS),
 }
 """Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
-    "AffineTransform": transforms.affine,
+    "AffineTransform": resizes.affine,
     "Argsort": _sorted,
     "Cumsum": _summed,
     "CropImages": geometry.crop_images,
@@ -118,11 +117,11 @@ OPERATIONS: Mapping[str, Converter] = {
     "Sort": _sorted,
     "Squeeze": of_same_values,
     "TopK": _top_k,
-    **tensor_fills.ON_CPU,
+    **tensor_places.ON_CPU,
     **elementwise.ON_CPU,
     **reductions.ON_CPU,
     **tensor_places.OPERATIONS,
-    **tensor_statistics.OPERATIONS,
+    **normalizations.ON_CPU,
     **_functions(activations.OPERATIONS),
 }
 """Converters of operations by class name."""

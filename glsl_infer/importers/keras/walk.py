@@ -33,22 +33,20 @@ class Walk:
     """Traversal of one model from its outputs to its inputs, which imports every operation.
 
     Args:
-        collected: the graph under construction.
+        builder: the graph under construction.
         prefix: prefix of the names of the model's layers.
         known: nodes of known tensors.
         outer: the traversal of the enclosing model.
     """
 
-    def __init__(
-        self, collected: GraphBuilder, prefix: str, known: Mapping[Key, str], outer: Walk | None = None
-    ) -> None:
-        self._collected = collected
+    def __init__(self, builder: GraphBuilder, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
+        self._builder = builder
         self._prefix = prefix
         self._inside = outer is not None
         self._names = dict(known)
         self._batch: dict[str, int] = outer._batch if outer else {}
         self._parts: dict[str, int] = outer._parts if outer else {}
-        self.frames: Frames = outer.frames if outer else Frames(collected)
+        self.frames: Frames = outer.frames if outer else Frames(builder)
         self.tensors: dict[str, Any] = {}
 
     def tensor(self, tensor: Any) -> str:
@@ -68,18 +66,18 @@ class Walk:
             return name  # the enclosing model may move the batch to the front
         if self._batch.get(name):
             advice = "bring the batch back to the front, with keras.ops.transpose"
-            self._collected.refusals.append(
+            self._builder.refusals.append(
                 ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
             )
         if self._parts.get(name):
             given = f"an output with {self._parts[name]} parts of each picture in its batch"
-            self._collected.refusals.append(ModelError.layer(name, given, "reshape it to (-1, parts, ...)"))
+            self._builder.refusals.append(ModelError.layer(name, given, "reshape it to (-1, parts, ...)"))
         return name
 
     def _import(self, tensor: Any) -> None:
         operation, call_index, _ = tensor._keras_history
         inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
-        name = self._collected.free_name(f"{self._prefix}{operation.name}")
+        name = self._builder.free_name(f"{self._prefix}{operation.name}")
         inner = (
             operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
         )
@@ -95,39 +93,39 @@ class Walk:
         """Import the operation of a tensor and record where it runs; return the names of its outputs by index."""
         operation, call_index, index = tensor._keras_history
         layer = _at_inference(operation)
-        call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
+        call_node, builder, chain = operation._inbound_nodes[call_index], self._builder, chain_of(tensor)
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
         row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
-        before = len(collected.nodes)
+        before = len(builder.nodes)
         try:
-            if collected.unknown & set(inputs):
+            if builder.unknown & set(inputs):
                 _converter(Call(layer, name, inputs, (), given))  # refuses unsupported layers, without shapes
-                collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
-                names = [name, *(collected.free_name(name) for _ in tensors[1:])]
-                collected.unknown.update(names)
+                builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                names = [name, *(builder.free_name(name) for _ in tensors[1:])]
+                builder.unknown.update(names)
                 return dict(enumerate(names))
-            shapes = tuple(collected.shapes[source] for source in inputs)
+            shapes = tuple(builder.shapes[source] for source in inputs)
             made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(layer, name, inputs, shapes, given, index, made)
             output = self._made(call, tensor, chain)
         except ModelError as refusal:
-            collected.rows[name] = row.refused(refusal)
+            builder.rows[name] = row.refused(refusal)
             parts = max((self._parts.get(source, 1) for source in inputs), default=1)
             lead = (parts,) if parts > 1 else ()
-            others = [collected.placeholder(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
-            names = [collected.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
+            others = [builder.placeholder(builder.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
+            names = [builder.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
             self._parts.update(dict.fromkeys(names, parts) if parts > 1 else {})
             return dict(enumerate(names))
-        operators = tuple(node.op for node in collected.nodes[before:])
+        operators = tuple(node.op for node in builder.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
         place = DROPPED if dropped else runs(operators)
-        collected.rows[name] = replace(row, shape=collected.shapes[output], runs=place, operators=operators, note=note)
+        builder.rows[name] = replace(row, shape=builder.shapes[output], runs=place, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
             part = LayerStatus(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
-            collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
+            builder.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
         return {index: output}
 
     def _made(self, call: Call, tensor: Any, chain: Sequence[Any]) -> str:
@@ -142,24 +140,24 @@ class Walk:
             nodes, place = batch_axis.elsewhere(
                 call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
             )
-            output = self._collected.add(nodes)
+            output = self._builder.add(nodes)
             self._parts[output], self._batch[output] = parts[0], place
             return output
         larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
         if not any(places) and batch_axis.each_alone(call, chain, parts):
             below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
-            output = self._collected.add(below) if below else self._each(longer, call.layer)
+            output = self._builder.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
             nodes, left = batch_axis.converted(call, chain, parts, lambda call: _converter(call)(call))
-            output = self._collected.add(nodes)
+            output = self._builder.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
         if chain:
-            return self._collected.add(_renamed(call, chain, places[0]))
+            return self._builder.add(_renamed(call, chain, places[0]))
         if batch_axis.moves(call.layer, len(tensor.shape), places):
             nodes_and_place = batch_axis.moved(call, places[0])
             if nodes_and_place is None:
@@ -167,13 +165,13 @@ class Walk:
                 call = batch_axis.as_first(call, place, tensor.shape)
                 nodes_and_place = _converter(call)(call), place
             nodes, place = nodes_and_place
-            output = self._collected.add(nodes)
+            output = self._builder.add(nodes)
             if place:
                 self._batch[output] = place
             return output
         if type(call.layer).__name__ == "TimeDistributed":
             return self._distributed(call)
-        output = self._collected.add(_converter(call)(call))
+        output = self._builder.add(_converter(call)(call))
         if type(call.layer).__name__ == "InputLayer" and len(call.shape) == FRAMES_RANK:
             self.frames.below(output, call.name)
         return output
@@ -182,18 +180,18 @@ class Walk:
         inner = inner_of(call)
         if along_channels(inner, call.shapes[0]):
             alike = replace(call, layer=inner)
-            return self._collected.add(_converter(alike)(alike))
+            return self._builder.add(_converter(alike)(alike))
         return self._each(call, inner)
 
     def _each(self, call: Call, inner: Any) -> str:
         """Apply a layer to each entry of a call's first input axis; return the node that concatenates the results."""
 
         def step(name: str, source: str, shape: Shape) -> str:
-            own = self._collected.free_name(f"{name}/{inner.name}")
+            own = self._builder.free_name(f"{name}/{inner.name}")
             if _is_model(inner):
                 return self._inner(inner, own, (source,))[0]
-            one = Call(inner, own, (source,), (self._collected.shapes[source],), call.arguments, 0, shape)
-            return self._collected.add(_converter(one)(one))
+            one = Call(inner, own, (source,), (self._builder.shapes[source],), call.arguments, 0, shape)
+            return self._builder.add(_converter(one)(one))
 
         return self.frames.unrolled(call, step)
 
@@ -204,7 +202,7 @@ class Walk:
                 name, f"a model of {len(model.inputs)} inputs called on {len(inputs)}", "call it on all of them"
             )
         known = {key(tensor): given for tensor, given in zip(model.inputs, inputs)}
-        walk = Walk(self._collected, f"{name}/", known, self)
+        walk = Walk(self._builder, f"{name}/", known, self)
         return [walk.tensor(output) for output in model.outputs]
 
 

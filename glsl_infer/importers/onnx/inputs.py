@@ -68,7 +68,7 @@ def input_view(
     declared: Declared,
     model: Model,
     sizes: Mapping[str, tuple[int, int]],
-    collected: GraphBuilder,
+    builder: GraphBuilder,
     given: Shape | None = None,
 ) -> View:
     """Add the node of an input, and return its tensor.
@@ -77,7 +77,7 @@ def input_view(
         declared: its declaration in the file.
         model: the file.
         sizes: (height, width) of inputs with open sizes, by name; an empty name selects the only such input.
-        collected: the nodes so far.
+        builder: the nodes so far.
         given: the user's shape of the input, instead of the file's.
 
     Raises:
@@ -103,7 +103,7 @@ def input_view(
     if several and (pictures or any(operator.kind in _OF_MAPS for operator in _readers(declared, model))):
         advice = f"one picture at a time can be computed; give --input-shape {name}={_sides((1, *shape[1:]))}"
         raise ModelError.layer(name, f"an input of shape {shape}", advice)
-    free = collected.free_name(name)
+    free = builder.free_name(name)
     ours: Shape
     order: tuple[int, ...]
     if several or len(shape) > 4:  # for example a state: its values stay in the file's order
@@ -116,8 +116,8 @@ def input_view(
         line, ours = ours, in_rows(ours)
         attrs = {"shape": ours} if len(ours) == 1 else input_attrs(ours) if ours == line else numbers_map(ours)
     node = Node(free, "input" if len(ours) == 3 else "input_fixed", (), attrs)
-    collected.add([node])
-    collected.rows[free] = LayerStatus(free, "input", ours, SHADER, (node.op,))
+    builder.add([node])
+    builder.rows[free] = LayerStatus(free, "input", ours, SHADER, (node.op,))
     view = fresh(free, shape, order)
     cut = view.cut(ours)
     return view if cut is None else cut[0]

@@ -25,17 +25,17 @@ class Nodes:
     """Factory for nodes with unique names. The first node has the name of the operator.
 
     Args:
-        collected: all nodes so far.
+        builder: all nodes so far.
         name: a unique name, already reserved.
     """
 
-    def __init__(self, collected: GraphBuilder, name: str) -> None:
-        self._collected, self.name = collected, name
+    def __init__(self, builder: GraphBuilder, name: str) -> None:
+        self._builder, self.name = builder, name
         self._first = True
 
     def shape(self, node: str) -> Shape:
         """Return the shape of the result of a node."""
-        return self._collected.shapes[node]
+        return self._builder.shapes[node]
 
     def emit(
         self,
@@ -60,16 +60,16 @@ class Nodes:
         name = self.new_name(part or op)
         self._first = False
         arrays = {key: np.ascontiguousarray(value, np.float32) for key, value in (weights or {}).items()}
-        return self._collected.add([Node(name, op, sources, attrs, arrays)])
+        return self._builder.add([Node(name, op, sources, attrs, arrays)])
 
     def new_name(self, part: str) -> str:
         """Return a name for the next node: that of the operator for its first node, else one with a suffix."""
-        return self.name if self._first else self._collected.free_name(f"{self.name}-{part}")
+        return self.name if self._first else self._builder.free_name(f"{self.name}-{part}")
 
     def add(self, nodes: list[Node]) -> str:
         """Add nodes that refer to each other, the first called by a new name; return the name of the last."""
         self._first = False
-        return self._collected.add(nodes)
+        return self._builder.add(nodes)
 
     def shaped(self, node: str, shape: Shape) -> str:
         """Return a node with the same values in another shape."""
@@ -117,7 +117,7 @@ class Nodes:
 
     def is_positive(self, node: str) -> bool:
         """Return whether all values of a node are at least 0. Inputs count as such: the user controls them."""
-        by_name = {each.name: each for each in self._collected.nodes}
+        by_name = {each.name: each for each in self._builder.nodes}
         while True:
             made = by_name[node]
             kind = ops.get(made.op)

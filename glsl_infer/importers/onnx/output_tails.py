@@ -13,12 +13,12 @@ _CHANNELS_LAST = ((2, 3, 1), (1, 2, 3))
 """Axes of maps, for files with channels first and last."""
 
 
-def ended(view: View, name: str, collected: GraphBuilder) -> View:
+def ended(view: View, name: str, builder: GraphBuilder) -> View:
     """Return an output as a node in its shape in the bundle: a map, rows, or a vector.
 
     Maps have channels last, and rows keep the order in which the network computes them, to avoid transpositions.
     """
-    nodes = Nodes(collected, name)
+    nodes = Nodes(builder, name)
     shape = view.shape
     if len(shape) == 4 and shape[0] == 1:
         order = view.order()

@@ -69,7 +69,7 @@ def _from_0(call: Call, view: View, high: float) -> View:
 
 
 def note(
-    collected: GraphBuilder,
+    builder: GraphBuilder,
     operator: Operator,
     given: Sequence[Given],
     views: Sequence[Given],
@@ -79,7 +79,7 @@ def note(
     """Store the range of a result with the node that computes it, not with the nodes after it that only move values.
 
     Args:
-        collected: all nodes so far.
+        builder: all nodes so far.
         operator: the operator of the file.
         given: its inputs.
         views: its outputs.
@@ -93,13 +93,13 @@ def note(
     span, view = note_of(operator, given), views[0] if views else None
     if span is None or not isinstance(view, View):
         return {}
-    places = {node.name: place for place, node in enumerate(collected.nodes)}
+    places = {node.name: place for place, node in enumerate(builder.nodes)}
     name, looks_back = view.node, operator.kind in ("QuantizeLinear", "DequantizeLinear")
     while name in places and (looks_back or places[name] >= first):
-        node = collected.nodes[places[name]]
+        node = builder.nodes[places[name]]
         if node.operator.is_input:
             return {} if name in known else {name: span}
-        collected.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
+        builder.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
         kind = ops.get(node.op)
         own = kind.keeps_range and places[name] >= first
         if not (own or kind.only_reshapes or isinstance(kind, CopyOperator)) or len(node.inputs) != 1:

@@ -151,7 +151,7 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
     walk = Walk(model, ends)
     wanted = list(ends.outputs) or [output.name for output in model.outputs]
     walk.all(wanted)
-    collected = walk.collected
+    builder = walk.builder
     views: dict[str, View] = {}
     problems: list[InputError] = []
     for name in wanted:
@@ -161,8 +161,8 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
             problems.append(error)
             continue
         if view is not None:
-            views[name] = output_tails.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
-    made = collected.report(
+            views[name] = output_tails.ended(view, builder.free_name(f"{name[:96]}-output"), builder)
+    made = builder.report(
         model.name,
         [(name, view.node) for name, view in views.items()],
         lambda graph: _with_ranges(ends, graph, input_range, walk.spans),

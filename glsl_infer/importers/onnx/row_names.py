@@ -12,7 +12,7 @@ from glsl_infer.importers.onnx.view import View, fresh
 _NAME_LENGTH = 96
 
 
-def placeholder(collected: GraphBuilder, name: str, shape: Shape) -> View | None:
+def placeholder(builder: GraphBuilder, name: str, shape: Shape) -> View | None:
     """Return an input as the placeholder for an output of a refused operator; None if inputs cannot have the shape."""
     ours: Shape
     order: tuple[int, ...]
@@ -22,7 +22,7 @@ def placeholder(collected: GraphBuilder, name: str, shape: Shape) -> View | None
         ours, order = (shape[1],), (1,)
     else:
         return None
-    collected.placeholder(name, ours)
+    builder.placeholder(name, ours)
     return fresh(name, shape, order)
 
 

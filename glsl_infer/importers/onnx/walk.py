@@ -41,7 +41,7 @@ class Walk:
     """Conversion of the operators needed for the outputs.
 
     Attributes:
-        collected: the nodes so far.
+        builder: the nodes so far.
         values: every tensor so far, by name: a ``View`` if the network computes it, else an array.
         made: the tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
@@ -53,7 +53,7 @@ class Walk:
 
     def __init__(self, model: Model, ends: IoOptions) -> None:
         self._model, self._ends = model, ends
-        self.collected = GraphBuilder()
+        self.builder = GraphBuilder()
         self.values: dict[str, Given] = {"": None}
         self.made: dict[str, View] = {}
         self.names: dict[str, str] = {}
@@ -90,7 +90,7 @@ class Walk:
                     value = constant_of(declared, constants[declared.name])
                     self.values[declared.name] = self.constants[declared.name] = value
                     continue
-                view = input_view(declared, self._model, self._ends.sizes, self.collected, shape)
+                view = input_view(declared, self._model, self._ends.sizes, self.builder, shape)
             except ModelError as error:
                 problems.append(error)
                 continue
@@ -166,13 +166,13 @@ class Walk:
                 )
 
     def _operator(self, operator: Operator) -> None:
-        name = self.collected.free_name(clean(next(filter(None, operator.outputs))))
+        name = self.builder.free_name(clean(next(filter(None, operator.outputs))))
         row = LayerStatus(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
-            self.collected.rows[name] = with_note(row, "stands behind a layer whose output is not known")
+            self.builder.rows[name] = with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
             return
-        before = len(self.collected.nodes)
+        before = len(self.builder.nodes)
         try:
             given = [self._known(read) for read in operator.inputs]
             if self._folded(operator, given):
@@ -182,20 +182,20 @@ class Walk:
                 return
             declared = self._declared(operator.outputs[0])
             kinds_read = self._kinds(operator, given)
-            call = Call(self._as_read(operator), given, Nodes(self.collected, name), kinds_read, declared)
+            call = Call(self._as_read(operator), given, Nodes(self.builder, name), kinds_read, declared)
             views = self._converted(call)
         except ModelError as refusal:
-            del self.collected.nodes[before:]
+            del self.builder.nodes[before:]
             read = [self.values.get(each) for each in operator.reads]
             self.uncomputed |= not any(isinstance(value, View) for value in read)
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
-        self.spans.update(ranges.note(self.collected, operator, given, views, before, self.spans))
-        kinds = tuple(node.op for node in self.collected.nodes[before:])
+        self.spans.update(ranges.note(self.builder, operator, given, views, before, self.spans))
+        kinds = tuple(node.op for node in self.builder.nodes[before:])
         place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerStatus(name, kind_of(operator), shape, place, kinds)
+        self.builder.rows[name] = LayerStatus(name, kind_of(operator), shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
@@ -219,7 +219,7 @@ class Walk:
 
     def _note_made(self, view: View, output: str, first: int) -> None:
         """Record the tensor that a node computes, and also for the nodes before it if it only changes their shape."""
-        by_name = {node.name: node for node in self.collected.nodes[first:]}
+        by_name = {node.name: node for node in self.builder.nodes[first:]}
         name = view.node
         while name not in self.made:
             self.made[name], self.names[name] = replace(view, node=name), output
@@ -302,8 +302,8 @@ class Walk:
             if shapes[0] != shapes[1] or condition.size != 1:
                 what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
                 raise ModelError.layer(name, what, "give both the same shape, or trace the model for one of them")
-            own = self.collected.free_name(clean(output))
-            call = Call(operator, [condition, *pair], Nodes(self.collected, own))
+            own = self.builder.free_name(clean(output))
+            call = Call(operator, [condition, *pair], Nodes(self.builder, own))
             chosen = View(condition.node, condition.stored, ((),) * len(shapes[0]))
             given = [chosen, *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair)]
             self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
@@ -311,17 +311,17 @@ class Walk:
 
     def _refuse(self, operator: Operator, name: str, row: LayerStatus, refusal: ModelError) -> None:
         """Record an unsupported operator, and continue with placeholders of its outputs' shapes in the file."""
-        self.collected.rows[name] = row
-        self.collected.refusals.append(refusal)
+        self.builder.rows[name] = row
+        self.builder.refusals.append(refusal)
         for place, output in enumerate(operator.outputs):
             if not output:
                 continue
             shape = self._declared(output)
-            own = name if not place else self.collected.free_name(clean(output))
-            view = None if shape is None else placeholder(self.collected, own, shape)
+            own = name if not place else self.builder.free_name(clean(output))
+            view = None if shape is None else placeholder(self.builder, own, shape)
             if view is None:
                 self._unknown.add(output)
-                self.collected.unknown.add(own)
+                self.builder.unknown.add(own)
             else:
                 self.values[output] = view
 

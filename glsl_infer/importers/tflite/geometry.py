@@ -13,8 +13,7 @@ from glsl_infer.importers.core.moves import MOST_JOINED, Arrangement, joined
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
-from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT
-from glsl_infer.importers.tflite.op_chains import UPSAMPLE
+from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT, UPSAMPLE
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _MODES = ("reflect", "symmetric")

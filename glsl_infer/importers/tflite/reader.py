@@ -84,7 +84,7 @@ def survey_of(
     sizes = sizes or (ends.sizes if ends is not None else None)
     walk = _walked(model, sizes)
     files = {name: model.tensors[index].shape for name, index in walk.made.items()}
-    return walk.collected.report(
+    return walk.builder.report(
         model.name,
         [(name, walk.node_of(index)) for name, index in model.outputs],
         lambda graph: _ends(model, graph, input_range, ends),

@@ -19,9 +19,8 @@ from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.detections import SHARED
 from glsl_infer.importers.tflite.file import clean
-from glsl_infer.importers.tflite.fused_patterns import FusedPatterns
+from glsl_infer.importers.tflite.fused_patterns import FusedPatterns, OpChains
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-from glsl_infer.importers.tflite.op_chains import OpChains
 from glsl_infer.importers.tflite.operators import convert
 from glsl_infer.importers.tflite.shapes import Sizes, resolved
 from glsl_infer.ops.operator import CopyOperator
@@ -43,7 +42,7 @@ class Walk:
     """Conversion of the operators needed for the outputs.
 
     Attributes:
-        collected: the graph under construction.
+        builder: the graph under construction.
         made: the tensor that each node computes, by the node's name.
     """
 
@@ -67,7 +66,7 @@ class Walk:
             chains.whole(operator) or written.whole(operator) or operator for operator in model.operators
         )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
-        self.collected = GraphBuilder()
+        self.builder = GraphBuilder()
         self.made: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._needed: set[int] = set()
@@ -125,7 +124,7 @@ class Walk:
         if len(shape) not in (1, 3) or (len(tensor.shape) > 1 and tensor.shape[0] != 1):
             what = f"an input of shape {tensor.shape}"
             raise ModelError.layer(name, what, "inputs are one picture, map or vector at a time, with a batch of 1")
-        free = self.collected.free_name(name)
+        free = self.builder.free_name(name)
         nodes = [Node(free, "input_fixed", (), {"shape": shape})]
         if self._is_grey(index):
             rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
@@ -135,8 +134,8 @@ class Walk:
             nodes = [Node(free, "input", (), numbers_map(in_rows(shape))), rows]
         elif len(shape) == 3:
             nodes = [Node(free, "input", (), input_attrs(shape))]
-        self._names[index] = self.collected.add(nodes)
-        self.collected.rows[free] = LayerStatus(free, "input", shape, SHADER, (nodes[0].op,))
+        self._names[index] = self.builder.add(nodes)
+        self.builder.rows[free] = LayerStatus(free, "input", shape, SHADER, (nodes[0].op,))
 
     def _is_grey(self, index: int) -> bool:
         """Return whether a tensor (1, height, width) is an image: all its readers add a channel axis or flatten it."""
@@ -153,29 +152,29 @@ class Walk:
 
     def _import(self, operator: Operator, number: int) -> None:
         index = operator.outputs[number]
-        tensor, collected = self._model.tensors[index], self.collected
+        tensor, builder = self._model.tensors[index], self.builder
         inputs = tuple(self._names[read] for read in operator.inputs if read in self._names)
-        name = collected.free_name(clean(tensor.name))
+        name = builder.free_name(clean(tensor.name))
         row = LayerStatus(name, operator.kind, _sizes(tensor), UNKNOWN)
-        if collected.unknown & set(inputs):
-            collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
-            collected.unknown.add(name)
+        if builder.unknown & set(inputs):
+            builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+            builder.unknown.add(name)
             self._names[index] = name
             return
-        before = len(collected.nodes)
+        before = len(builder.nodes)
         try:
             last = self._added(operator, number, name, inputs)
         except ModelError as refusal:
-            del collected.nodes[before:]
-            collected.rows[name] = row.refused(refusal)
-            self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
+            del builder.nodes[before:]
+            builder.rows[name] = row.refused(refusal)
+            self._names[index] = builder.refuse(refusal, name, inputs, _sizes(tensor))
             return
-        operators = tuple(node.op for node in collected.nodes[before:])
+        operators = tuple(node.op for node in builder.nodes[before:])
         place = DROPPED if operators == ("identity",) else runs(operators)
-        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=place, operators=operators)
+        builder.rows[name] = replace(row, shape=builder.shapes[last], runs=place, operators=operators)
         self._names[index] = last
         self.made[last] = index
-        for node in reversed(collected.nodes):  # a reshape keeps the values
+        for node in reversed(builder.nodes):  # a reshape keeps the values
             if node.op != "reshape" or node.inputs[0] in inputs:
                 break
             self.made[node.inputs[0]] = index
@@ -186,7 +185,7 @@ class Walk:
             name,
             operator,
             inputs,
-            tuple(self.collected.shapes[read] for read in inputs),
+            tuple(self.builder.shapes[read] for read in inputs),
             tuple(self._constants.get(read) for read in operator.inputs),
             tuple(self._model.tensors[read] if read >= 0 else None for read in operator.inputs),
             tensor,
@@ -195,21 +194,21 @@ class Walk:
         )
         if not inputs:
             raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
-        before = len(self.collected.nodes)
+        before = len(self.builder.nodes)
         try:
-            last = self.collected.add(convert(call))
+            last = self.builder.add(convert(call))
         except _NO_OPTIONS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
-        shared = [node.name for node in self.collected.nodes[before:] if node.op in SHARED]
+        shared = [node.name for node in self.builder.nodes[before:] if node.op in SHARED]
         if shared:
             self._shared[operator.outputs[0]] = shared[0]
-        shape = self.collected.shapes[last]
+        shape = self.builder.shapes[last]
         says_nothing = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
         wanted = shape if says_nothing else shape_of(tensor)
         if shape != wanted and math.prod(shape) == math.prod(wanted):  # for example a vector instead of a 1x1 map
-            again = Node(self.collected.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
-            last = self.collected.add([again])
+            again = Node(self.builder.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
+            last = self.builder.add([again])
         elif shape != wanted:
             raise call.refused(f"makes {shape} where the file says {wanted}", "the file is damaged; convert it anew")
         span = span_of(tensor)
@@ -219,7 +218,7 @@ class Walk:
 
     def _note(self, span: Range, first: int) -> None:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
-        nodes = self.collected.nodes
+        nodes = self.builder.nodes
         for place in range(len(nodes) - 1, first - 1, -1):
             nodes[place] = nodes[place].with_attrs(**{OBSERVED_RANGE: span})
             operator = ops.get(nodes[place].op)
