@@ -6,7 +6,7 @@
 
 Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
 shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
-TypeScript; and random shaders, checked and executed. The first failure ends the sweep with exit code 1, after printing
+TypeScript; random shaders, checked and executed; and commands in hostile surroundings. The first failure ends the sweep with exit code 1, after printing
 the command that repeats the test.
 """
 
@@ -69,12 +69,18 @@ def shaders(seed: int) -> bool:
     return _script("reliability/shader_values.py", "--programs", 20_000, "--seconds", 600, "--seed", seed)
 
 
+def surroundings(seed: int) -> bool:
+    """Return whether commands and readers withstand little memory, killed neighbours, silent peers and changed bytes."""
+    return _script("reliability/surroundings.py", "--seed", seed)
+
+
 KINDS: dict[str, Callable[[int], bool]] = {
     "networks": networks,
     "convolutions": convolutions,
     "damage": damage,
     "readers": readers,
     "shaders": shaders,
+    "surroundings": surroundings,
 }
 
 
