@@ -6,8 +6,8 @@
 
 Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
 shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
-TypeScript; random shaders, checked and executed; and commands in hostile surroundings. The first failure ends the sweep with exit code 1, after printing
-the command that repeats the test.
+TypeScript; random shaders, checked and executed; and commands in hostile surroundings. The first failure ends the sweep
+with exit code 1, after printing the command that repeats the test.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def shaders(seed: int) -> bool:
 
 
 def surroundings(seed: int) -> bool:
-    """Return whether commands and readers withstand little memory, killed neighbours, silent peers and changed bytes."""
+    """Return whether commands withstand little memory, killed neighbours, silent peers and changed bytes."""
     return _script("reliability/surroundings.py", "--seed", seed)
 
 

@@ -48,20 +48,15 @@ Cases = Iterator[str]
 
 def _command(*words: object, limit: int | None = None, **environment: str) -> subprocess.Popen[str]:
     """Start a command of glsl-infer, with at most ``limit`` bytes of address space."""
-
-    def prepare() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
+    limited = [] if limit is None else ["prlimit", f"--as={limit}"]
     return subprocess.Popen(
-        [sys.executable, "-m", "glsl_infer", *map(str, words)],
+        [*limited, sys.executable, "-m", "glsl_infer", *map(str, words)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=prepare,
     )
 
 
