@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hostile_shaders import FOLLOWED, HEAD
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/reliability"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench/reliability"))
 
 import shader_values
 
