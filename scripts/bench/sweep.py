@@ -6,8 +6,8 @@
 
 Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
 shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
-TypeScript; and random shaders, checked and executed. The first failure ends the sweep with exit code 1, after printing
-the command that repeats the test.
+TypeScript; random shaders, checked and executed; and commands in hostile surroundings. The first failure ends the sweep
+with exit code 1, after printing the command that repeats the test.
 """
 
 from __future__ import annotations
@@ -69,12 +69,18 @@ def shaders(seed: int) -> bool:
     return _script("bench/reliability/shader_values.py", "--programs", 20_000, "--seconds", 600, "--seed", seed)
 
 
+def surroundings(seed: int) -> bool:
+    """Return whether commands withstand little memory, killed neighbours, silent peers and changed bytes."""
+    return _script("bench/reliability/surroundings.py", "--seed", seed)
+
+
 KINDS: dict[str, Callable[[int], bool]] = {
     "networks": networks,
     "convolutions": convolutions,
     "damage": damage,
     "readers": readers,
     "shaders": shaders,
+    "surroundings": surroundings,
 }
 
 

@@ -42,6 +42,8 @@ def test_what_it_says_of_itself(badging: str) -> None:
     assert "application-label:'glsl-infer'" in badging
     assert "launchable-activity: name='glslinfer.app.MainActivity'" in badging
     assert re.findall(r"uses-permission: name='([^']*)'", badging) == ["android.permission.CAMERA"]
+    manifest = (ROOT / "android/app/src/main/AndroidManifest.xml").read_text("utf-8")
+    assert re.findall(r'android:name="android\.intent\.action\.(\w+)"', manifest) == ["MAIN"], "others can open no file"
 
 
 def test_its_icon(apk: Path, badging: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,33 @@ def test_every_program_has_its_count(driver: Driver, tmp_path: Path, weights: st
     counts = [measured.programs[name].instructions for name in names]
     assert counts == sorted(counts) and counts[0] > 2 * 4 * 4, "the more is read, the longer"
     assert [measured.programs[name].fetches for name in names] == [2, 8, 10], "texels that are read"
+
+
+@pytest.mark.parametrize("module", ["harness", "simulation", "pixels"])
+def test_the_process_that_draws_is_restricted(driver: Driver, tmp_path: Path, module: str) -> None:
+    """After ``main`` the process can neither write files nor start programs, whether it has drawn or not."""
+    code = f"""
+import os, subprocess, sys
+from glsl_infer.runtime import fence, isolated_run
+held = []
+isolated_run.fence.close = lambda close=fence.close: held.extend(close())
+from glsl_infer.tools.videocore import {module}
+try:
+    {module}.main()
+except Exception:
+    pass  # only harness draws without the executor
+if "landlock" in held:
+    for work in (lambda: open(r"{tmp_path}/planted", "w"), lambda: subprocess.run(["/bin/true"])):
+        try:
+            work()
+            sys.exit("not refused")
+        except PermissionError:
+            pass
+print("held", bool(held) or not os.path.exists("/sys/kernel/security/landlock"))
+"""
+    command = [sys.executable, "-c", code, str(tiny.write_tiny(tmp_path))]
+    done = subprocess.run(command, env=driver.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "held True", done.stderr
 
 
 def test_an_atlas_takes_a_job_a_layer_and_no_loads(driver: Driver, tmp_path: Path) -> None:

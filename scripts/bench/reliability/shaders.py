@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compile and draw maliciously changed shaders on a driver, as far as the format's GLSL allows them.
 
-    python scripts/bench/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR] [--json]
+    python scripts/bench/reliability/shaders.py [--random] [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR]
+        [--json]
 
-Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``).
-Shaders refused by the reader are counted; the others are compiled with each set of device lines and drawn in a
-monitored process. It is a finding if the process ends by a signal, or takes more than 1 GiB of memory or 30 s of CPU
-time for a shader. LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) selects the driver. The exit code is 1
-after findings. Linux only; needs the checkout.
+Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``);
+with --random, shaders are those of ``shader_values.py``. Shaders refused by the reader are counted; the others are
+compiled with each set of device lines and drawn in a monitored process. It is a finding if the process ends by a
+signal, or takes more than 1 GiB of memory or 30 s of CPU time for a shader. LIBGL_ALWAYS_SOFTWARE=1
+GALLIUM_DRIVER=llvmpipe (or softpipe) selects the driver. The exit code is 1 after findings. Linux only; needs the
+checkout.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 import numpy as np  # noqa: E402
 from choices import Draw  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
+from shader_values import Program  # noqa: E402
 
 from glsl_infer.bundle.shader_check import Shader, parse  # noqa: E402
 from glsl_infer.errors import BundleError, GlslInferError, RunError, ShaderError  # noqa: E402
@@ -46,9 +49,11 @@ LATE_LINES = ("#define ROUND_STORES\n#define LATE_FETCH\n", "#define LATE_FETCH\
 SIDE = 8
 
 
-def sources() -> list[str]:
-    """Return the fragment shaders of all bundles in the checkout, without comments."""
-    texts = set()
+def sources(is_random: bool = False) -> list[str]:
+    """Return the fragment shaders of all bundles in the checkout, without comments; none for random shaders."""
+    texts = set[str]()
+    if is_random:
+        return []
     for path in sorted([*(ROOT / "models").glob("*.glslnn"), *(ROOT / "tests/conformance").glob("*.glslnn")]):
         if zipfile.is_zipfile(path) and not path.name.startswith("bad-"):
             with zipfile.ZipFile(path) as archive:
@@ -58,18 +63,18 @@ def sources() -> list[str]:
 
 
 def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
-    """Return a changed shader, and its parsed form; None if the reader refuses it."""
+    """Return a changed or random shader, and its parsed form; None if the reader refuses it."""
     draw = Draw((seed, number))
-    text = glsl_tokens(draw, draw.random.choice(texts), texts)
+    text = glsl_tokens(draw, draw.random.choice(texts), texts) if texts else Program((seed, number)).text()
     try:
         return text, parse("mutant", text)
     except BundleError:
         return text, None
 
 
-def work(seed: int, first: int, last: int) -> None:
+def work(seed: int, first: int, last: int, is_random: bool) -> None:
     """Compile and draw the shaders from ``first`` on; print the number of each, and then its result."""
-    texts = sources()
+    texts = sources(is_random)
     with Context() as context, Objects(context.gl) as objects:
         print(json.dumps({"driver": context.gl.text(GL.GL_RENDERER)}), flush=True)
         objects.fixed_state()
@@ -114,13 +119,13 @@ def _draw(
         objects.read(SIDE, SIDE)
 
 
-def watch(shaders: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]:
+def watch(shaders: int, seconds: float, seed: int, keep: Path, is_random: bool = False) -> dict[str, Any]:
     """Draw ``shaders`` shaders in processes, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
     made: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
-    texts, first = sources(), 0
+    texts, first = sources(is_random), 0
     while _met(made) < shaders and time.monotonic() < end and len(made["findings"]) < 20:
-        command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed)]
+        command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed), *["--random"] * is_random]
         with (
             tempfile.TemporaryFile("w+", errors="replace") as words,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words, text=True) as process,
@@ -198,6 +203,7 @@ def _resident(pid: int) -> int:
 def main() -> int:
     """Watch and print, or work; return the exit code."""
     parser = argparse.ArgumentParser(description="Let a driver draw shaders that were changed.", allow_abbrev=False)
+    parser.add_argument("--random", action="store_true", help="random shaders, not changed ones")
     parser.add_argument("--shaders", type=int, default=10_000, help="how many are given to the driver")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
@@ -207,9 +213,9 @@ def main() -> int:
     args = parser.parse_args()
     try:
         if args.work is not None:
-            work(args.seed, args.work, 1 << 40)
+            work(args.seed, args.work, 1 << 40, args.random)
             return 0
-        made = watch(args.shaders, args.seconds, args.seed, args.keep)
+        made = watch(args.shaders, args.seconds, args.seed, args.keep, args.random)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
