@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from glsl_infer.cli import arguments, ends, progress
-from glsl_infer.cli.export import MAX_CALIBRATION, spread
+from glsl_infer.cli.export import MAX_CALIBRATION
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import check_output
@@ -57,19 +57,9 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.calibration import FILES
 
     check_output(args.out, SUFFIX)
-    files = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
-    options = Options(
-        input_ranges=ends.by_name("--input-range", args.input_range),
-        fits=ends.by_name("--fit", args.fit),
-        purposes=ends.by_name("--purpose", args.purpose),
-        input_sizes=ends.by_name("--input-size", args.input_size),
-        input_shapes=ends.by_name("--input-shape", args.input_shape),
-        constants=ends.by_name("--constant", args.constant),
-        outputs=args.outputs,
-    )
-    ends.allow_weights(args.max_weights)
-    ends.remember_modules(args.imports)
-    ends.load_operators(args.operator)
+    files = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
+    options = Options(**ends.import_options(args))
+    ends.prepare_import(args)
     with progress.status("calibrate") as say:
         stored = calibrate(args.model, args.out, files, options=options, progress=say)
     if args.json:

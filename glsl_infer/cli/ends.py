@@ -202,6 +202,26 @@ def add_purpose(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def import_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of ``compiler.build.Options`` about inputs and outputs of the model file."""
+    return {
+        "input_ranges": by_name("--input-range", args.input_range),
+        "fits": by_name("--fit", args.fit),
+        "purposes": by_name("--purpose", args.purpose),
+        "input_sizes": by_name("--input-size", args.input_size),
+        "input_shapes": by_name("--input-shape", args.input_shape),
+        "constants": by_name("--constant", args.constant),
+        "outputs": args.outputs,
+    }
+
+
+def prepare_import(args: argparse.Namespace, *, draws: bool = False) -> None:
+    """Apply ``--max-weights``, ``--import`` and ``--operator``; ``draws`` is that of ``load_operators``."""
+    allow_weights(args.max_weights)
+    remember_modules(args.imports)
+    load_operators(args.operator, draws=draws)
+
+
 def by_name(option: str, given: list[tuple[str, Any]]) -> Mapping[str, Any]:
     """Return the values of an option by name. The empty name selects the only input or output.
 

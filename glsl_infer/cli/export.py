@@ -233,7 +233,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
+        calibration = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -245,13 +245,7 @@ def run(args: argparse.Namespace) -> int:
         uniform_vectors=args.uniform_vectors,
         weight_bits=args.weight_bits,
         draw_cost=args.draw_cost,
-        input_ranges=ends.by_name("--input-range", args.input_range),
-        fits=ends.by_name("--fit", args.fit),
-        purposes=ends.by_name("--purpose", args.purpose),
-        input_sizes=ends.by_name("--input-size", args.input_size),
-        input_shapes=ends.by_name("--input-shape", args.input_shape),
-        constants=ends.by_name("--constant", args.constant),
-        outputs=args.outputs,
+        **ends.import_options(args),
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
         tolerance=args.tolerance,
@@ -259,9 +253,7 @@ def run(args: argparse.Namespace) -> int:
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
-    ends.allow_weights(args.max_weights)
-    ends.remember_modules(args.imports)
-    ends.load_operators(args.operator)
+    ends.prepare_import(args)
     heap.keep_freed_memory()
     with progress.status("export") as say:
         report = export(
@@ -289,12 +281,6 @@ def run(args: argparse.Namespace) -> int:
         names = ", ".join(f"'{name}'" for name in far)
         raise RunError(f"--strict: {args.out} is written, but too far from {args.model} in {names}; see the warning")
     return 0
-
-
-def spread(files: list[Path], most: int) -> list[Path]:
-    """Return ``most`` of the files, evenly distributed over the list, because its beginning may have only one class."""
-    count = min(most, len(files))
-    return [files[index * len(files) // count] for index in range(count)]
 
 
 def _uniform_vectors(text: str) -> int:

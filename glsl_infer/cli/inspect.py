@@ -89,9 +89,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.inspect import inspection
 
-    ends.allow_weights(args.max_weights)
-    ends.remember_modules(args.imports)
-    ends.load_operators(args.operator, draws=args.model.suffix == bundles.SUFFIX)
+    ends.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     check(args)

@@ -123,9 +123,7 @@ def run(args: argparse.Namespace) -> int:
         if args.bundle.suffix.lower() != bundles.SUFFIX:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
         raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
-    ends.allow_weights(args.max_weights)
-    ends.remember_modules(args.imports)
-    ends.load_operators(args.operator, draws=True)
+    ends.prepare_import(args, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)

@@ -53,5 +53,6 @@ def find(model: str, source: Path) -> Path:
         )
     path = folder() / f"{model}{SUFFIX}"
     if not path.is_file():
-        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
+        name = source.stem if source.parent == Path(__file__).with_name("data") else model
+        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {name}")
     return path

@@ -97,3 +97,9 @@ def _decodable(files: Iterable[Path], folder: Path, warn: Callable[[str], object
     for problem, count in problems.items():
         warn(f"{folder}: {count} {'file is' if count == 1 else 'files are'} left out; {problem}")
     return decodable
+
+
+def spread(files: Sequence[Path], most: int) -> list[Path]:
+    """Return at most ``most`` of the files, evenly spaced: the beginning of a list can have only one class."""
+    count = min(most, len(files))
+    return [files[index * len(files) // count] for index in range(count)]

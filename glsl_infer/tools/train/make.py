@@ -14,12 +14,13 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
+from glsl_infer.runtime.pictures.paths import spread
 from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
 from glsl_infer.tools.train.features import Extractor, Start, background, compiled, starts_of, variations_of, with_head
 from glsl_infer.tools.train.head import Examples, Head, Verdict
-from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find, spread
+from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find
 
 _RECENT = 30
 """Photographs in the running mean of the estimated time."""
@@ -74,7 +75,7 @@ def train(
     found = find(folder, progress)
     starts = starts_of(start)
     _write_sheet(found, out.with_suffix(".png"))
-    typical = spread(list(found.files), TYPICAL)
+    typical = spread(found.files, TYPICAL)
     made: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(found.files))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,15 +130,9 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
     sheet = Image.new("RGB", (columns * side, len(rows) * side), "white")
     for row, index in enumerate(rows):
         mine = [file for file, truth in zip(photographs.files, photographs.truth) if truth == index]
-        for column, file in enumerate(spread(mine, columns)):
+        for column, file in enumerate(paths.spread(mine, columns)):
             sheet.paste(_thumbnail(file, side), (column * side, row * side))
     return sheet
-
-
-def spread(files: Sequence[Path], most: int) -> list[Path]:
-    """Return at most ``most`` of the files, evenly spaced in the list."""
-    count = min(most, len(files))
-    return [files[index * len(files) // count] for index in range(count)]
 
 
 def _thumbnail(file: Path, side: int) -> Image.Image:
