@@ -9,7 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "scripts"
-SUFFIXES = set(["", ".gradle", ".html", ".java", ".js", ".json", ".md", ".mjs", ".py", ".sh", ".toml", ".ts", ".txt", ".yaml", ".yml"])
+PROGRAMS = {"", ".gradle", ".java", ".js", ".mjs", ".py", ".sh", ".ts"}
+SUFFIXES = PROGRAMS | {".html", ".json", ".md", ".toml", ".txt", ".yaml", ".yml"}
 README = (FOLDER / "README.md").read_text("utf-8")
 
 
