@@ -36,7 +36,7 @@ TOGETHER = 25
 
 def write() -> None:
     """Build the network, simulate a frame, count its ARM instructions, and write both."""
-    options = Options(layout="planar", memory="naive", weights="uniform", weight_bits=16)
+    options = Options(layout="planar", memory="naive", weights="uniform", weight_bits="16")
     made, _, _ = build(x22(385, 120), [f"class {number}" for number in range(120)], options=options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "article.glslnn"
