@@ -11,7 +11,7 @@ from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.stored import KnownRanges
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
@@ -30,7 +30,7 @@ class Options:
 
     Attributes:
         weights, weights_for, layout, memory, uniform_vectors, weight_bits, draw_cost: see ``lower.to_program``.
-        percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
+        percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
         input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
         fits: how an image is fitted to the size of the input, by input name.
@@ -188,7 +188,7 @@ def build(
         findings=before.findings,
         exact=before.exact,
         draw_cost=options.draw_cost,
-        in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
+        in_eight=prepared.cost_8bit if options.weight_bits == options.weights == "auto" else None,
         error=prepared.spent.error if prepared.spent else 0.0,
         enough=(prepared.spent.tolerance or 0.0) if prepared.spent else 0.0,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from glsl_infer.compiler.ranges.held_out import Fold
+from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
 from glsl_infer.graph import Graph, Node

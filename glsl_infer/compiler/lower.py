@@ -14,7 +14,7 @@ from glsl_infer import ops
 from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane

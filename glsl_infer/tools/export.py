@@ -18,7 +18,7 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.delegate import unseen as unseen_parts
-from glsl_infer.compiler.ranges import unseen_error
+from glsl_infer.compiler.ranges.unseen import unseen_warnings
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
@@ -109,7 +109,7 @@ def export(
     made = joined(reports, part_reports(built)) if in_parts else reports[0]
     if in_parts and samples:
         unseen = unseen_parts.measure(built, samples)
-        made = replace(made, unseen=(unseen,), warnings=(*unseen_error.warnings(unseen), *made.warnings))
+        made = replace(made, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *made.warnings))
     tell("writing")
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification
-from glsl_infer.compiler.ranges import PreparedGraph, data_free, unseen_error, unseen_runs
+from glsl_infer.compiler.ranges import PreparedGraph, data_free
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import Spent
-from glsl_infer.compiler.ranges.unseen_error import UnseenError
+from glsl_infer.compiler.ranges.unseen import UnseenError, measure, unseen_warnings
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
@@ -156,8 +156,8 @@ def report(
     warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
     unseen: tuple[UnseenError, ...] = ()
     if calibration and not is_part:
-        unseen = (unseen_runs.measure(prepared.graph, program.graph, calibration, prepared.folds, prepared.runs),)
-        warnings += unseen_error.warnings(unseen[0])
+        unseen = (measure(prepared.graph, program.graph, calibration, prepared.folds, prepared.runs),)
+        warnings += unseen_warnings(unseen[0])
     warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),

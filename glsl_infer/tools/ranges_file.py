@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.known import KnownRanges
-from glsl_infer.compiler.ranges.stored import StoredRanges
+from glsl_infer.compiler.ranges.stored import KnownRanges, StoredRanges
 from glsl_infer.lowering.findings import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json

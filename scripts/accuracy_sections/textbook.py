@@ -23,7 +23,7 @@ from accuracy_sections.common import (
 from accuracy_sections.mobilenet import OTHER_HEADROOMS, PERCENTILES, bundle_of
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.covering import HEADROOM
+from glsl_infer.compiler.ranges.intervals import HEADROOM
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
 

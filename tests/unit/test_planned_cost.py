@@ -29,12 +29,12 @@ def test_draws_are_those_of_the_program(bits: str) -> None:
 
 
 def test_auto_costs_no_more_than_it_may() -> None:
-    in_eight = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    cost_8bit = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
     _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=SAMPLES)
-    assert prepared.in_eight == in_eight
+    assert prepared.cost_8bit == cost_8bit
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
-    assert max(cost.over(in_eight)) <= sensitivity.MOST_COST or len(prepared.precision) == rule
+    assert max(cost.over(cost_8bit)) <= sensitivity.MOST_COST or len(prepared.precision) == rule
 
 
 class Asked(Plans):
@@ -99,7 +99,7 @@ def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
     _, program, prepared = build(GRAPH, [], options=options, calibration=4 * SAMPLES)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=draw_cost)
     assert cost.draws == pytest.approx(len(program.passes), abs=2)
-    assert prepared.in_eight is not None and prepared.in_eight.draws <= cost.draws
+    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws <= cost.draws
     other = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=100.0 / draw_cost)
     assert (other.draws < cost.draws) == (draw_cost < 10.0) and other.draws != cost.draws
 
@@ -139,4 +139,4 @@ def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:
     pictures = [{"image": rng.integers(0, 256, (8, 8, 3), np.uint8)} for _ in range(3)]
     made, _, prepared = build(classifier(rng, body, 8), ("a", "b", "c"), calibration=pictures)
     assert "wide-products" in made.graph.by_name
-    assert prepared.in_eight is not None and prepared.in_eight.draws > 0
+    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws > 0

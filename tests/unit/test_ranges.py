@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
-from glsl_infer.compiler.ranges.bounds import bounds_of
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
+from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.program.layout import Range

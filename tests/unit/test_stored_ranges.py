@@ -19,9 +19,8 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.delegate.build import BuiltPart
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
-from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
+from glsl_infer.compiler.ranges.stored import KnownRanges, StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.importers.shared.ends import Ends

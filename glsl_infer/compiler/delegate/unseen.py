@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from glsl_infer.compiler.delegate.build import Built
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.unseen_error import UnseenError
-from glsl_infer.compiler.ranges.unseen_runs import (
+from glsl_infer.compiler.ranges.unseen import (
     Change,
     OnGpu,
     Runs,
     Store,
+    UnseenError,
     as_it_is,
     in_sixteen_bits,
     outputs_of,
@@ -23,7 +23,7 @@ from glsl_infer.graph.reference import Inputs
 
 
 def measure(built: Built, images: Sequence[Inputs]) -> UnseenError:
-    """Measure a network in parts; see ``ranges.unseen_runs.measure``.
+    """Measure a network in parts; see ``ranges.unseen.measure``.
 
     Args:
         built: the network.

@@ -16,17 +16,14 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
-from glsl_infer.compiler.ranges import unseen_runs
-from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
+from glsl_infer.compiler.ranges.expected_error import PARTS, Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
-from glsl_infer.compiler.ranges.gated_sums import gated_sums
-from glsl_infer.compiler.ranges.held_out import PARTS, Fold
-from glsl_infer.compiler.ranges.inputs import assign_input_ranges
-from glsl_infer.compiler.ranges.known import KnownRanges
-from glsl_infer.compiler.ranges.lowest import with_lowest
+from glsl_infer.compiler.ranges.headroom import widen_ranges
+from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
+from glsl_infer.compiler.ranges.intervals import HEADROOM
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
-from glsl_infer.compiler.ranges.room import with_room
+from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
     AUTO_SHARE,
@@ -36,10 +33,10 @@ from glsl_infer.compiler.ranges.sensitivity import (
     Spent,
     spend,
 )
-from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
+from glsl_infer.compiler.ranges.stored import KnownRanges
+from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
 from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
-from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
@@ -65,7 +62,7 @@ class PreparedGraph:
         spent: effect of each layer's rounding on the outputs, if it was measured.
         wider: ranges for 16 bits of layers whose range in 8 bits was learnt from calibration images.
         told: the learnt ranges in 8 bits.
-        in_eight: cost of the program with all maps in 8 bits, if it was counted.
+        cost_8bit: cost of the program with all maps in 8 bits, if it was counted.
         folds: ranges learnt without each part of the calibration images.
         runs: outputs of the float network for some calibration images, if they were needed.
     """
@@ -78,7 +75,7 @@ class PreparedGraph:
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
-    in_eight: Cost | None = None
+    cost_8bit: Cost | None = None
     folds: tuple[Fold, ...] = ()
     runs: Runs | None = None
 
@@ -108,7 +105,7 @@ def prepare(
     Args:
         graph: the result of ``optimize.optimize``.
         pictures: calibration inputs, as for ``reference.run``.
-        percentile: see ``calibration.extremes``.
+        percentile: see ``observed.extremes``.
         layout: see ``compiler.lower.to_program``.
         per_channel: see ``eight_bits.assign_ranges``; for comparison.
         headroom: see ``eight_bits.assign_ranges``; for comparison.
@@ -158,15 +155,15 @@ def prepare(
         by_itself = False
     else:
         chosen = precision_of_layers.choose(ranged, precision, known, numbers)
-    spent, in_eight = None, None
+    spent, cost_8bit = None, None
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
 
     def drawn(precise: Graph) -> Graph:
-        roomy, _ = with_room(precise, wider, ranges)
+        roomy, _ = widen_ranges(precise, wider, ranges)
         narrow, _ = split_wide(_for_shaders(roomy, dense), layout, uniform_vectors, exactness, before=parts)
-        return zeros_once(assign_scales(narrow, (), before.scales)[0])
+        return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
@@ -174,10 +171,10 @@ def prepare(
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
         if plan is not None:
-            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
-            counted = partial(_times, in_eight, plan, drawn)
+            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
+            counted = partial(_times, cost_8bit, plan, drawn)
         folds = [fold for fold in apart if fold.maps]
-        runs = unseen_runs.of_graph(ranged, pictures, len(folds))
+        runs = of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
             return runs.errors(OnGpu(stored, folds), causes=False).worst.badness
@@ -194,13 +191,13 @@ def prepare(
             badness=badness,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
-    precise, ranges = with_room(precise, wider, ranges)
+    precise, ranges = widen_ranges(precise, wider, ranges)
     narrow, wide = split_wide(_for_shaders(precise, dense), layout, uniform_vectors, exactness, before=parts)
     if shorten is not None:
-        narrow, more = shorten(zeros_once(assign_scales(narrow, (), before.scales)[0]))
+        narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
         wide += more
     scaled, scales = assign_scales(narrow, pictures, before.scales)
-    scaled = zeros_once(scaled)
+    scaled = dedupe_zero_maps(scaled)
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
@@ -213,7 +210,7 @@ def prepare(
         spent,
         wider,
         told,
-        in_eight,
+        cost_8bit,
         tuple(fold for fold in apart if fold.maps),
         runs,
     )
@@ -229,10 +226,10 @@ def _range_of(graph: Graph, layer: str) -> Range:
 
 
 def _times(
-    in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
+    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
 ) -> tuple[float, float]:
-    """Return the cost of a graph with bits, as a multiple of ``in_eight``: (work, draws)."""
-    return plan(drawn(stored)).over(in_eight)
+    """Return the cost of a graph with bits, as a multiple of ``cost_8bit``: (work, draws)."""
+    return plan(drawn(stored)).over(cost_8bit)
 
 
 def require_possible_size(graph: Graph) -> None:

@@ -5,18 +5,41 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import open_layers
-from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
+from glsl_infer.lowering.findings import Findings
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import Range
+
+if TYPE_CHECKING:
+    from glsl_infer.compiler.ranges import PreparedGraph
+
+
+@dataclass(frozen=True)
+class KnownRanges:
+    """Results of an earlier calibration.
+
+    Attributes:
+        maps: ranges of feature maps in 8 bits, by layer name.
+        fine: ranges of the same maps for storage in 16 bits.
+        scales: scales of 16-bit values made finer by calibration, by stage name.
+        sixteen: feature maps stored in 16 bits; None if not chosen.
+        exact: layers with weights of more than 8 bits.
+        findings: calibration data for shaders and weights.
+    """
+
+    maps: Mapping[str, Range] = field(default_factory=dict)
+    fine: Mapping[str, Range] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+    sixteen: tuple[str, ...] | None = None
+    exact: tuple[str, ...] = ()
+    findings: Findings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

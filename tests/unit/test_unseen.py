@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.cli import main
 from glsl_infer.compiler.build import Options, build
-from glsl_infer.compiler.ranges import sensitivity, unseen_error, unseen_runs, varied
-from glsl_infer.compiler.ranges.unseen_error import UnseenError
+from glsl_infer.compiler.ranges import sensitivity, unseen, varied
+from glsl_infer.compiler.ranges.unseen import UnseenError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.tools.export_report import ExportReport, report
@@ -102,14 +102,14 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
     """An error measured on the calibration images shows no clipping, so it does not predict other images."""
     _, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
-    seen = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), ())
-    held_out = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
+    seen = unseen.measure(prepared.graph, program.graph, images(60, 60, 255), ())
+    held_out = unseen.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
     assert not seen.held_out and seen.worst.clipped < 0.1 * held_out.worst.clipped
 
 
 def with_error(error: float) -> UnseenError:
-    output = unseen_error.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
-    loss = unseen_error.LayerLoss("stem", 0.3, 0.0)
+    output = unseen.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
+    loss = unseen.LayerLoss("stem", 0.3, 0.0)
     return UnseenError((output,), (loss,), 4, held_out=True)
 
 
@@ -119,7 +119,7 @@ def test_strict(
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
     found = with_error(error)
-    made = ExportReport((), (), (), (), unseen_error.warnings(found), totals, unseen=(found,))
+    made = ExportReport((), (), (), (), unseen.unseen_warnings(found), totals, unseen=(found,))
     monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: made)
     command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
     assert main([*command, "--json"]) == code
