@@ -17,7 +17,6 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.delegate import unseen as unseen_parts
 from glsl_infer.compiler.ranges.unseen import unseen_warnings
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
@@ -31,6 +30,7 @@ from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
 from glsl_infer.tools.export_report import ExportReport, report
+from glsl_infer.tools.remedies import measured
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
@@ -104,11 +104,10 @@ def export(
     names = names or tuple(map(str, range(numbered)))
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    in_parts = bool(built.parts)
-    reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
-    made = joined(reports, part_reports(built)) if in_parts else reports[0]
-    if in_parts and samples:
-        unseen = unseen_parts.measure(built, samples)
+    reports = [report(part.program, part.bundle, part.prepared, part.samples) for part in built.gpu]
+    made = joined(reports, part_reports(built)) if built.parts else reports[0]
+    if samples:
+        unseen = measured(built, graph, names, options, samples, tell)
         made = replace(made, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *made.warnings))
     tell("writing")
     bundles.write(built.bundle, out, read_back=True)

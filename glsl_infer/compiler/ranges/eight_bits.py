@@ -25,7 +25,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
 MANY = 40
-"""Number of images after which other images are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
+"""Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
 
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""

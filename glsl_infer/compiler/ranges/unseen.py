@@ -8,8 +8,8 @@ similar, so copies with another contrast or brightness are computed, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Optional, Protocol
 
 import numpy as np
@@ -19,7 +19,6 @@ from glsl_infer.compiler.ranges import precision, varied
 from glsl_infer.compiler.ranges.expected_error import Fold, part_of
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
-from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
@@ -33,6 +32,20 @@ FEW_LIMITS = 0.5
 """Factor for these limits if there are few images: other images have larger errors than these and their copies."""
 
 WORST_LAYERS = 3
+
+IMAGES = 12
+"""Largest number of measured images and copies, evenly spaced in the list."""
+
+MOST_WORK = 2e10
+"""Largest number of operations of the float network in one measurement: half a minute of one core.
+
+At least two images are measured in any case.
+"""
+
+FEW_NUMBERS = 16
+
+COPIES = (varied.with_contrast, varied.inverted, varied.darker)
+"""Copies of each image if there are few."""
 
 
 @dataclass(frozen=True)
@@ -93,21 +106,24 @@ class Remedy:
     """A change of the export that was tried.
 
     Attributes:
-        change: the option or the advice.
+        change: the options.
         error: error of the worst output with the change; see ``OutputError``.
         cosine: the smallest cosine similarity with the change.
-        work: estimated work, as a multiple of the work without the change.
+        helps: whether none of the outputs needs a warning after the change.
+        time: estimated time of a frame, as a multiple of the time without the change.
     """
 
     change: str
     error: float
     cosine: float
-    work: float = 1.0
+    helps: bool
+    time: float
 
-    @property
-    def helps(self) -> bool:
-        """True if none of the outputs needs a warning after the change."""
-        return self.error <= MOST_ERROR and self.cosine >= LEAST_COSINE
+    @staticmethod
+    def of(change: str, outputs: Sequence[OutputError], time: float) -> Remedy:
+        """Return the remedy of a change, from the errors of the outputs with it."""
+        error, cosine = max(output.error for output in outputs), min(output.cosine for output in outputs)
+        return Remedy(change, error, cosine, all(output.is_small for output in outputs), time)
 
 
 @dataclass(frozen=True)
@@ -168,33 +184,15 @@ def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
 
 
 def _advice(found: UnseenError) -> str:
-    """Return the cheapest effective remedy, or the best of those tried."""
-    helpful = [remedy for remedy in found.remedies if remedy.helps]
-    if helpful:
-        return f"tried: {_described(min(helpful, key=lambda remedy: (remedy.work, remedy.error)))}"
-    better = [remedy for remedy in found.remedies if remedy.cosine > min(output.cosine for output in found.outputs)]
+    """Return the effective remedy, or the best of those tried."""
     more = "calibrate with more, and more varied, images of the kind that the network will see"
-    return f"tried: {_described(better[0])}, which is not enough; {more}" if better else more
+    if not found.remedies:
+        return more
+    best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
+    time = f" for about {best.time:.1f} times the time of a frame" if best.time > 1.05 else ""
+    tried = f"tried: {best.change}: {best.error:.2g} (cosine {best.cosine:.4f}){time}"
+    return tried if best.helps else f"{tried}, which is not enough; {more}"
 
-
-def _described(remedy: Remedy) -> str:
-    work = f" for about {remedy.work:.1f} times the work" if remedy.work > 1.0 else ""
-    return f"{remedy.change}: {remedy.error:.2g} (cosine {remedy.cosine:.4f}){work}"
-
-
-IMAGES = 12
-"""Largest number of measured images and copies, evenly spaced in the list."""
-
-MOST_WORK = 2e10
-"""Largest number of operations of the float network in one measurement: half a minute of one core.
-
-At least two images are measured in any case.
-"""
-
-FEW_NUMBERS = 16
-
-COPIES = (varied.with_contrast, varied.inverted, varied.darker)
-"""Copies of each image if there are few."""
 
 Sample = tuple[Inputs, Optional[int]]
 """An image or a copy, and the fold whose ranges have not seen it; None for the ranges learnt from all images."""
@@ -238,16 +236,6 @@ class OnGpu:
         return outputs_of(graph, run(graph, image, store))
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of the export to try: its name, its network, whether its ranges have seen the images, and its work."""
-
-    name: str
-    network: Network
-    seen: bool = False
-    work: float = 1.0
-
-
 def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
     """Return calibration images, with copies if there are few, and the folds that have not seen them.
 
@@ -269,28 +257,6 @@ def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
 
 
-def measure(
-    floats: Graph, drawn: Graph, images: Sequence[Inputs], folds: Sequence[Fold], runs: Runs | None = None
-) -> UnseenError:
-    """Measure a prepared graph on calibration images, each with the ranges of the images in the other folds.
-
-    Args:
-        floats: the graph with its float weights.
-        drawn: the same graph with the weights of the shaders.
-        images: the calibration images, at least one.
-        folds: one for each part of them (``expected_error.part_of``); if empty, the ranges are those of the graph.
-        runs: the runs of the float network, if it has run on the images.
-    """
-
-    def changes() -> Iterator[Change]:
-        yield Change("--weights uniform", OnGpu(floats, folds))
-        sixteen, more = in_sixteen_bits(floats)
-        if more:
-            yield Change("--precision 16", OnGpu(sixteen, folds), work=1.0 + more / precision.work(floats))
-
-    return (runs or of_graph(floats, images, len(folds))).measure(OnGpu(drawn, folds), changes)
-
-
 def with_fold(graph: Graph, fold: Fold) -> Graph:
     """Return a prepared graph with the ranges of a fold."""
     nodes = []
@@ -299,16 +265,6 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
         eight = known is not None and node.attrs.get("bits") == 8 and "scales" in node.attrs
         nodes.append(node.with_attrs(scales=known.scales, zeros=known.zeros) if eight and known else node)
     return widen_ranges(graph.rebuilt(nodes), fold.wider, ())[0]
-
-
-def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
-    """Return a prepared graph with all possible feature maps in 16 bits, and the estimated additional operations."""
-    possible = precision.possible_layers(graph)
-    chosen: dict[str, PrecisionChoice | None] = {name: PrecisionChoice(name, precision.BY_NAME) for name in possible}
-    made = precision.assign(graph, chosen)[0]
-    before = {node.name: node.attrs.get("bits") for node in graph.nodes}
-    more = [node.name for node in made.nodes if node.attrs.get("bits") == 16 and before[node.name] != 16]
-    return made, sum(precision.added(graph, graph.by_name[name]) for name in more)
 
 
 class Runs:
@@ -338,28 +294,12 @@ class Runs:
             high = max(float(one[name].max()) for one in self._floats)
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
-    def measure(self, drawn: Network, changes: Callable[[], Iterable[Change]]) -> UnseenError:
-        """Return the errors of a network, with those of changes if an output has a large error."""
-        found = self.errors(drawn)
-        if all(output.is_small for output in found.outputs):
-            return found
-        tried = [*changes()]
-        if self._held_out:
-            tried.append(Change("--images with more images, until ranges cover what they show", drawn, seen=True))
-        remedies = []
-        for change in tried:
-            other = self.errors(change.network, causes=False, seen=change.seen)
-            cosine = min(output.cosine for output in other.outputs)
-            remedies.append(Remedy(change.name, max(output.error for output in other.outputs), cosine, change.work))
-        return replace(found, remedies=tuple(sorted(remedies, key=lambda one: -one.cosine)))
-
-    def errors(self, network: Network, *, causes: bool = True, seen: bool = False) -> UnseenError:
+    def errors(self, network: Network, *, causes: bool = True) -> UnseenError:
         """Return the errors of a network.
 
         Args:
             network: the network as it is drawn.
             causes: measure clipping and rounding separately.
-            seen: use the ranges learnt from all images.
         """
 
         def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
@@ -375,7 +315,7 @@ class Runs:
                 return made
 
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [network.run(image, None if seen else fold, store) for store in stores], losses
+            return [network.run(image, fold, store) for store in stores], losses
 
         found = list(in_order(measured, self._samples))
         outputs = [
@@ -395,7 +335,7 @@ class Runs:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out and not seen)
+        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""

@@ -1,0 +1,59 @@
+"""Error of an export on images that its ranges have not seen, and the options that were tried to make it small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from glsl_infer.compiler.build import Options, Tell
+from glsl_infer.compiler.delegate import Built, build
+from glsl_infer.compiler.delegate.unseen import BuiltNetwork, runs_of
+from glsl_infer.compiler.ranges.unseen import Remedy, UnseenError
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph
+from glsl_infer.graph.reference import Inputs
+from glsl_infer.support import blas
+from glsl_infer.tools.videocore import foresight
+
+TRIED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--precision 16", {"precision": "16", "tolerance": None, "budget": None}),
+    ("--precision 16 --weight-bits 16", {"precision": "16", "weight_bits": "16", "tolerance": None, "budget": None}),
+)
+"""Options that make an export more exact, the cheapest first: their text and their values."""
+
+
+@blas.one_thread()
+def measured(
+    built: Built, graph: Graph, names: Sequence[str], options: Options, samples: Sequence[Inputs], tell: Tell
+) -> UnseenError:
+    """Return the error of a built network on calibration images, and if it is large, the error with other options.
+
+    Args:
+        built: the network.
+        graph: the imported graph.
+        names: labels of the classes.
+        options: options of the export.
+        samples: the calibration images, at least one.
+        tell: called with the name of each step.
+    """
+    runs = runs_of(built, samples)
+    found = runs.errors(BuiltNetwork(built))
+    remedies: list[Remedy] = []
+    for text, values in TRIED:
+        if all(output.is_small for output in found.outputs) or any(remedy.helps for remedy in remedies):
+            break
+        if all(getattr(options, key) == value for key, value in values.items()):
+            continue
+        tell(f"large error: trying {text}")
+        try:
+            other = build(graph, names, options=replace(options, **values), calibration=samples, tell=tell)
+        except InputError:  # for example a texture beyond the limits
+            continue
+        outputs = runs.errors(BuiltNetwork(other), causes=False).outputs
+        remedies.append(Remedy.of(text, outputs, _milliseconds(other) / max(_milliseconds(built), 1e-9)))
+    return replace(found, remedies=tuple(remedies))
+
+
+def _milliseconds(built: Built) -> float:
+    return foresight.together([foresight.foresee(part.bundle, {}) for part in built.gpu]).milliseconds
