@@ -17,7 +17,7 @@ from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
-from glsl_infer.compiler.ranges.expected_error import PARTS, Fold
+from glsl_infer.compiler.ranges.expected_error import PARTS, Fold, wider_by
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
@@ -34,7 +34,7 @@ from glsl_infer.compiler.ranges.sensitivity import (
     spend,
 )
 from glsl_infer.compiler.ranges.stored import KnownRanges
-from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
+from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph, widest_headroom
 from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
@@ -165,6 +165,12 @@ def prepare(
         narrow, _ = split_wide(_for_shaders(roomy, dense), layout, uniform_vectors, exactness, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
+    folds = [fold for fold in apart if fold.maps]
+    if folds and len(pictures) < FEW and precision != precision_of_layers.EIGHT:
+        runs = of_graph(ranged, pictures, len(folds))
+        factor = widest_headroom(ranged, runs, folds)
+        wider.update(wider_by({name: wider[name] for name in folds[0].wider}, factor))
+        folds = [fold.widened(factor) for fold in folds]
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
     elif by_itself:
@@ -173,11 +179,10 @@ def prepare(
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        folds = [fold for fold in apart if fold.maps]
-        runs = of_graph(ranged, pictures, len(folds))
+        measured = runs = runs or of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
-            return runs.errors(OnGpu(stored, folds), causes=False).worst.badness
+            return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
 
         chosen, spent = spend(
             ranged,
@@ -211,7 +216,7 @@ def prepare(
         wider,
         told,
         cost_8bit,
-        tuple(fold for fold in apart if fold.maps),
+        tuple(folds),
         runs,
     )
 

@@ -44,6 +44,12 @@ At least two images are measured in any case.
 
 FEW_NUMBERS = 16
 
+FACTORS = (1.0, 2.0, 4.0, 8.0)
+"""Factors by which ranges of 16-bit maps can be wider if there are few images."""
+
+HARMLESS, MOST_WORSE = 0.2, 1.25
+"""Error, as a multiple of the limits and of the smallest error, up to which a wider range is preferred."""
+
 COPIES = (varied.with_contrast, varied.inverted, varied.darker)
 """Copies of each image if there are few."""
 
@@ -255,6 +261,26 @@ def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]
 def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     """Run the float network on some images; see ``Runs``."""
     return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
+
+
+def widest_headroom(graph: Graph, runs: Runs, folds: Sequence[Fold]) -> float:
+    """Return the largest factor of ``FACTORS`` for the ranges of 16-bit maps that costs little exactness.
+
+    Values of a network can be 30 times as large for an image with an object as for a few images without one. Steps of
+    16 bits are fine enough for ranges that cover them.
+
+    Args:
+        graph: a graph with ranges.
+        runs: runs of the float network on the calibration images and copies.
+        folds: ranges learnt without each part of the images.
+    """
+    sixteen, _ = precision.assign(graph, precision.choose(graph, precision.SIXTEEN, {}))
+    badness = {
+        factor: runs.errors(OnGpu(sixteen, [fold.widened(factor) for fold in folds]), causes=False).worst.badness
+        for factor in FACTORS
+    }
+    enough = max(HARMLESS, MOST_WORSE * min(badness.values()))
+    return max(factor for factor in FACTORS if badness[factor] <= enough)
 
 
 def with_fold(graph: Graph, fold: Fold) -> Graph:
