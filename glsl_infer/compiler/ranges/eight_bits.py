@@ -140,7 +140,7 @@ def assign_ranges(
                     common: bool = node.name in common,
                     equal: bool = node.name in equal,
                 ) -> Range:
-                    low, high = (np.clip(few_images(len(shown)) * end, *ends) for end in observed.extremes_of(shown))
+                    low, high = (np.clip(few_images(shown) * end, *ends) for end in observed.extremes_of(shown))
                     return covering_range(low, high, common=common, equal=equal, headroom=widened)
 
                 for part, others in zip(apart, expected_error.others(shown_here, len(apart))):
@@ -218,9 +218,15 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
-def few_images(images: int) -> float:
-    """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough."""
-    return float(max(1.0, (MANY / images) ** 0.7))
+def few_images(seen: Sequence[Observation]) -> float:
+    """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
+
+    It is relative to an ordinary image: if the values of one image are far larger than those of the others, the
+    extremes are wide enough, and wider ranges would leave few steps for the others.
+    """
+    largest = sorted(float(max(-one.low.min(), one.high.max())) for one in seen)
+    ordinary = largest[(len(seen) - 1) // 2] / max(largest[-1], 1e-30)
+    return max(1.0, (MANY / len(seen)) ** 0.7 * ordinary)
 
 
 def _best_way(

@@ -44,10 +44,10 @@ At least two images are measured in any case.
 
 FEW_NUMBERS = 16
 
-FACTORS = (1.0, 2.0, 4.0, 8.0)
+FACTORS = (1.0, 2.0, 4.0)
 """Factors by which ranges of 16-bit maps can be wider if there are few images."""
 
-HARMLESS, MOST_WORSE = 0.2, 1.25
+HARMLESS, MOST_WORSE = 0.1, 1.25
 """Error, as a multiple of the limits and of the smallest error, up to which a wider range is preferred."""
 
 COPIES = (varied.with_contrast, varied.inverted, varied.darker)
