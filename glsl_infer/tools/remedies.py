@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from glsl_infer.compiler.build import Options, Tell
-from glsl_infer.compiler.delegate import Built, build
+from glsl_infer.compiler.delegate import Built, from_optimized
 from glsl_infer.compiler.delegate.unseen import BuiltNetwork, runs_of
 from glsl_infer.compiler.ranges.unseen import Remedy, UnseenError
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.support import blas
 from glsl_infer.tools.videocore import foresight
@@ -25,13 +24,12 @@ TRIED: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @blas.one_thread()
 def measured(
-    built: Built, graph: Graph, names: Sequence[str], options: Options, samples: Sequence[Inputs], tell: Tell
+    built: Built, names: Sequence[str], options: Options, samples: Sequence[Inputs], tell: Tell
 ) -> UnseenError:
     """Return the error of a built network on calibration images, and if it is large, the error with other options.
 
     Args:
         built: the network.
-        graph: the imported graph.
         names: labels of the classes.
         options: options of the export.
         samples: the calibration images, at least one.
@@ -47,7 +45,9 @@ def measured(
             continue
         tell(f"large error: trying {text}")
         try:
-            other = build(graph, names, options=replace(options, **values), calibration=samples, tell=tell)
+            other = from_optimized(
+                built.graph, names, options=replace(options, **values), calibration=samples, tell=tell
+            )
         except InputError:  # for example a texture beyond the limits
             continue
         outputs = runs.errors(BuiltNetwork(other), causes=False).outputs

@@ -13,6 +13,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
+from glsl_infer.lowering.target import Target
 from glsl_infer.runtime.session import Session
 
 CLASSES = 120
@@ -21,7 +22,7 @@ CLASSES = 120
 @pytest.fixture(scope="module")
 def made() -> bundles.Bundle:
     graph = prepare(optimize(x22(385, CLASSES))).graph
-    return to_bundle(lower.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
+    return to_bundle(lower.to_program(graph, Target(memory="by-size")), [f"class {index}" for index in range(CLASSES)])
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def images(*brightest: int) -> list[NDArray[np.uint8]]:
 def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str) -> tuple[PreparedGraph, UnseenError]:
     options = Options(precision=precision)
     built = build(graph, (), options=options, calibration=calibration)
-    return built.gpu[0].prepared, measured(built, graph, (), options, calibration, tell_nobody)
+    return built.gpu[0].prepared, measured(built, (), options, calibration, tell_nobody)
 
 
 def clipping() -> Graph:

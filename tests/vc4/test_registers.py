@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
-from glsl_infer.lowering.weights_plan import FINE_READS, FINE_WINDOW_READS, WINDOW_READS
+from glsl_infer.lowering.weights_plan import READS_16_BITS, WINDOW_READS, WINDOW_READS_16_BITS
 from glsl_infer.ops.convolution_sum import AT_ONCE
 from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
@@ -201,11 +201,11 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
 @pytest.mark.parametrize(
     ("kernel", "slices", "mode"),
     [
-        ((1, 1), FINE_READS, "texture"),
+        ((1, 1), READS_16_BITS, "texture"),
         ((1, 1), 8, "texture"),
-        ((2, 2), FINE_WINDOW_READS, "texture"),
-        ((3, 3), FINE_WINDOW_READS, "texture"),
-        ((3, 3), FINE_WINDOW_READS + 1, "uniform"),
+        ((2, 2), WINDOW_READS_16_BITS, "texture"),
+        ((3, 3), WINDOW_READS_16_BITS, "texture"),
+        ((3, 3), WINDOW_READS_16_BITS + 1, "uniform"),
     ],
 )
 def test_slices_of_16_bits_that_meet_weights_of_16_bits(
@@ -219,7 +219,9 @@ def test_slices_of_16_bits_that_meet_weights_of_16_bits(
     assert (failures, set(threads.values()), taken) == ({}, {2}, mode)
 
 
-@pytest.mark.parametrize(("kernel", "slices", "limit"), [((1, 1), 8, "FINE_READS"), ((3, 3), 6, "FINE_WINDOW_READS")])
+@pytest.mark.parametrize(
+    ("kernel", "slices", "limit"), [((1, 1), 8, "READS_16_BITS"), ((3, 3), 6, "WINDOW_READS_16_BITS")]
+)
 def test_more_slices_of_16_bits_do_not_compile(
     drivers: tuple[Driver, ...],
     tmp_path: Path,
@@ -229,7 +231,7 @@ def test_more_slices_of_16_bits_do_not_compile(
     limit: str,
 ) -> None:
     monkeypatch.setattr(f"glsl_infer.lowering.weights_plan.{limit}", slices)
-    monkeypatch.setattr("glsl_infer.lowering.weights_plan.FINE_READS", slices)
+    monkeypatch.setattr("glsl_infer.lowering.weights_plan.READS_16_BITS", slices)
     failures, _, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, drivers, tmp_path, PICTURES)
     assert taken == "texture" and "too few registers" in failures["layer"], "the limit can be higher"
 
@@ -353,7 +355,7 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     options = Options(weights="texture", weight_bits=weight_bits, precision="8", precision_for=bits, memory="naive")
     failures, threads, mode = compiled(layer(14, 4 * slices, kernel, residual=residual), options, drivers, tmp_path)
     assert (failures, set(threads.values())) == ({}, {2})
-    assert mode == "texture" or slices > FINE_READS
+    assert mode == "texture" or slices > READS_16_BITS
 
 
 @pytest.mark.exhaustive

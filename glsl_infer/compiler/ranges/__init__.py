@@ -6,10 +6,9 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -17,12 +16,13 @@ from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
-from glsl_infer.compiler.ranges.expected_error import PARTS, Fold, wider_by
+from glsl_infer.compiler.ranges.expected_error import PARTS, Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
 from glsl_infer.compiler.ranges.intervals import HEADROOM
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
+from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
 from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
@@ -33,17 +33,18 @@ from glsl_infer.compiler.ranges.sensitivity import (
     Spent,
     spend,
 )
-from glsl_infer.compiler.ranges.stored import KnownRanges
-from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph, widest_headroom
+from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
 from glsl_infer.compiler.ranges.varied import FEW
-from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
+from glsl_infer.compiler.ranges.wide import Parts, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
+from glsl_infer.lowering.target import Target
+from glsl_infer.lowering.weights_plan import Cost
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import Range
+
+__all__ = ["Calibration", "KnownRanges", "Precision", "PreparedGraph", "prepare"]
 
 LEARNT = ("error", "layer", "maximum", "percentile")
 """Names of the ways to choose ranges from calibration images."""
@@ -82,21 +83,10 @@ class PreparedGraph:
 
 def prepare(
     graph: Graph,
-    pictures: Sequence[Inputs] = (),
+    calibration: Calibration | None = None,
     *,
-    percentile: float = 100.0,
-    layout: str = "atlas",
-    per_channel: bool = True,
-    headroom: float | None = None,
-    uniform_vectors: int = UNIFORM_VECTORS,
-    exactness: float = EXACTNESS,
-    assumed: tuple[float, float] | None = None,
-    precision: str = precision_of_layers.EIGHT,
-    precision_for: Mapping[str, int] = MappingProxyType({}),
-    numbers: Collection[str] | None = None,
-    known_ranges: KnownRanges | None = None,
-    tolerance: float | None = None,
-    budget: float | None = None,
+    target: Target | None = None,
+    precision: Precision | None = None,
     plan: Callable[[Graph], Cost] | None = None,
     shorten: Callable[[Graph], tuple[Graph, tuple[WideLayer, ...]]] | None = None,
 ) -> PreparedGraph:
@@ -104,21 +94,9 @@ def prepare(
 
     Args:
         graph: the result of ``optimize.optimize``.
-        pictures: calibration inputs, as for ``reference.run``.
-        percentile: see ``observed.extremes``.
-        layout: see ``compiler.lower.to_program``.
-        per_channel: see ``eight_bits.assign_ranges``; for comparison.
-        headroom: see ``eight_bits.assign_ranges``; for comparison.
-        uniform_vectors: see ``compiler.lower.to_program``.
-        exactness: see ``wide.EXACTNESS``; for comparison.
-        assumed: see ``eight_bits.assign_ranges``.
-        precision: see ``precision.choose``.
-        precision_for: bits of single layers; unknown names are ignored.
-        numbers: see ``precision.choose``.
-        known_ranges: ranges of an earlier calibration, which have priority over ``pictures``.
-        tolerance: see ``sensitivity.spend``.
-        budget: see ``sensitivity.spend``. If neither is given and ``precision`` is ``auto``, an eighth more work is
-            spent to reach an error of ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
+        calibration: calibration images and known ranges; default: none.
+        target: the layout and the limits of the program; default: ``Target()``.
+        precision: bits of feature maps; default: 8.
         plan: function to count the cost of a prepared graph; without it, shares are estimated.
         shorten: function to split further layers of a prepared graph into partial sums. Calibration of scales
             follows it.
@@ -127,59 +105,56 @@ def prepare(
         InputError: an unknown precision, or a layer without support for its bits.
         ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
+    calibration, target, precision = calibration or Calibration(), target or Target(), precision or Precision()
+    pictures, before, headroom = calibration.images, calibration.known, calibration.headroom
+    tolerance, budget, by_itself = precision.tolerance, precision.budget, precision.bits == precision_of_layers.AUTO
     require_possible_size(graph)
     require_stored_values(graph)
-    before = known_ranges or KnownRanges()
     room = HEADROOM if headroom is None else headroom
-    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, assumed)
-    wider: dict[str, Range] = dict(before.fine)
-    by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
+    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, calibration.assumed)
+    wider: dict[str, Range] = dict(before.sixteen_bit)
+    searches = by_itself and bool(pictures) and tolerance is None and budget is None
     apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
     ranged, ranges = assign_ranges(
         graph,
         pictures,
-        percentile,
-        per_channel=per_channel,
+        calibration.percentile,
+        per_channel=calibration.per_channel,
         headroom=headroom,
-        assumed=assumed,
+        assumed=calibration.assumed,
         known=before.maps,
         wider=wider,
         apart=apart,
     )
     require_finite_ranges(ranged)
-    known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
+    known = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
     told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
-    stored = before.sixteen is not None and precision == precision_of_layers.AUTO and tolerance is None
-    if stored and budget is None:
-        chosen = precision_of_layers.stored(ranged, before.sixteen or (), known)
-        by_itself = False
+    if before.sixteen is not None and by_itself and tolerance is None and budget is None:
+        chosen = precision_of_layers.stored(ranged, before.sixteen, known)
+        searches = False
     else:
-        chosen = precision_of_layers.choose(ranged, precision, known, numbers)
+        chosen = precision_of_layers.choose(ranged, precision.bits, known, precision.numbers)
     spent, cost_8bit = None, None
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
+    sums = target.layout, target.uniform_vectors, target.exactness
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = widen_ranges(precise, wider, ranges)
-        narrow, _ = split_wide(_for_shaders(roomy, dense), layout, uniform_vectors, exactness, before=parts)
+        narrow, _ = split_wide(_for_shaders(roomy, dense), *sums, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
     folds = [fold for fold in apart if fold.maps]
-    if folds and len(pictures) < FEW and precision != precision_of_layers.EIGHT:
-        runs = of_graph(ranged, pictures, len(folds))
-        factor = widest_headroom(ranged, runs, folds)
-        wider.update(wider_by({name: wider[name] for name in folds[0].wider}, factor))
-        folds = [fold.widened(factor) for fold in folds]
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
-    elif by_itself:
+    elif searches:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        measured = runs = runs or of_graph(ranged, pictures, len(folds))
+        measured = runs = of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
             return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
@@ -197,7 +172,7 @@ def prepare(
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = widen_ranges(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise, dense), layout, uniform_vectors, exactness, before=parts)
+    narrow, wide = split_wide(_for_shaders(precise, dense), *sums, before=parts)
     if shorten is not None:
         narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
         wide += more

@@ -27,6 +27,9 @@ from glsl_infer.program.layout import Range
 MANY = 40
 """Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
 
+GROWTH_OF_LAYER, MOST_GROWTH = 1.2, 48.0
+"""Assumed growth of the ratio between images in a layer with a kernel, and its limit."""
+
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
 
@@ -110,6 +113,7 @@ def assign_ranges(
     common, equal = constraints(graph)
     equal = equal | _hardly_seen(graph, unknown, len(pictures))
     distinguishable = distinguishable_intervals(graph)
+    depth_of = depths(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
@@ -137,10 +141,11 @@ def assign_ranges(
                 def with_spare(
                     shown: Sequence[Observation],
                     ends: tuple[float, float] = (low_end, high_end),
+                    depth: int = depth_of[node.name],
                     common: bool = node.name in common,
                     equal: bool = node.name in equal,
                 ) -> Range:
-                    low, high = (np.clip(few_images(shown) * end, *ends) for end in observed.extremes_of(shown))
+                    low, high = (np.clip(few_images(shown, depth) * end, *ends) for end in observed.extremes_of(shown))
                     return covering_range(low, high, common=common, equal=equal, headroom=widened)
 
                 for part, others in zip(apart, expected_error.others(shown_here, len(apart))):
@@ -218,15 +223,30 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
-def few_images(seen: Sequence[Observation]) -> float:
+def few_images(seen: Sequence[Observation], depth: int) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
-    It is relative to an ordinary image: if the values of one image are far larger than those of the others, the
+    Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
+    image with an object as for a few images without one, while those of the first ones follow the bounded pixels. The
+    factor is relative to an ordinary image: if the values of one image are far larger than those of the others, the
     extremes are wide enough, and wider ranges would leave few steps for the others.
+
+    Args:
+        seen: observations of the images.
+        depth: number of layers with a kernel before the layer and including it.
     """
     largest = sorted(float(max(-one.low.min(), one.high.max())) for one in seen)
     ordinary = largest[(len(seen) - 1) // 2] / max(largest[-1], 1e-30)
-    return max(1.0, (MANY / len(seen)) ** 0.7 * ordinary)
+    return max(1.0, ordinary * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, (MANY / len(seen)) ** 1.6))
+
+
+def depths(graph: Graph) -> dict[str, int]:
+    """Return the largest number of layers with a kernel on a way from an input to each layer, itself included."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        before = max((found[name] for name in node.inputs), default=0)
+        found[node.name] = before + ops.get(node.op).has_kernel
+    return found
 
 
 def _best_way(

@@ -263,15 +263,6 @@ class Fold:
     maps: dict[str, Range] = field(default_factory=dict)
     wider: dict[str, Range] = field(default_factory=dict)
 
-    def widened(self, factor: float) -> Fold:
-        """Return the fold with wider ranges of maps in 16 bits."""
-        return Fold(self.maps, wider_by(self.wider, factor))
-
-
-def wider_by(ranges: Mapping[str, Range], factor: float) -> dict[str, Range]:
-    """Return ranges that are wider by a factor."""
-    return {name: Range(tuple(factor * scale for scale in one.scales), one.zeros) for name, one in ranges.items()}
-
 
 def part_of(index: int, pictures: int, parts: int) -> int:
     """Return the part of an image. Neighbouring images are often similar, so they are in the same part."""

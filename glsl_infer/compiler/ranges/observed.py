@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 BINS = 4096
 
@@ -39,7 +39,7 @@ def extremes(
         }
 
     seen: dict[str, Extremes] = {}
-    for found in in_order(ends, pictures):
+    for found in parallel_map(ends, pictures):
         for name, (low, high) in found.items():
             before = seen.get(name, (low, high))
             seen[name] = np.minimum(low, before[0]), np.maximum(high, before[1])
@@ -143,7 +143,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
         }
 
     seen: dict[str, list[Observation]] = {name: [] for name in names}
-    for found in in_order(shown_by, pictures):
+    for found in parallel_map(shown_by, pictures):
         for name, one in found.items():
             seen[name].append(one)
     return seen

@@ -10,36 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glsl_infer.compiler.ranges.eight_bits import open_layers
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
-from glsl_infer.lowering.findings import Findings
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import Range
 
 if TYPE_CHECKING:
     from glsl_infer.compiler.ranges import PreparedGraph
-
-
-@dataclass(frozen=True)
-class KnownRanges:
-    """Results of an earlier calibration.
-
-    Attributes:
-        maps: ranges of feature maps in 8 bits, by layer name.
-        fine: ranges of the same maps for storage in 16 bits.
-        scales: scales of 16-bit values made finer by calibration, by stage name.
-        sixteen: feature maps stored in 16 bits; None if not chosen.
-        exact: layers with weights of more than 8 bits.
-        findings: calibration data for shaders and weights.
-    """
-
-    maps: Mapping[str, Range] = field(default_factory=dict)
-    fine: Mapping[str, Range] = field(default_factory=dict)
-    scales: Mapping[str, float] = field(default_factory=dict)
-    sixteen: tuple[str, ...] | None = None
-    exact: tuple[str, ...] = ()
-    findings: Findings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,7 +48,7 @@ class StoredRanges:
                 names of these layers.
         """
         if self.fingerprint == fingerprint(graph):
-            known = (*self.known.maps.items(), *self.known.fine.items())
+            known = (*self.known.maps.items(), *self.known.sixteen_bit.items())
             wrong = {name for name, found in known if name in graph.shapes and not _fits(found, graph.shapes[name][-1])}
             if wrong:
                 layers = ", ".join(map(repr, sorted(wrong)))
@@ -116,8 +95,8 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
         return KnownRanges(maps, fine, scales)
     sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
     exact = tuple(layer for program in programs for layer in program.exact)
-    findings = {key: found for program in programs for key, found in program.findings.items()}
-    return KnownRanges(maps, fine, scales, sixteen, exact, findings)
+    calibration_data = {key: found for program in programs for key, found in program.calibration_data.items()}
+    return KnownRanges(maps, fine, scales, sixteen, exact, calibration_data)
 
 
 def fingerprint(graph: Graph) -> str:

@@ -23,7 +23,7 @@ from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 MOST_ERROR, LEAST_COSINE = 0.05, 0.99
 """Largest error of an output, as a share of its range, and least cosine similarity, without a warning."""
@@ -43,12 +43,6 @@ At least two images are measured in any case.
 """
 
 FEW_NUMBERS = 16
-
-FACTORS = (1.0, 2.0, 4.0)
-"""Factors by which ranges of 16-bit maps can be wider if there are few images."""
-
-HARMLESS, MOST_WORSE = 0.1, 1.25
-"""Error, as a multiple of the limits and of the smallest error, up to which a wider range is preferred."""
 
 COPIES = (varied.with_contrast, varied.inverted, varied.darker)
 """Copies of each image if there are few."""
@@ -263,26 +257,6 @@ def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
 
 
-def widest_headroom(graph: Graph, runs: Runs, folds: Sequence[Fold]) -> float:
-    """Return the largest factor of ``FACTORS`` for the ranges of 16-bit maps that costs little exactness.
-
-    Values of a network can be 30 times as large for an image with an object as for a few images without one. Steps of
-    16 bits are fine enough for ranges that cover them.
-
-    Args:
-        graph: a graph with ranges.
-        runs: runs of the float network on the calibration images and copies.
-        folds: ranges learnt without each part of the images.
-    """
-    sixteen, _ = precision.assign(graph, precision.choose(graph, precision.SIXTEEN, {}))
-    badness = {
-        factor: runs.errors(OnGpu(sixteen, [fold.widened(factor) for fold in folds]), causes=False).worst.badness
-        for factor in FACTORS
-    }
-    enough = max(HARMLESS, MOST_WORSE * min(badness.values()))
-    return max(factor for factor in FACTORS if badness[factor] <= enough)
-
-
 def with_fold(graph: Graph, fold: Fold) -> Graph:
     """Return a prepared graph with the ranges of a fold."""
     nodes = []
@@ -313,7 +287,7 @@ class Runs:
         count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
         self._samples = [self.samples[index * len(self.samples) // count] for index in range(count)]
         self._held_out, self._few = folds > 0, len(self.samples) > len(images)
-        self._floats = list(in_order(lambda sample: floats(sample[0]), self._samples))
+        self._floats = list(parallel_map(lambda sample: floats(sample[0]), self._samples))
         self._spans = {}
         for name in self._floats[0]:
             low = min(float(one[name].min()) for one in self._floats)
@@ -343,7 +317,7 @@ class Runs:
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
             return [network.run(image, fold, store) for store in stores], losses
 
-        found = list(in_order(measured, self._samples))
+        found = list(parallel_map(measured, self._samples))
         outputs = [
             OutputError(
                 name,
