@@ -12,6 +12,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import Calibration, KnownRanges, Precision, PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges.sensitivity import MOST_COST
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
@@ -149,6 +150,7 @@ def from_optimized(
     )
     finer, spent = None, prepared.spent
     if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
-        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0)
+        is_far = (spent.times or 0.0) > MOST_COST
+        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0, is_far)
     program = lower.to_program(prepared.graph, target, known, finer=finer, tell=tell)
     return to_bundle(program, labels, tell), program, prepared

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
-from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
+from glsl_infer.compiler.ranges.sensitivity import FAR_COST, FAR_DRAWS, FAR_WORTH, MOST_COST, looked_at
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -36,11 +36,13 @@ class FinerWeights:
         cost_8bit: cost of the program with all maps in 8 bits.
         error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
         enough: total error, as a root of summed squares, below which no further layer is chosen.
+        is_far: whether outputs had too large an error, so that ``FAR_COST`` is spent.
     """
 
     cost_8bit: Cost
     error: float = 0.0
     enough: float = 0.0
+    is_far: bool = False
 
 
 def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
@@ -57,14 +59,16 @@ def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: Fi
     pictures = [samples[index * len(samples) // count] for index in range(count)]
     errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], cost_8bit) for name in errors}
-    room = [MOST_COST - whole.work / cost_8bit.work, MOST_COST - whole.draws / cost_8bit.draws]
+    most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
+    worth = WORTH * FAR_WORTH if limits.is_far else WORTH
+    room = [most[0] - whole.work / cost_8bit.work, most[1] - whole.draws / cost_8bit.draws]
     total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
         if total <= limits.enough**2:
             break
         affordable = all(price <= max(there, 0.0) for price, there in zip(prices[name], room))
-        if affordable and errors[name] ** 2 >= WORTH * max(prices[name]) * total:
+        if affordable and errors[name] ** 2 >= worth * max(prices[name]) * total:
             room = [there - price for price, there in zip(prices[name], room)]
             total = max(total - errors[name] ** 2, 1e-24)
             chosen.add(name)

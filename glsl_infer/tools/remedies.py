@@ -21,6 +21,9 @@ TRIED: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 """Options that make an export more exact, the cheapest first: their text and their values."""
 
+MORE_IMAGES = "--images with more images, of which some are like the held-out ones"
+"""Simulated by the ranges learnt from all images, held-out ones included."""
+
 
 @blas.one_thread()
 def measured(
@@ -52,6 +55,9 @@ def measured(
             continue
         outputs = runs.errors(BuiltNetwork(other), causes=False).outputs
         remedies.append(Remedy.of(text, outputs, _milliseconds(other) / max(_milliseconds(built), 1e-9)))
+    if found.held_out and remedies and not any(remedy.helps for remedy in remedies):
+        outputs = runs.errors(BuiltNetwork(built), causes=False, seen=True).outputs
+        remedies.append(Remedy.of(MORE_IMAGES, outputs, 1.0))
     return replace(found, remedies=tuple(remedies))
 
 

@@ -294,12 +294,13 @@ class Runs:
             high = max(float(one[name].max()) for one in self._floats)
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
-    def errors(self, network: Network, *, causes: bool = True) -> UnseenError:
+    def errors(self, network: Network, *, causes: bool = True, seen: bool = False) -> UnseenError:
         """Return the errors of a network.
 
         Args:
             network: the network as it is drawn.
             causes: measure clipping and rounding separately.
+            seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
         def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
@@ -315,7 +316,7 @@ class Runs:
                 return made
 
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [network.run(image, fold, store) for store in stores], losses
+            return [network.run(image, None if seen else fold, store) for store in stores], losses
 
         found = list(parallel_map(measured, self._samples))
         outputs = [
@@ -335,7 +336,7 @@ class Runs:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out)
+        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out and not seen)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""
