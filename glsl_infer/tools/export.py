@@ -112,7 +112,7 @@ def export(
     reports = [report(part.program, part.bundle, part.prepared, part.samples) for part in built.gpu]
     made = joined(reports, part_reports(built)) if built.parts else reports[0]
     if samples:
-        unseen = measured(built, graph, names, options, samples, tell)
+        unseen = measured(built, names, options, samples, tell)
         made = replace(made, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *made.warnings))
     tell("writing")
     bundles.write(built.bundle, out, read_back=True)

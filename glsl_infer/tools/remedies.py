@@ -41,6 +41,7 @@ def measured(
     runs = runs_of(built, samples)
     found = runs.errors(BuiltNetwork(built))
     remedies: list[Remedy] = []
+    finest = built, "", 1.0
     for text, values in TRIED:
         if all(output.is_small for output in found.outputs) or any(remedy.helps for remedy in remedies):
             break
@@ -54,10 +55,13 @@ def measured(
         except InputError:  # for example a texture beyond the limits
             continue
         outputs = runs.errors(BuiltNetwork(other), causes=False).outputs
-        remedies.append(Remedy.of(text, outputs, _milliseconds(other) / max(_milliseconds(built), 1e-9)))
-    if found.held_out and remedies and not any(remedy.helps for remedy in remedies):
-        outputs = runs.errors(BuiltNetwork(built), causes=False, seen=True).outputs
-        remedies.append(Remedy.of(MORE_IMAGES, outputs, 1.0))
+        time = _milliseconds(other) / max(_milliseconds(built), 1e-9)
+        remedies.append(Remedy.of(text, outputs, time))
+        finest = other, text, time
+    for network, text, time in ((built, "", 1.0), finest) if found.held_out else ():
+        if remedies and not any(remedy.helps for remedy in remedies):
+            outputs = runs.errors(BuiltNetwork(network), causes=False, seen=True).outputs
+            remedies.append(Remedy.of(f"{text} {MORE_IMAGES}".strip(), outputs, time))
     return replace(found, remedies=tuple(remedies))
 
 

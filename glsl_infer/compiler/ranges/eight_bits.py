@@ -27,8 +27,8 @@ from glsl_infer.program.layout import Range
 MANY = 40
 """Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
 
-GROWTH_OF_LAYER, MOST_GROWTH = 1.2, 48.0
-"""Assumed growth of the ratio between images in a layer with a kernel, and its limit."""
+GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
+"""Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
@@ -237,10 +237,10 @@ def few_images(seen: Sequence[Observation], depth: int | None) -> float:
         depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
     """
     ratio = max(1.0, MANY / len(seen))
-    if depth is None:
-        return float(ratio**1.1)
     largest = sorted(float(max(-one.low.min(), one.high.max())) for one in seen)
     ordinary = largest[(len(seen) - 1) // 2] / max(largest[-1], 1e-30)
+    if depth is None:
+        return float(max(1.0, min(ratio**1.1, ordinary * MOST_OF_OUTPUT)))
     return float(max(1.0, ordinary * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
