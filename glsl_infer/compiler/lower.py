@@ -132,8 +132,8 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
 
 def _passthrough_outputs(graph: Graph, values: Mapping[str, Value]) -> list[str]:
     """Return the output layers stored in a texture of an input."""
-    given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
-    return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]
+    of_inputs = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
+    return [layer for layer in graph.output_layers if of_inputs & set(textures_of(values[layer]))]
 
 
 def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]) -> Graph:

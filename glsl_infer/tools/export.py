@@ -109,7 +109,7 @@ def export(
     names = names or tuple(map(str, range(numbered)))
     built = from_optimized(optimized, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    reports = [report(part.program, part.bundle, part.prepared, part.samples) for part in built.gpu]
+    reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
     made = joined(reports, part_reports(built)) if built.parts else reports[0]
     if samples:
         unseen = measured(built, names, options, samples, tell)

@@ -12,7 +12,7 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.put_together import together
-from glsl_infer.compiler.place import Part, anchored, described, makes, moved, named_layers, place, reads
+from glsl_infer.compiler.place import Part, anchored, described, makes, move_to_cpu, named_layers, place, reads
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
@@ -29,7 +29,7 @@ class BuiltPart:
     bundle: Bundle
     program: CompiledNetwork
     prepared: PreparedGraph
-    samples: Sequence[Inputs]
+    images: Sequence[Inputs]
 
 
 @dataclass(frozen=True)
@@ -120,18 +120,18 @@ def _in_parts(
             "--tolerance and --budget are for models that the GPU computes alone, and the CPU computes a part of "
             f"'{graph.name}'; give --precision-for LAYER=16"
         )
-    wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    samples = crossing.values_of(graph, wanted, calibration)
-    known: dict[str, Range] = {}
-    made: list[Bundle | CpuPart] = []
+    uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
+    images = crossing.values_of(graph, uploaded, calibration)
+    stored_ranges: dict[str, Range] = {}
+    bundles: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []
     for number, part in enumerate(parts):
         if part.on_cpu:
-            made.append(
+            bundles.append(
                 CpuPart(
                     reads(graph, part),
                     makes(graph, part),
-                    tuple(moved(graph.by_name[name]) for name in part.nodes),
+                    tuple(move_to_cpu(graph.by_name[name]) for name in part.nodes),
                 )
             )
             continue
@@ -139,18 +139,18 @@ def _in_parts(
         def told(what: str, number: int = number) -> None:
             tell(f"part {number + 1} of {len(parts)}: {what}")
 
-        inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
+        inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
-        own = [{name: sample[name] for name in names} for sample in samples]
+        own = [{name: image[name] for name in names} for image in images]
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(
             optimized, (), options=options, calibration=own, tell=told, numbers=ends
         )
         built.append(BuiltPart(bundle, program, prepared, own))
-        made.append(bundle)
-        known.update(_stored_ranges(bundle))
-    return Built(together(graph, labels, made), tuple(built), graph, parts)
+        bundles.append(bundle)
+        stored_ranges.update(_stored_ranges(bundle))
+    return Built(together(graph, labels, bundles), tuple(built), graph, parts)
 
 
 def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:
@@ -161,22 +161,22 @@ def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collecti
     )
 
 
-def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
+def gpu_graph(graph: Graph, part: Part, stored_ranges: dict[str, Range], *, calibrated: bool) -> Graph:
     """Return a GPU part as a graph of its own, with the tensors for other parts as outputs.
 
     Args:
         graph: the entire graph.
         part: a GPU part.
-        known: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
+        stored_ranges: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
         calibrated: whether there are calibration images to learn ranges from.
 
     Raises:
         ModelError: the range of an input is unknown and cannot be learnt.
     """
-    inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
+    inputs = [crossing.input_node(graph, name, stored_ranges, calibrated=calibrated) for name in reads(graph, part)]
     unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, a refused layer follows.
-    made = makes(graph, part) or unread
-    ends = [GraphOutput(name, (name,), (), VALUES) for name in made]
+    outputs = makes(graph, part) or unread
+    ends = [GraphOutput(name, (name,), (), VALUES) for name in outputs]
     return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
 
 

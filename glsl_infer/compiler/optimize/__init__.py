@@ -37,13 +37,13 @@ def optimize(graph: Graph) -> Graph:
 def drop_identities(graph: Graph) -> Graph:
     """Remove nodes without an effect, such as dropout, linear activations, empty padding and flattening of vectors."""
     renamed: dict[str, str] = {}
-    kept = []
+    nodes = []
     for node in graph.nodes:
         if node.inputs and ops.get(node.op).is_identity(node, graph.shapes[node.inputs[0]]):
             renamed[node.name] = node.inputs[0]
         else:
-            kept.append(node)
-    return graph.rebuilt(kept, renamed)
+            nodes.append(node)
+    return graph.rebuilt(nodes, renamed)
 
 
 def in_parts(graph: Graph) -> Graph:
@@ -85,7 +85,7 @@ def merge_padding(graph: Graph) -> Graph:
 def sums_as_residuals(graph: Graph) -> Graph:
     """Write sums of more than two maps as sums of two, if a convolution can then add its share as a residual."""
 
-    def apart(node: Node) -> list[Node]:
+    def as_pairs(node: Node) -> list[Node]:
         count = len(node.inputs)
         if not ops.get(node.op).adds or count < 3 or not any(map(is_free, node.inputs[1:])):
             return [node]
@@ -102,7 +102,7 @@ def sums_as_residuals(graph: Graph) -> Graph:
         alone = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
         return alone and ops.get(before.op).convolves and before.activation == LINEAR
 
-    return graph.rebuilt([part for node in graph.nodes for part in apart(node)])
+    return graph.rebuilt([part for node in graph.nodes for part in as_pairs(node)])
 
 
 def fuse_residual(graph: Graph) -> Graph:
@@ -207,12 +207,12 @@ def _step(graph: Graph, node: Node) -> str:
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:
     """Return the graph with other outputs, and without unread nodes; inputs stay."""
     read = {layer for output in outputs for layer in output.layers}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if node.name in read or node.operator.is_input:
             read.update(node.inputs)
-            kept.append(node)
-    return Graph(graph.name, reversed(kept), outputs)
+            nodes.append(node)
+    return Graph(graph.name, reversed(nodes), outputs)
 
 
 Axis = tuple[range, int, int]

@@ -126,8 +126,8 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
 
 def _normal(shapes: Mapping[str, Shape], node: Node, before: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
     """Return the attribute ``NORMAL`` of a node, from its batch norm or from the node before; empty if unknown."""
-    found = ops.get(node.op).normal(node)
-    if found is None and NORMAL in before.attrs:
+    normal = ops.get(node.op).normal(node)
+    if normal is None and NORMAL in before.attrs:
         (scale, offset), (mean, deviation) = _affine(shapes, node), map(np.asarray, before.attrs[NORMAL])
-        found = scale * mean + offset, np.abs(scale) * deviation
-    return {} if found is None else {NORMAL: (tuple(found[0].tolist()), tuple(found[1].tolist()))}
+        normal = scale * mean + offset, np.abs(scale) * deviation
+    return {} if normal is None else {NORMAL: (tuple(normal[0].tolist()), tuple(normal[1].tolist()))}

@@ -2,7 +2,7 @@
 
 A detector ends in a reshape of maps to rows, a concatenation of the rows, and a sigmoid or a softmax. A mask ends in an
 argmax over channels, and an embedding in a vector of length 1. These layers are not imported: the import starts at
-their inputs. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
+their inputs. Softmax and sigmoid of vectors are left to ``compiler.optimize``.
 """
 
 from __future__ import annotations
