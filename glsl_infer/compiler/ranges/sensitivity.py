@@ -242,12 +242,16 @@ def spend(
     limit = FAR
     while badness is not None and found > 0.0 and bad > limit:
         limit = NEAR if most == PICTURES else NEAR_OF_FEW
-        counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
         before_this = dict(made), found, costs
-        buy(LESS * found, (FAR_COST, FAR_DRAWS), FAR_WORTH)
-        then = badness(precision.assign(graph, made)[0])
-        if then > LEAST_GAIN * bad and found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
-            made, found, costs = before_this
+        for target in (LESS * found, 0.0):  # one map alone can be without effect if values clip in others
+            room = FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
+            counts = MOST_COUNTS
+            buy(target, (FAR_COST, FAR_DRAWS), FAR_WORTH)
+            then = badness(precision.assign(graph, made)[0])
+            if then <= LEAST_GAIN * bad or found <= LEAST_GAIN * before_this[1]:
+                break
+            made, found, costs = dict(before_this[0]), *before_this[1:]
+        else:  # values clip in 16 bits as well
             break
         bad = then
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
