@@ -57,7 +57,9 @@ def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: Fin
     rounded, offers, cost, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(images))
     pictures = [images[index * len(images) // count] for index in range(count)]
-    errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
+    errors = Runs(
+        graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}, as_values=limits.is_far
+    ).errors
     prices = {name: _price(*offers[name], cost_8bit) for name in errors}
     most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
     worth = WORTH * FAR_WORTH if limits.is_far else WORTH

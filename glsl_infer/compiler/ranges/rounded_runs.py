@@ -47,10 +47,13 @@ class OutputComparison:
         graph: a graph with outputs.
         pictures: calibration inputs. If fewer than ``ENOUGH`` of them have a probable row, all rows have the same
             weight.
+        as_values: compare all outputs as values: rows with the same weight, and scores before their probabilities.
     """
 
-    def __init__(self, graph: Graph, pictures: Sequence[Inputs]) -> None:
-        self._set(graph, scores_of(graph))
+    def __init__(self, graph: Graph, pictures: Sequence[Inputs], *, as_values: bool = False) -> None:
+        self._set(graph, {} if as_values else scores_of(graph))
+        if as_values:
+            self._probable = set()
         if self._scores and sum(self._is_sure(graph, picture) for picture in pictures) < ENOUGH:
             self._set(graph, {})
 
@@ -157,6 +160,7 @@ class Runs:
         pictures: inputs of the network.
         ranges: for each image, replacements of the graph's ranges.
         changes: layers to change one at a time: rounded to 8 bits (None), or computed by another node.
+        as_values: see ``OutputComparison``.
 
     Attributes:
         errors: error of the outputs for each change of ``changes`` alone.
@@ -168,10 +172,12 @@ class Runs:
         pictures: Sequence[Inputs],
         ranges: Sequence[Fold],
         changes: Mapping[str, Node | None],
+        *,
+        as_values: bool = False,
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
         self._ends = distinguishable_intervals(graph)
-        self._comparison = OutputComparison(graph, pictures)
+        self._comparison = OutputComparison(graph, pictures, as_values=as_values)
         self._exact: list[ScoredOutputs] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
         for picture, own in zip(pictures, ranges):

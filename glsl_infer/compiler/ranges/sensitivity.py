@@ -240,6 +240,11 @@ def spend(
     buy(tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
     bad = 0.0 if badness is None else badness(precision.assign(graph, made)[0])
     limit = FAR
+    if bad > limit and most > PICTURES:  # a warning compares all outputs as values
+        images = [pictures[index] for index in shown]
+        runs = Runs(graph, images, ranges, dict.fromkeys(errors), as_values=True)
+        errors, found = runs.errors, measured()
+        waiting.sort(key=gain, reverse=True)
     while badness is not None and found > 0.0 and bad > limit:
         limit = NEAR if most == PICTURES else NEAR_OF_FEW
         before_this = dict(made), found, costs
