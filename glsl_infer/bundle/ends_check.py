@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from glsl_infer.bundle.format_constants import MAX_NUMBER
 from glsl_infer.bundle.manifest import CLASSES, PICTURE, Manifest, Output
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Texture
@@ -31,6 +32,8 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
             )
         if 0.0 in value.scales:
             raise BundleError(f"{where}: a scale is 0")
+        if value.largest > MAX_NUMBER:
+            raise BundleError(f"{where}: scales and zeros give values beyond {MAX_NUMBER:g}")
     if not fits:
         raise BundleError(f"{where}: {len(value.views)} views for {value.channels} channels")
     for view in value.views:

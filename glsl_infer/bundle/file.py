@@ -22,7 +22,7 @@ from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import named, one_line, rule
 from glsl_infer.errors import BundleError, ModelError
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import output
 
 SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
 """Advice for models that exceed the limits of readers."""
@@ -47,19 +47,16 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
 
     path = Path(path)
     members = {**bundle.members, MANIFEST: manifest_bytes(bundle)}
-    try:
-        with writing(path) as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name in sorted(members):
-                    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-                    info.compress_type = zipfile.ZIP_DEFLATED
-                    info.create_system = 3  # Unix on every system, so that the bytes are the same
-                    info.external_attr = 0o644 << 16
-                    archive.writestr(info, members[name], compresslevel=9)
-            if read_back:
-                _read_back(file, path)
-    except (OSError, ValueError) as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name in sorted(members):
+                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.create_system = 3  # Unix on every system, so that the bytes are the same
+                info.external_attr = 0o644 << 16
+                archive.writestr(info, members[name], compresslevel=9)
+        if read_back:
+            _read_back(file, path)
 
 
 def manifest_bytes(bundle: Bundle) -> bytes:

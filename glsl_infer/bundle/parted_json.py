@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle.cpu_part import CpuPart, operator_problem
 from glsl_infer.bundle.described import Described, FieldError
-from glsl_infer.bundle.format_constants import CPU_PROFILE, FORMAT, MAX_RESULT, PART_KINDS, VERSION
+from glsl_infer.bundle.format_constants import CPU_PROFILE, FORMAT, MAX_NUMBER, MAX_RESULT, PART_KINDS, VERSION
 from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
 from glsl_infer.bundle.manifest_json import MAKE, OWN, PICTURE_CHANNELS, steps_to_json
 from glsl_infer.bundle.parted_ends import TensorOutput, input_value
@@ -141,7 +141,10 @@ def _input(
         raise FieldError(f"a picture of shape {shape}; it has a height, a width, and 1, 3 or 4 channels")
     if any(len(numbers) not in (1, shape[2]) for numbers in (scales, zeros)):
         raise FieldError(f"{len(scales)} scales and {len(zeros)} zeros; give one, or one a channel")
-    return Input(name, kind, input_value(shape, scales, zeros), fit)
+    value = input_value(shape, scales, zeros)
+    if isinstance(value, FeatureMap) and value.largest > MAX_NUMBER:
+        raise FieldError(f"scales and zeros give values beyond {MAX_NUMBER:g}")
+    return Input(name, kind, value, fit)
 
 
 def _output(name: str, purpose: str, tensors: tuple[str, ...], steps: tuple[HostStep, ...]) -> TensorOutput:

@@ -14,7 +14,7 @@ from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_PRELUDE
 from glsl_infer.bundle.rules import rule
 from glsl_infer.bundle.shader_check import Shader, parse
 from glsl_infer.errors import BundleError
-from glsl_infer.program import PRELUDE, ShaderProgram, Slice
+from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
@@ -75,14 +75,27 @@ def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapp
         for name, numbers in floats.items():
             if not (np.abs(numbers) <= most).all():
                 raise BundleError(f"member '{name}' has a number that is not finite, or beyond {most}")
-        divisors = {program.name: shaders[program.fragment].divisors for program in manifest.programs}
+        drawn = {program.name: shaders[program.fragment] for program in manifest.programs}
+        widths = {texture.name: texture.width for texture in manifest.textures}
         for index, entry in enumerate(manifest.passes):
-            for name in sorted(divisors[entry.program]):
+            shader = drawn[entry.program]
+            if shader.needs_coordinates_inside and _rightmost(entry, widths) > 2.0:
+                raise BundleError(f"pass {index}: loops need a coordinate of at most 2", "passes")
+            for name in sorted(shader.divisors):
                 value = entry.uniforms[name]
                 if isinstance(value, Slice):
                     value = floats[value.member][value.offset : value.offset + value.count].tolist()
                 if min(map(abs, value)) < 1.0 / most:
                     raise BundleError(f"pass {index}: its shader divides by '{name}', which is 0 or almost")
+
+
+def _rightmost(entry: Pass, widths: Mapping[str, int]) -> float:
+    """Return the largest first coordinate of a pass's fragments."""
+    source = entry.sources[0]
+    ends = [
+        quad.origins[0][0] + 0.5 + source.stride_x * pixel for quad in entry.quads for pixel in (-0.5, quad.width - 0.5)
+    ]
+    return max(ends) / widths[entry.textures[source.unit]]
 
 
 def _compare(program: str, what: str, given: set[str], there: set[str]) -> None:

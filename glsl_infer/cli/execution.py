@@ -164,7 +164,7 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
 
 def isolation(args: argparse.Namespace) -> Isolation:
     """Return the argument ``isolated`` of ``Session``."""
-    return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
+    return True if args.isolated else "first"
 
 
 def add_threshold(parser: argparse.ArgumentParser) -> None:

@@ -25,13 +25,13 @@ from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
 
 
-def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callable[[str], object] = str) -> Bundle:
     """Assemble the bundle of a program, with its probe and its labels.
 
     Args:
         program: the compiled network.
         labels: one for each class; none for a network without an output for classes.
-        tell: called with a progress message for each layer of the probe.
+        progress: called with a progress message for each layer of the probe.
 
     Raises:
         InputError: the number of labels is not the number of classes, or a label contains a line feed.
@@ -47,7 +47,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[s
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program, inputs, outputs, tell)
+    expectation, texels = probe.make(program, inputs, outputs, progress)
     ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
     network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
     members = {

@@ -27,7 +27,7 @@ _RESIDUAL_AND_BIAS = 2
 
 
 def split_long(
-    graph: Graph, target: Target, calibration: Calibration, tell: Callable[[str], object] = str
+    graph: Graph, target: Target, calibration: Calibration, progress: Callable[[str], object] = str
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Return the graph with partial sums for layers whose baked constants would cost much more than the sums.
 
@@ -35,7 +35,7 @@ def split_long(
         graph: a prepared graph; the scales of the partial sums must be computed afterwards.
         target: options of code generation, with ``auto`` weights in atlas layout.
         calibration: images for which weights are rounded, and layers with weights of more than 8 bits.
-        tell: called with a progress message for each layer.
+        progress: called with a progress message for each layer.
 
     Returns:
         The graph, and a description of each split layer.
@@ -46,7 +46,7 @@ def split_long(
         return graph, ()
     maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
     builder = Builder(graph, target, storage_of(graph), maps, calibration.known.exact, Detail.COST)
-    choices = [choice for choice in lowered(builder, tell).choices if choice.layer in long]
+    choices = [choice for choice in lowered(builder, progress).choices if choice.layer in long]
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
     return split_wide(graph, uniform_vectors=target.uniform_vectors, known=reasons) if reasons else (graph, ())
 

@@ -17,7 +17,7 @@ from glsl_infer import cpu, ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Array, Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -198,13 +198,15 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
 def move_to_cpu(node: Node) -> Node:
     """Return a node in the form of CPU parts: as a kernel with the same result, or as ``cpu:NAME``."""
     if ops.get(node.op).on_cpu:
-        return replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, SEEN)})
+        return replace(
+            node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, OBSERVED_RANGE)}
+        )
     kernel = _KERNELS.get(node.op)
     replacement = kernel(node) if kernel is not None else None
     if replacement is not None:
         op, attrs, weights = replacement
         return replace(node, op=op, attrs=attrs, weights=weights)
-    dropped = (*range_keys(ops.get(node.op)), "fused", NORMAL, SEEN)
+    dropped = (*range_keys(ops.get(node.op)), "fused", NORMAL, OBSERVED_RANGE)
     attrs = {key: value for key, value in node.attrs.items() if key not in dropped}
     return replace(node, op=f"{cpu.FORCED}{node.op}", attrs=attrs)
 

@@ -35,7 +35,10 @@ NOISY_RUNS = 3
 
 
 def make(
-    program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
+    program: CompiledNetwork,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    progress: Callable[[str], object] = str,
 ) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
@@ -48,7 +51,7 @@ def make(
         program: the program.
         inputs: inputs of its manifest.
         outputs: outputs of its manifest.
-        tell: called with a progress message for each layer.
+        progress: called with a progress message for each layer.
 
     Returns:
         The probe and the content of its member.
@@ -66,7 +69,7 @@ def make(
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
         (name, exact), *noisy = parallel_map(next, ways)
         runs = [value for _, value in noisy]
-        tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
+        progress(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
         if name in output_layers:
             ends[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):

@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 """``(height, width, channels)`` of a feature map, ``(length,)`` of a vector, ``(columns, length)`` of partial sums.
 There is no batch axis."""
 
-SEEN = "seen"
+OBSERVED_RANGE = "seen"
 """Attribute of imported nodes: the (lowest, highest) value stored in the model file. ``prepare`` replaces it by a
 range."""
 

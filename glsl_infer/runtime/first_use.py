@@ -29,14 +29,14 @@ FORMAT = "glsl-infer self-check 1"
 SUFFIX = ".passed"
 
 
-def check(session: Session, folder: Path | None = None, tell: Callable[[], object] = lambda: None) -> bool:
+def check(session: Session, folder: Path | None = None, progress: Callable[[], object] = lambda: None) -> bool:
     """Run the self-check unless it has passed before with this model and driver; return whether it ran.
 
     Args:
         session: the session to check.
         folder: the folder of the recorded passes, by default ``program_cache.default_folder()``. Without one
             (``GLSL_INFER_CACHE=off``) the check runs every time.
-        tell: called after each layer.
+        progress: called after each layer.
 
     Raises:
         SelfCheckError: a layer is wrong.
@@ -46,7 +46,7 @@ def check(session: Session, folder: Path | None = None, tell: Callable[[], objec
     session.activate()  # measuring the device's lines may have changed the context's state
     if verdict is not None and verdict.passed():
         return False
-    selfcheck.check(session, tell).require()
+    selfcheck.check(session, progress).require()
     if verdict is not None:
         verdict.keep()
     return True

@@ -23,11 +23,17 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
 from glsl_infer.gl.ways import CHOICES
 from glsl_infer.runtime import fence, selfcheck
-from glsl_infer.runtime.isolation import LAYER
+from glsl_infer.runtime.isolation import LAYER, MOST_SECONDS
 from glsl_infer.runtime.session import Session
 
 FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+
+
+def enclose(seconds: float = MOST_SECONDS) -> None:
+    """Drop the rights that drawing an untrusted bundle does not need; ``seconds`` as for ``limit``."""
+    limit(seconds)
+    fence.close()
 
 
 def limit(seconds: float) -> None:
@@ -52,7 +58,7 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _tell() -> None:
+def _report_progress() -> None:
     """Report another drawn layer."""
     print(LAYER, end="", flush=True)
 
@@ -88,13 +94,13 @@ def work(job: dict[str, Any]) -> str:
             if not isinstance(part, Bundle):
                 continue
             with Session(part, context=context, cache=False) as session:
-                passed &= selfcheck.check(session, _tell).wrong is None
+                passed &= selfcheck.check(session, _report_progress).wrong is None
         if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
             with Session(
                 bundle, context=context, cache=False
             ) as whole:  # CPU parts can take hours and fill memory, too
                 whole.run(probe.inputs(bundle.manifest.inputs))
-            _tell()
+            _report_progress()
     return "passed" if passed else "met"
 
 

@@ -144,17 +144,17 @@ class SelfCheck:
         }
 
 
-def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCheck:
+def check(session: Session, progress: Callable[[], object] = lambda: None) -> SelfCheck:
     """Run the probe through all layers of a session, then as one frame; in a model with parts, through each GPU part.
 
     Args:
         session: the session to check.
-        tell: called after each layer.
+        progress: called after each layer.
 
     Raises:
         RunError: the session is closed.
     """
-    checks = [_check(part, tell) for part in session.gpu_sessions]
+    checks = [_check(part, progress) for part in session.gpu_sessions]
     wrong = next((check for check in checks if check.wrong is not None), None)
     return SelfCheck(
         tuple(layer for check in checks for layer in check.layers),
@@ -165,7 +165,7 @@ def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCh
     )
 
 
-def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
+def _check(session: Session, progress: Callable[[], object]) -> SelfCheck:
     gl, manifest = session.context.gl, session.bundle.manifest
     driver = {
         "vendor": gl.text(GL.GL_VENDOR),
@@ -184,7 +184,7 @@ def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
             errors.append(error)
             gl.check(f"in layer '{place}'")
             place = next(names)
-            tell()
+            progress()
         if all(error.passed for error in errors):
             outputs = _whole_frame_errors(session)
             gl.check("in a whole frame")

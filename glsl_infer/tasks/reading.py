@@ -35,10 +35,10 @@ FOLDER = Path(__file__).with_name("data")
 
 SUFFIX = ".json"
 
-POINTS = {"faces": "face-mesh", "hands": "hand"}
+POINTS = {"faces": "face-mesh", "palms": "hands"}
 """The landmark task for the objects of each detection task."""
 
-_ALIASES = {"face": "faces", "person": "people"}
+_ALIASES = {"face": "faces", "person": "people", "hand": "hands"}
 _MOST_BYTES = 1 << 20
 _MOST_POINTS = 1 << 14
 _LARGEST = 1e6

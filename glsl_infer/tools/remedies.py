@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer.compiler.build import Options, Tell
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import Built, from_optimized
 from glsl_infer.compiler.delegate.unseen import BuiltNetwork, runs_of
 from glsl_infer.compiler.ranges.unseen import Remedy, UnseenError
 from glsl_infer.errors import InputError
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.support import blas
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.videocore import foresight
 
 TRIED: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -27,7 +28,7 @@ MORE_IMAGES = "--images with more images, of which some are like the held-out on
 
 @blas.one_thread()
 def measured(
-    built: Built, names: Sequence[str], options: Options, samples: Sequence[Inputs], tell: Tell
+    built: Built, names: Sequence[str], options: Options, samples: Sequence[Inputs], progress: ProgressCallback
 ) -> UnseenError:
     """Return the error of a built network on calibration images, and if it is large, the error with other options.
 
@@ -36,7 +37,7 @@ def measured(
         names: labels of the classes.
         options: options of the export.
         samples: the calibration images, at least one.
-        tell: called with the name of each step.
+        progress: called with the name of each step.
     """
     runs = runs_of(built, samples)
     found = runs.errors(BuiltNetwork(built))
@@ -47,10 +48,10 @@ def measured(
             break
         if all(getattr(options, key) == value for key, value in values.items()):
             continue
-        tell(f"large error: trying {text}")
+        progress(f"large error: trying {text}")
         try:
             other = from_optimized(
-                built.graph, names, options=replace(options, **values), calibration=samples, tell=tell
+                built.graph, names, options=replace(options, **values), calibration=samples, progress=progress
             )
         except InputError:  # for example a texture beyond the limits
             continue

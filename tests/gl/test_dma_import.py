@@ -22,7 +22,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
 
-SCRIPT = ROOT / "scripts/dma_buf_round_trip.py"
+SCRIPT = ROOT / "scripts/bench/dma_buf_round_trip.py"
 
 sys.path.insert(0, str(SCRIPT.parent))
 

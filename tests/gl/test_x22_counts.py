@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from vc4.x22 import x22
+from x22 import x22
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler import lower

@@ -14,7 +14,7 @@ from tiny import tiny_graph
 from glsl_infer.cli import main, main_classify
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.importers import keras
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import ImportReport
 
 
 def test_a_name_that_no_file_can_have(capsys: Capture) -> None:
@@ -76,7 +76,7 @@ def test_export_with_bad_labels(
     export_arguments: dict[str, Path],
     content: bytes | None,
 ) -> None:
-    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
+    monkeypatch.setattr(keras, "survey", lambda path, *_: ImportReport((), tiny_graph()))
     labels = tmp_path / "bad.txt"
     if content is not None:
         labels.write_bytes(content)
@@ -86,7 +86,7 @@ def test_export_with_bad_labels(
 def test_export_with_a_missing_calibration_folder(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, export_arguments: dict[str, Path]
 ) -> None:
-    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
+    monkeypatch.setattr(keras, "survey", lambda path, *_: ImportReport((), tiny_graph()))
     export_arguments["--labels"].write_text("a\nb\nc\n")
     nowhere = tmp_path / "nowhere"
     given = {**export_arguments, "--calibrate": nowhere}

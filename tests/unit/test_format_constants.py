@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/build"))
 
 import format_constants as script
 
@@ -22,7 +22,7 @@ DATA = script.read()
 
 
 def test_every_generated_file_is_up_to_date() -> None:
-    assert script.outdated() == [], "run python scripts/format_constants.py"
+    assert script.outdated() == [], "run python scripts/build/format_constants.py"
 
 
 def test_a_change_of_the_data_reaches_every_file() -> None:

@@ -23,7 +23,7 @@ from glsl_infer.runtime.drivers.videocore import LATE_FETCH
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/build"))
 
 from lint_shaders import faults
 

@@ -11,12 +11,13 @@ from graphs import input_node
 from numpy.typing import NDArray
 
 from glsl_infer.cli import main
-from glsl_infer.compiler.build import Options, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import PreparedGraph, sensitivity, unseen, varied
 from glsl_infer.compiler.ranges.unseen import UnseenError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.support.progress import no_progress
 from glsl_infer.tools.export_report import ExportReport
 from glsl_infer.tools.remedies import measured
 
@@ -41,7 +42,7 @@ def images(*brightest: int) -> list[NDArray[np.uint8]]:
 def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str) -> tuple[PreparedGraph, UnseenError]:
     options = Options(precision=precision)
     built = build(graph, (), options=options, calibration=calibration)
-    return built.gpu[0].prepared, measured(built, (), options, calibration, tell_nobody)
+    return built.gpu[0].prepared, measured(built, (), options, calibration, no_progress)
 
 
 def clipping() -> Graph:

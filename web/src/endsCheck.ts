@@ -1,6 +1,7 @@
 /** Checks that inputs, outputs and the probe of a manifest agree with its textures and with each other. */
 
 import type { Members } from "./container.ts";
+import { MAX_NUMBER } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
 import { isFixed, isInside, isMap, isRanged, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import { member, type ByName } from "./lookup.ts";
@@ -94,6 +95,9 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
   if (isRanged(value)) {
     const wrong = [value.scales, value.zeros].some(({ length }) => length !== 1 && length !== value.channels);
     if (wrong) fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
+    const { scales, zeros } = value;
+    const isFar = (_: number, c: number): boolean => Math.abs(scales[c] ?? scales[0]!) * (255 + Math.abs(zeros[c] ?? zeros[0]!)) > 255 * MAX_NUMBER;
+    if (scales.some(isFar) || zeros.some(isFar)) fail("scales and zeros give values beyond 1e+30");
   }
   const odd = !isRanged(value) && value.channels % 4;
   if (odd || value.views.length !== slicesOf(value.channels, isMap(value) ? 4 : 2)) fail(`${value.views.length} views for ${value.channels} channels`);

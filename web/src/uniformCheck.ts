@@ -54,14 +54,21 @@ export function checkDeclarations(programs: readonly ShaderProgram[], members: M
  *
  * @throws BundleError naming the member, or the pass and the uniform.
  */
-export function checkValues({ floats, programs }: Manifest, passes: readonly Pass[], members: Members, shaders: ReadonlyMap<string, Shader>): void {
+export function checkValues({ floats, programs, textures }: Manifest, passes: readonly Pass[], members: Members, shaders: ReadonlyMap<string, Shader>): void {
   const numbers = new Map(floats.map((name) => [name, floatsOf(members.get(name)!)]));
   for (const [name, all] of numbers) {
     if (!all.every((number) => Math.abs(number) <= GLSL_MOST_UNIFORM)) refuse(`member '${name}' has a number that is not finite, or too large`);
   }
-  const divisors = new Map(programs.map(({ name, fragment }) => [name, shaders.get(fragment)!.divisors]));
-  passes.forEach(({ program, uniforms }, index) => {
-    for (const name of divisors.get(program)!) {
+  const drawn = new Map(programs.map(({ name, fragment }) => [name, shaders.get(fragment)!]));
+  const widths = new Map(textures.map(({ name, width }) => [name, width]));
+  passes.forEach(({ program, uniforms, sources, quads, textures: read }, index) => {
+    const { divisors, needsInside } = drawn.get(program)!;
+    const { unit, strideX } = sources[0]!;
+    const right = quads.map(({ width, origins }) => origins[0]![0] + 0.5 + Math.max(-0.5 * strideX, (width - 0.5) * strideX));
+    if (needsInside && Math.max(...right) > 2 * widths.get(read[unit]!)!) {
+      refuse(`pass ${index}: loops need a coordinate of at most 2`, "passes");
+    }
+    for (const name of divisors) {
       const value = uniforms.get(name)!;
       const all = "member" in value ? numbers.get(value.member)!.slice(value.offset, value.offset + value.count) : value;
       if (!all.every((number) => Math.abs(number) >= 1 / GLSL_MOST_UNIFORM)) refuse(`pass ${index}: its shader divides by '${name}', which is 0 or almost`);

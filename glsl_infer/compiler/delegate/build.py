@@ -9,7 +9,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.compiler import build as gpu
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.place import Part, anchored, described, makes, move_to_cpu, named_layers, place, reads
@@ -20,6 +20,7 @@ from glsl_infer.graph.purposes import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Range
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ def build(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> Built:
     """Optimise an imported graph, and compile it as ``from_optimized`` does."""
-    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, tell=tell)
+    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, progress=progress)
 
 
 def from_optimized(
@@ -67,7 +68,7 @@ def from_optimized(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> Built:
     """Turn an optimised graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
 
@@ -76,7 +77,7 @@ def from_optimized(
         labels: as for ``compiler.build.build``.
         options: options of the export; default: ``Options()``.
         calibration: calibration images, as for ``compiler.build.build``.
-        tell: called with a progress message at every step.
+        progress: called with a progress message at every step.
 
     Raises:
         ModelError: an unsupported layer, by name.
@@ -89,9 +90,9 @@ def from_optimized(
         try:
             parts = place(graph, chosen, delegate=options.delegate)
             if not any(part.on_cpu for part in parts):
-                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, tell=tell)
+                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, progress=progress)
                 return Built(only[0], (BuiltPart(*only, calibration),), graph)
-            return _in_parts(graph, parts, labels, options, calibration, tell)
+            return _in_parts(graph, parts, labels, options, calibration, progress)
         except ModelError as refusal:
             layer = graph.by_name.get(refusal.refused or "")
             if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
@@ -105,7 +106,7 @@ def _in_parts(
     labels: Sequence[str],
     options: Options,
     calibration: Sequence[Inputs],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> Built:
     graph = anchored(graph)
     on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
@@ -137,7 +138,7 @@ def _in_parts(
             continue
 
         def told(what: str, number: int = number) -> None:
-            tell(f"part {number + 1} of {len(parts)}: {what}")
+            progress(f"part {number + 1} of {len(parts)}: {what}")
 
         inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
@@ -145,7 +146,7 @@ def _in_parts(
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(
-            optimized, (), options=options, calibration=own, tell=told, numbers=ends
+            optimized, (), options=options, calibration=own, progress=told, numbers=ends
         )
         built.append(BuiltPart(bundle, program, prepared, own))
         bundles.append(bundle)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
@@ -266,6 +267,25 @@ def _met(size: int, output: int, taps: int, stride: int, dilation: int, padding:
     return range(first, last), before, after
 
 
+def split_wide_padding(graph: Graph) -> Graph:
+    """Split padding that is wider than a gutter can be: explicit zero padding adds the excess before the node."""
+
+    def parts(node: Node) -> list[Node]:
+        if not (ops.get(node.op).convolves or ops.get(node.op).only_pads) or ops.get(node.op).padding(node) <= _GUTTER:
+            return [node]
+        nodes, source, padding = list[Node](), node.inputs[0], tuple(node.attrs["padding"])
+        while max(padding) > _GUTTER:
+            excess = tuple(min(max(side - _GUTTER, 0), _GUTTER) for side in padding)
+            nodes.append(Node(f"{node.name}-padding{len(nodes) + 1}", "zero_padding", (source,), {"padding": excess}))
+            source, padding = nodes[-1].name, tuple(side - part for side, part in zip(padding, excess))
+        return [*nodes, replace(node.with_attrs(padding=padding), inputs=(source, *node.inputs[1:]))]
+
+    return graph.rebuilt([part for node in graph.nodes for part in parts(node)])
+
+
+_GUTTER = RANGES["gutter"][1]
+"""Largest width of a gutter in texels."""
+
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     in_parts,
@@ -283,5 +303,6 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     vectors_apart,
     maps_of_vectors,
     long_vectors,
+    split_wide_padding,
     replace_by_shape,
 )

@@ -12,7 +12,7 @@ from glsl_infer.compiler.optimize.rewriting import absorb, fused
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops.traits import Affine
 from glsl_infer.ops.vector_affine import affine_node
@@ -119,7 +119,7 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
     scale, offset = (values.astype(np.float32) for values in _affine(graph.shapes, node))
     kernel = scale.reshape(1, 1, 1, channels)
     attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
-    attrs.update({SEEN: node.attrs[SEEN]} if SEEN in node.attrs else {})
+    attrs.update({OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]} if OBSERVED_RANGE in node.attrs else {})
     attrs.update(_normal(graph.shapes, node, node))
     return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})
 

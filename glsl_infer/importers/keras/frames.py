@@ -11,8 +11,8 @@ from typing import Any
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.shared.collected import Collected
 
 MOST_FRAMES = 64
 """Largest number of steps to unroll."""
@@ -31,7 +31,7 @@ class Frames:
         collected: the graph under construction.
     """
 
-    def __init__(self, collected: Collected) -> None:
+    def __init__(self, collected: GraphBuilder) -> None:
         self._collected = collected
         self._steps: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, str] = {}

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.convolutions import Padding, same_padding, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.padding import Padding, same_padding
-from glsl_infer.importers.shared.transposed import transposed
 
 Weights = NDArray[np.float32]
 

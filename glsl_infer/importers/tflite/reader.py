@@ -9,24 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.shared.endings import Ending
-from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.output_tail import OutputTail
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
-from glsl_infer.importers.tflite.shapes import Sizes
+from glsl_infer.importers.tflite.shapes import Sizes, as_given
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
 _SAID = 5
 """Largest number of functions that a warning names."""
 
 
-def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Read a ``.tflite`` file and return its graph, as ``to_graph`` does.
 
     Raises:
@@ -43,7 +39,7 @@ def read(path: str | Path) -> Graph:
     return load(path)
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Read a ``.tflite`` file and return the report: for each operator, where it runs, or why it cannot be exported.
 
     Args: as for ``to_graph``.
@@ -56,7 +52,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
 
 
 def to_graph(
-    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
+    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
 ) -> Graph:
     """Return the graph of a file.
 
@@ -78,32 +74,23 @@ def to_graph(
 
 
 def survey_of(
-    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
-) -> Survey:
+    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
+) -> ImportReport:
     """Return the same as ``to_graph``, with the refused operators as a part of the result.
 
     Raises:
         ModelError: the file is damaged.
     """
-    model = as_given(model, ends or Ends())
+    model = as_given(model, ends or IoOptions())
     sizes = sizes or (ends.sizes if ends is not None else None)
     walk, outputs = _walked(model, sizes)
-    collected = walk.collected
-    rows = (*collected.rows.values(), *walk.endings.ended())
-    known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(model.outputs):  # the nodes before an unknown tensor can still be inspected
-        read = {name for node in collected.nodes for name in node.inputs}
-        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
-        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
-    graph, problems = None, list[InputError](collected.refusals)
-    try:
-        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        graph = with_ends(graph, _ends(model, graph, input_range, ends)) if graph is not None else None
-    except InputError as error:
-        problems.append(error)
-    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems), _warnings(model))
+    return walk.collected.report(
+        model.name,
+        outputs,
+        lambda graph: [*walk.collected.rows.values(), *walk.endings.ended()],
+        lambda graph: _ends(model, graph, input_range, ends),
+        warnings=_warnings(model),
+    )
 
 
 def _warnings(model: Model) -> tuple[str, ...]:
@@ -124,7 +111,7 @@ def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
 def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphOutput]]:
     """Return the traversal of an entire file, and its outputs."""
     walk = Walk(model, sizes)
-    endings: dict[str, Ending[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
+    endings: dict[str, OutputTail[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
     walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
     walk.all()
     outputs = [
@@ -134,19 +121,13 @@ def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphO
     return walk, outputs
 
 
-def _ends(model: Model, graph: Graph, input_range: Range | None, ends: Ends | None) -> Ends:
+def _ends(model: Model, graph: Graph, input_range: Range | None, ends: IoOptions | None) -> IoOptions:
     """Return the input and output options: those of the user, else the input ranges of a quantised file."""
-    ends = ends or Ends()
+    ends = ends or IoOptions()
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
         given = {**of_file(graph, _input_ranges(model)), **given}
     return replace(ends, ranges=given)
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "convert the model without it")
 
 
 def _input_ranges(model: Model) -> dict[str, Range]:

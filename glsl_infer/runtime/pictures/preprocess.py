@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Union
 
 import numpy as np
-from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
@@ -240,6 +240,8 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
 
 def _convert_profile(image: Image.Image, profile: bytes) -> Image.Image:
     """Convert to sRGB; a profile that does not fit the picture is ignored, as in browsers."""
+    from PIL import ImageCms
+
     try:
         converted = ImageCms.profileToProfile(
             image, ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB"), outputMode="RGB"

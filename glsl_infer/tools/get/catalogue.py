@@ -22,7 +22,7 @@ NETWORKS = ("efficientnet-lite0",)
 
 FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
 
-_ALIASES = {"face": "faces", "person": "people"}
+_ALIASES = {"face": "faces", "person": "people", "hand": "hands"}
 """Other spellings of tasks."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")

@@ -157,5 +157,11 @@ final class EndCheck {
                         + " zeros; give one, or one a channel");
             }
         }
+        for (int channel = 0; channel < map.channels; channel++) {
+            double most = Math.abs(map.scale(channel)) * (255 + Math.abs(map.zero(channel)));
+            if (most > 255 * FormatConstants.MAX_NUMBER) {
+                throw new BundleError(where + ": scales and zeros give values beyond 1e+30");
+            }
+        }
     }
 }

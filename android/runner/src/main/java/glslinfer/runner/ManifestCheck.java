@@ -67,7 +67,7 @@ final class ManifestCheck {
         Set<String> written = new PassCheck(textures, programs).check(passes);
         drawn(passes);
         at.rule = Rule.UNIFORMS;
-        UniformCheck.checkValues(manifest, passes, members, shaders);
+        UniformCheck.checkValues(manifest, passes, members, shaders, at);
         EndCheck ends = new EndCheck(manifest, textures, written);
         at.rule = Rule.INPUTS;
         ends.inputs();

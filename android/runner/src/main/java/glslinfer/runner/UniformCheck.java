@@ -81,7 +81,8 @@ final class UniformCheck {
             Manifest manifest,
             List<Program.Pass> passes,
             Map<String, byte[]> members,
-            Map<String, ShaderCheck> shaders) {
+            Map<String, ShaderCheck> shaders,
+            Rule.Cursor at) {
         Map<String, FloatBuffer> floats = new HashMap<String, FloatBuffer>();
         for (String name : manifest.floats) {
             FloatBuffer all = ByteBuffer.wrap(members.get(name))
@@ -98,10 +99,19 @@ final class UniformCheck {
         for (Program.ShaderProgram program : manifest.programs) {
             programs.put(program.name, program);
         }
+        Map<String, Integer> widths = new HashMap<String, Integer>();
+        for (Program.Texture texture : manifest.textures) {
+            widths.put(texture.name, texture.width);
+        }
         for (int index = 0; index < passes.size(); index++) {
             Program.Pass entry = passes.get(index);
             Program.ShaderProgram program = programs.get(entry.program);
-            Set<String> divisors = shaders.get(program.fragment).divisors;
+            ShaderCheck shader = shaders.get(program.fragment);
+            Set<String> divisors = shader.divisors;
+            if (shader.needsCoordinatesInside && rightmost(entry, widths) > 2) {
+                at.rule = Rule.PASSES;
+                throw new BundleError("pass " + index + ": loops need a coordinate of at most 2");
+            }
             for (int k = 0; k < program.uniforms.size(); k++) {
                 String name = program.uniforms.get(k).name;
                 if (divisors.contains(name) && hasZero(entry.uniforms[k], floats)) {
@@ -110,6 +120,17 @@ final class UniformCheck {
                 }
             }
         }
+    }
+
+    /** Returns the largest first coordinate of a pass's fragments. */
+    private static double rightmost(Program.Pass pass, Map<String, Integer> widths) {
+        Program.Source source = pass.sources.get(0);
+        double most = Double.NEGATIVE_INFINITY;
+        for (Program.Quad quad : pass.quads) {
+            double far = Math.max(-0.5 * source.strideX, (quad.width - 0.5) * source.strideX);
+            most = Math.max(most, quad.origins[0] + 0.5 + far);
+        }
+        return most / widths.get(pass.textures.get(source.unit));
     }
 
     private static boolean hasZero(Program.Uniform value, Map<String, FloatBuffer> floats) {
