@@ -27,8 +27,8 @@ from glsl_infer.program.layout import Range
 MANY = 40
 """Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
 
-GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
-"""Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
+GROWTH_OF_LAYER, MOST_GROWTH = 1.2, 48.0
+"""Assumed growth of the ratio between images in a layer with a kernel, and its limit."""
 
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
@@ -141,7 +141,7 @@ def assign_ranges(
                 def with_spare(
                     shown: Sequence[Observation],
                     ends: tuple[float, float] = (low_end, high_end),
-                    depth: int | None = None if node.name in graph.output_layers else depth_of[node.name],
+                    depth: int = depth_of[node.name],
                     common: bool = node.name in common,
                     equal: bool = node.name in equal,
                 ) -> Range:
@@ -224,24 +224,21 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
-def few_images(seen: Sequence[Observation], depth: int | None) -> float:
+def few_images(seen: Sequence[Observation], depth: int) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
     Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
     image with an object as for a few images without one, while those of the first ones follow the bounded pixels. The
     factor is relative to an ordinary image: if the values of one image are far larger than those of the others, the
-    extremes are wide enough, and wider ranges would leave few steps for the others. The rounding of an output is not
-    amplified, so its range can be wider.
+    extremes are wide enough, and wider ranges would leave few steps for the others.
 
     Args:
         seen: observations of the images.
-        depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
+        depth: number of layers with a kernel before the layer and including it.
     """
     ratio = max(1.0, MANY / len(seen))
     largest = sorted(float(max(-one.low.min(), one.high.max())) for one in seen)
     ordinary = largest[(len(seen) - 1) // 2] / max(largest[-1], 1e-30)
-    if depth is None:
-        return float(max(1.0, min(ratio**1.1, ordinary * MOST_OF_OUTPUT)))
     return float(max(1.0, ordinary * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
