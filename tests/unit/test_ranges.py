@@ -162,9 +162,9 @@ def observations(*largest: float) -> list[Observation]:
     return [Observation(zero, np.full(1, high), zero, zero, 0, np.zeros((2, 1, 1), np.float32)) for high in largest]
 
 
-def test_few_images_leave_headroom_in_late_layers_relative_to_an_ordinary_image() -> None:
+def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the_smallest_values() -> None:
     factors = [few_images(observations(1.0, 1.0, 1.0), depth) for depth in (1, 8, 30)]
     assert 1.0 < factors[0] < 2.0 < factors[1] < factors[2] == MOST_GROWTH
-    assert few_images(observations(1.0, 1.0, 24.0), 30) == pytest.approx(MOST_GROWTH / 24.0)
+    assert few_images(observations(1.0, 24.0, 24.0), 30) == pytest.approx(MOST_GROWTH / 24.0)
     assert few_images(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
     assert few_images(observations(*[1.0] * MANY), 30) == 1.0

@@ -228,18 +228,17 @@ def few_images(seen: Sequence[Observation], depth: int) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
     Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
-    image with an object as for a few images without one, while those of the first ones follow the bounded pixels. The
-    factor is relative to an ordinary image: if the values of one image are far larger than those of the others, the
-    extremes are wide enough, and wider ranges would leave few steps for the others.
+    image with an object as for one without, while those of the first ones follow the bounded pixels. The range is
+    relative to the image with the smallest values, because a range far beyond leaves few steps for such images.
 
     Args:
         seen: observations of the images.
         depth: number of layers with a kernel before the layer and including it.
     """
     ratio = max(1.0, MANY / len(seen))
-    largest = sorted(float(max(-one.low.min(), one.high.max())) for one in seen)
-    ordinary = largest[(len(seen) - 1) // 2] / max(largest[-1], 1e-30)
-    return float(max(1.0, ordinary * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
+    largest = [float(max(-one.low.min(), one.high.max())) for one in seen]
+    smallest = min(largest) / max(*largest, 1e-30)
+    return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
 def depths(graph: Graph) -> dict[str, int]:
