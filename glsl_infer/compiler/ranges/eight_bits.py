@@ -27,8 +27,8 @@ from glsl_infer.program.layout import Range
 MANY = 40
 """Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
 
-GROWTH_OF_LAYER, MOST_GROWTH = 1.2, 48.0
-"""Assumed growth of the ratio between images in a layer with a kernel, and its limit."""
+GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
+"""Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
@@ -141,7 +141,7 @@ def assign_ranges(
                 def with_spare(
                     shown: Sequence[Observation],
                     ends: tuple[float, float] = (low_end, high_end),
-                    depth: int = depth_of[node.name],
+                    depth: int | None = None if node.name in graph.output_layers else depth_of[node.name],
                     common: bool = node.name in common,
                     equal: bool = node.name in equal,
                 ) -> Range:
@@ -224,20 +224,23 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
-def few_images(seen: Sequence[Observation], depth: int) -> float:
+def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
     Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
     image with an object as for one without, while those of the first ones follow the bounded pixels. The range is
-    relative to the image with the smallest values, because a range far beyond leaves few steps for such images.
+    relative to the image with the smallest values, because a range far beyond leaves few steps for such images. The
+    rounding of an output is not amplified, so its range can be wider.
 
     Args:
         seen: observations of the images.
-        depth: number of layers with a kernel before the layer and including it.
+        depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
     """
     ratio = max(1.0, MANY / len(seen))
     largest = [float(max(-one.low.min(), one.high.max())) for one in seen]
     smallest = min(largest) / max(*largest, 1e-30)
+    if depth is None:
+        return float(max(1.0, min(ratio**1.1, smallest * MOST_OF_OUTPUT)))
     return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 

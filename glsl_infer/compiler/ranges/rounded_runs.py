@@ -53,7 +53,7 @@ class OutputComparison:
     def __init__(self, graph: Graph, pictures: Sequence[Inputs], *, as_values: bool = False) -> None:
         self._set(graph, {} if as_values else scores_of(graph))
         if as_values:
-            self._probable = set()
+            self._probable.clear()
         if self._scores and sum(self._is_sure(graph, picture) for picture in pictures) < ENOUGH:
             self._set(graph, {})
 
