@@ -234,7 +234,7 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         own = float(np.max(np.abs(stored[output.name] - right) / step))
         off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
         apart = np.subtract(*(one[output.name] for one in floats))
-        mixed = float(np.max(np.abs(apart) / step)) if bundle.parts else 0.0
+        mixed = float(np.max(np.abs(apart) / step)) if len(bundle.parts) > 1 else 0.0
         wide = float(np.max(MOST_OFF * span / step))
         yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
 

@@ -12,92 +12,35 @@ CPU_PROFILE = "es2+cpu"
 PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256"
 """The byte of column x, row y and channel c of input i."""
 
-MAX_BYTES = 268435456
-"""Bytes that all members together may unpack to."""
-
-MAX_MANIFEST_BYTES = 16777216
-"""Bytes of manifest.json; parsed, it takes many times as many."""
-
-MAX_GRAPH_BYTES = 16777216
-"""Bytes of graph.json."""
-
-MAX_TABLE_BYTES = 33554432
-"""Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
-
-MAX_LABELS_BYTES = 16777216
-"""Bytes of labels.txt: 16 for each class of the most."""
-
-MAX_DIRECTORY_BYTES = 16777216
-"""Bytes of the zip's central directory; in memory, its entries take many times as many."""
-
-MAX_SHADER_BYTES = 262144
-"""Bytes of one member of GLSL."""
-
-MAX_INPUTS = 16
-"""Inputs of a model."""
-
-MAX_OUTPUTS = 16
-"""Outputs of a model."""
-
-MAX_VALUES = 64
-"""Values of an output."""
-
-MAX_STEPS = 16
-"""Host steps of an output."""
-
-MAX_RESULT = 67108864
-"""Numbers in an input, or in all values of an output together."""
-
-MAX_LAYERS = 2048
-"""Layers that draw."""
-
-MAX_TEXTURES = 16384
-"""Textures."""
-
-MAX_PROGRAMS = 16384
-"""Pairs of shaders."""
-
-MAX_FLOATS = 16384
-"""Members of 32-bit floats that uniforms are taken from."""
-
-MAX_SAMPLERS = 32
-"""Samplers of a program."""
-
-MAX_UNIFORMS = 64
-"""Uniforms of a program."""
-
-MAX_PASSES = 65536
-"""Passes of a frame."""
-
-MAX_QUADS = 262144
-"""Quads of all passes together."""
-
-MAX_TEXTURE_BYTES = 268435456
-"""Bytes of all textures together, 4 a texel."""
-
-MAX_DRAWN_TEXELS = 268435456
-"""Texels that all quads of a frame cover together."""
-
-MAX_PARTS = 64
-"""Parts of a model."""
-
-MAX_OPERATORS = 2048
-"""Operators of a CPU part."""
-
-MAX_RANK = 6
-"""Axes of a tensor of a CPU part."""
-
-MAX_CPU_NUMBERS = 536870912
-"""Numbers in all tensors of a CPU part together."""
-
-MAX_TENSORS = 64
-"""Tensors that an operator reads."""
-
-MAX_NUMBER = 1e30
-"""The largest magnitude of a number, and of a value in a texture: none is infinite."""
-
-MAX_FLOAT = 3.4028234663852886e38
-"""The largest 32-bit float."""
+MAX_BYTES = 268435456  # Bytes that all members together may unpack to.
+MAX_MANIFEST_BYTES = 16777216  # Bytes of manifest.json; parsed, it takes many times as many.
+MAX_GRAPH_BYTES = 16777216  # Bytes of graph.json.
+MAX_TABLE_BYTES = 33554432  # Bytes of passes.bin: more than the most quads take; in memory, some ten times that.
+MAX_LABELS_BYTES = 16777216  # Bytes of labels.txt: 16 for each class of the most.
+MAX_DIRECTORY_BYTES = 16777216  # Bytes of the zip's central directory; in memory, its entries take many times as many.
+MAX_SHADER_BYTES = 262144  # Bytes of one member of GLSL.
+MAX_INPUTS = 16  # Inputs of a model.
+MAX_OUTPUTS = 16  # Outputs of a model.
+MAX_VALUES = 64  # Values of an output.
+MAX_STEPS = 16  # Host steps of an output.
+MAX_RESULT = 67108864  # Numbers in an input, or in all values of an output together.
+MAX_LAYERS = 2048  # Layers that draw.
+MAX_TEXTURES = 16384  # Textures.
+MAX_PROGRAMS = 16384  # Pairs of shaders.
+MAX_FLOATS = 16384  # Members of 32-bit floats that uniforms are taken from.
+MAX_SAMPLERS = 32  # Samplers of a program.
+MAX_UNIFORMS = 64  # Uniforms of a program.
+MAX_PASSES = 65536  # Passes of a frame.
+MAX_QUADS = 262144  # Quads of all passes together.
+MAX_TEXTURE_BYTES = 268435456  # Bytes of all textures together, 4 a texel.
+MAX_DRAWN_TEXELS = 268435456  # Texels that all quads of a frame cover together.
+MAX_PARTS = 64  # Parts of a model.
+MAX_OPERATORS = 2048  # Operators of a CPU part.
+MAX_RANK = 6  # Axes of a tensor of a CPU part.
+MAX_CPU_NUMBERS = 536870912  # Numbers in all tensors of a CPU part together.
+MAX_TENSORS = 64  # Tensors that an operator reads.
+MAX_NUMBER = 1e30  # The largest magnitude of a number, and of a value in a texture: none is infinite.
+MAX_FLOAT = 3.4028234663852886e38  # The largest 32-bit float.
 
 RANGES: Mapping[str, tuple[int, int]] = {
     "side": (1, 8192),  # Width or height, in texels or pixels.

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.gl.ways import CHOICES
+from glsl_infer.gl import CHOICES
 
 GPU, ADVANCED = "GPU", "Advanced"
 """Titles of groups with options of several modules."""

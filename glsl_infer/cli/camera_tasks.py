@@ -248,7 +248,7 @@ def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    copied = args.upload or any(session.bundle.parts for session in task.sessions)
+    copied = args.upload or any(len(session.bundle.parts) > 1 for session in task.sessions)
     frames = every(frames_for(task.session, source, copy=copied), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None

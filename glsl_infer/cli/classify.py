@@ -20,8 +20,8 @@ from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
-    from glsl_infer.runtime.outputs import Results
     from glsl_infer.runtime.pipeline import PendingFrame
+    from glsl_infer.runtime.transfers import Results
 
 
 EXAMPLES = (

@@ -190,7 +190,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context, isolated="first") as session:
-        layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
+        layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(given)):

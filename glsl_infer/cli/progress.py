@@ -119,7 +119,7 @@ def first_use(session: Session) -> None:
     Raises:
         SelfCheckError: a layer is wrong.
     """
-    from glsl_infer.runtime import first_use as verdicts
+    from glsl_infer.runtime import verdicts
 
     total, done, began = len(session.bundle.manifest.layers), 0, time.monotonic()
     with status("first use of this model on this GPU") as show:
@@ -129,7 +129,7 @@ def first_use(session: Session) -> None:
             done += 1
             show(f"checking layer {done} of {total}, once")
 
-        checked = verdicts.check(session, progress=say)
+        checked = verdicts.check_once(session, progress=say)
     if checked and sys.stderr.isatty():
         seconds = time.monotonic() - began
         print(

@@ -123,14 +123,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print its outputs. Arguments and files are checked before a context is created."""
-    from glsl_infer.runtime import known_shaders
+    from glsl_infer.runtime.verdicts import read_bundle
 
     given = [*args.images, *args.more_images]
     _check_order(args, given)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
     _check_arguments(args, given)
-    bundle = known_shaders.read(args.model)
+    bundle = read_bundle(args.model)
     names = _input_names(args, given, bundle.manifest)
     files = batch.files_of(args, given, also=_also(bundle)) if given else []
     try:

@@ -142,8 +142,8 @@ def run(args: argparse.Namespace) -> int:
     for path in args.models:  # refuse a bad file before the search for a driver and any measurement
         made = bundles.read(path)
         if args.pixels or args.time:
-            made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
-        elif made.parts:
+            made.require_one_part(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
+        elif len(made.parts) > 1:
             say_warning(f"{path}: the operators on the CPU ({', '.join(made.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:

@@ -13,10 +13,10 @@ from glsl_infer.bundle.manifest import CLASSES, IMAGE, MASK, NUMBERS, PICTURE, V
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
 from glsl_infer.bundle.manifest_json import pass_table
 from glsl_infer.bundle.network import Network, NetworkOutput, layers_of, to_bytes
-from glsl_infer.bundle.network_check import check as check_network
+from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.pass_table import as_stored, float_members
-from glsl_infer.bundle.uniforms import check as check_uniforms
+from glsl_infer.bundle.program_check import check_fragment_shaders
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
@@ -71,7 +71,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callabl
     sizes = {name: len(data) for name, data in members.items()}
     check(manifest, sizes)
     check_network(network, manifest, sizes)
-    check_uniforms(program.programs, members)
+    check_fragment_shaders(program.programs, members)
     members[PASSES] = pass_table(manifest)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
     return Bundle(replace(manifest, members=hashes), members)

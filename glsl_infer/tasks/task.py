@@ -16,9 +16,9 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_buf import DmaBuf
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.runtime.pictures.fits import fitted
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.runtime.pictures.scaling import fitted
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.near_names import did_you_mean

@@ -7,7 +7,7 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.drivers import is_llvmpipe
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers("all")

@@ -4,11 +4,10 @@
  * docs/reference/bundle-format.md specifies it. GLSL is the only executable content.
  */
 
-import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
+import { AGAIN, MANIFEST, member, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
 import { NONE_LOGITS } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
-import { member } from "./lookup.ts";
 import { GRAPH, LABELS, PASSES, type Manifest, type Pass } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";

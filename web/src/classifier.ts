@@ -4,9 +4,8 @@ import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
 import { classesOf, endsInProbabilities, softmax } from "./hostSteps.ts";
-import type { Numbers } from "./encode.ts";
 import type { Tensor } from "./frameReader.ts";
-import { isNamed, type Picture } from "./given.ts";
+import { isNamed, type Numbers, type Picture } from "./inputs.ts";
 import { Session, type Results } from "./session.ts";
 
 /** First label for an image that belongs to none of the classes. */

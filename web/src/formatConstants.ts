@@ -8,153 +8,59 @@ export const PROFILE = "es2";
 export const CPU_PROFILE = "es2+cpu";
 /** The byte of column x, row y and channel c of input i. */
 export const PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256";
-
-/** Bytes that all members together may unpack to. */
-export const MAX_BYTES = 268435456;
-
-/** Bytes of manifest.json; parsed, it takes many times as many. */
-export const MAX_MANIFEST_BYTES = 16777216;
-
-/** Bytes of graph.json. */
-export const MAX_GRAPH_BYTES = 16777216;
-
-/** Bytes of passes.bin: more than the most quads take; in memory, some ten times that. */
+export const MAX_BYTES = 268435456; // Bytes that all members together may unpack to.
+export const MAX_MANIFEST_BYTES = 16777216; // Bytes of manifest.json; parsed, it takes many times as many.
+export const MAX_GRAPH_BYTES = 16777216; // Bytes of graph.json.
+// Bytes of passes.bin: more than the most quads take; in memory, some ten times that.
 export const MAX_TABLE_BYTES = 33554432;
-
-/** Bytes of labels.txt: 16 for each class of the most. */
-export const MAX_LABELS_BYTES = 16777216;
-
-/** Bytes of the zip's central directory; in memory, its entries take many times as many. */
+export const MAX_LABELS_BYTES = 16777216; // Bytes of labels.txt: 16 for each class of the most.
+// Bytes of the zip's central directory; in memory, its entries take many times as many.
 export const MAX_DIRECTORY_BYTES = 16777216;
+export const MAX_SHADER_BYTES = 262144; // Bytes of one member of GLSL.
+export const MAX_INPUTS = 16; // Inputs of a model.
+export const MAX_OUTPUTS = 16; // Outputs of a model.
+export const MAX_VALUES = 64; // Values of an output.
+export const MAX_STEPS = 16; // Host steps of an output.
+export const MAX_RESULT = 67108864; // Numbers in an input, or in all values of an output together.
+export const MAX_LAYERS = 2048; // Layers that draw.
+export const MAX_TEXTURES = 16384; // Textures.
+export const MAX_PROGRAMS = 16384; // Pairs of shaders.
+export const MAX_FLOATS = 16384; // Members of 32-bit floats that uniforms are taken from.
+export const MAX_SAMPLERS = 32; // Samplers of a program.
+export const MAX_UNIFORMS = 64; // Uniforms of a program.
+export const MAX_PASSES = 65536; // Passes of a frame.
+export const MAX_QUADS = 262144; // Quads of all passes together.
+export const MAX_TEXTURE_BYTES = 268435456; // Bytes of all textures together, 4 a texel.
+export const MAX_DRAWN_TEXELS = 268435456; // Texels that all quads of a frame cover together.
+export const MAX_PARTS = 64; // Parts of a model.
+export const MAX_OPERATORS = 2048; // Operators of a CPU part.
+export const MAX_RANK = 6; // Axes of a tensor of a CPU part.
+export const MAX_CPU_NUMBERS = 536870912; // Numbers in all tensors of a CPU part together.
+export const MAX_TENSORS = 64; // Tensors that an operator reads.
+export const MAX_NUMBER = 1e30; // The largest magnitude of a number, and of a value in a texture: none is infinite.
+export const MAX_FLOAT = 3.4028234663852886e38; // The largest 32-bit float.
 
-/** Bytes of one member of GLSL. */
-export const MAX_SHADER_BYTES = 262144;
-
-/** Inputs of a model. */
-export const MAX_INPUTS = 16;
-
-/** Outputs of a model. */
-export const MAX_OUTPUTS = 16;
-
-/** Values of an output. */
-export const MAX_VALUES = 64;
-
-/** Host steps of an output. */
-export const MAX_STEPS = 16;
-
-/** Numbers in an input, or in all values of an output together. */
-export const MAX_RESULT = 67108864;
-
-/** Layers that draw. */
-export const MAX_LAYERS = 2048;
-
-/** Textures. */
-export const MAX_TEXTURES = 16384;
-
-/** Pairs of shaders. */
-export const MAX_PROGRAMS = 16384;
-
-/** Members of 32-bit floats that uniforms are taken from. */
-export const MAX_FLOATS = 16384;
-
-/** Samplers of a program. */
-export const MAX_SAMPLERS = 32;
-
-/** Uniforms of a program. */
-export const MAX_UNIFORMS = 64;
-
-/** Passes of a frame. */
-export const MAX_PASSES = 65536;
-
-/** Quads of all passes together. */
-export const MAX_QUADS = 262144;
-
-/** Bytes of all textures together, 4 a texel. */
-export const MAX_TEXTURE_BYTES = 268435456;
-
-/** Texels that all quads of a frame cover together. */
-export const MAX_DRAWN_TEXELS = 268435456;
-
-/** Parts of a model. */
-export const MAX_PARTS = 64;
-
-/** Operators of a CPU part. */
-export const MAX_OPERATORS = 2048;
-
-/** Axes of a tensor of a CPU part. */
-export const MAX_RANK = 6;
-
-/** Numbers in all tensors of a CPU part together. */
-export const MAX_CPU_NUMBERS = 536870912;
-
-/** Tensors that an operator reads. */
-export const MAX_TENSORS = 64;
-
-/** The largest magnitude of a number, and of a value in a texture: none is infinite. */
-export const MAX_NUMBER = 1e30;
-
-/** The largest 32-bit float. */
-export const MAX_FLOAT = 3.4028234663852886e38;
-
-/** Smallest and largest. Width or height, in texels or pixels. */
-export const SIDE_RANGE = [1, 8192] as const;
-
-/** Smallest and largest. A texel's column or row; columns of partial sums. */
-export const COORDINATE_RANGE = [0, 8192] as const;
-
-/** Smallest and largest. Texels around a tile. */
-export const GUTTER_RANGE = [0, 64] as const;
-
-/** Smallest and largest. Channels, values or records. */
-export const COUNT_RANGE = [1, 1048576] as const;
-
-/** Smallest and largest. Numbers in a row of the host step 'rows'. */
-export const COLUMNS_RANGE = [1, 1048576] as const;
-
-/** Smallest and largest. Index of a record of the probe. */
-export const OFFSET_RANGE = [0, 268435456] as const;
-
-/** Smallest and largest. A component of a texel. */
-export const BYTE_RANGE = [0, 255] as const;
-
-/** Smallest and largest. Bits of a number in a fine map. */
-export const BITS_RANGE = [16, 16] as const;
-
-/** Smallest and largest. A length of an input's axis. */
-export const SIZE_RANGE = [1, 67108864] as const;
-
-/** Smallest and largest. Varyings of a program. */
-export const VARYINGS_RANGE = [1, 7] as const;
-
-/** Smallest and largest. Floats of a uniform. */
-export const FLOATS_RANGE = [1, 16384] as const;
-
-/** Smallest and largest, and the rule that a larger one breaks. Passes of a frame. */
-export const PASSES_RANGE = [1, 65536, "caps"] as const;
-
-/** Smallest and largest, and the rule that a larger one breaks. Quads of all passes together. */
-export const QUADS_RANGE = [1, 262144, "caps"] as const;
-
-/** Smallest and largest. Sources of a pass. */
-export const SOURCES_RANGE = [1, 14] as const;
-
-/** Smallest and largest. A texture unit. */
-export const UNIT_RANGE = [0, 31] as const;
-
-/** Smallest and largest. A driver's limit. */
-export const TEXTURE_UNITS_RANGE = [1, 32] as const;
-
-/** Smallest and largest. A driver's limit. */
-export const TEXTURE_SIZE_RANGE = [1, 8192] as const;
-
-/** Smallest and largest. A driver's limit. */
-export const FRAGMENT_UNIFORM_VECTORS_RANGE = [0, 4096] as const;
-
-/** Smallest and largest. A driver's limit. */
-export const VARYING_VECTORS_RANGE = [1, 32] as const;
-
-/** Smallest and largest. A driver's limit. */
-export const VERTEX_ATTRIBUTES_RANGE = [1, 32] as const;
+// Smallest and largest integers, and the rule that a larger one breaks.
+export const SIDE_RANGE = [1, 8192] as const; // Width or height, in texels or pixels.
+export const COORDINATE_RANGE = [0, 8192] as const; // A texel's column or row; columns of partial sums.
+export const GUTTER_RANGE = [0, 64] as const; // Texels around a tile.
+export const COUNT_RANGE = [1, 1048576] as const; // Channels, values or records.
+export const COLUMNS_RANGE = [1, 1048576] as const; // Numbers in a row of the host step 'rows'.
+export const OFFSET_RANGE = [0, 268435456] as const; // Index of a record of the probe.
+export const BYTE_RANGE = [0, 255] as const; // A component of a texel.
+export const BITS_RANGE = [16, 16] as const; // Bits of a number in a fine map.
+export const SIZE_RANGE = [1, 67108864] as const; // A length of an input's axis.
+export const VARYINGS_RANGE = [1, 7] as const; // Varyings of a program.
+export const FLOATS_RANGE = [1, 16384] as const; // Floats of a uniform.
+export const PASSES_RANGE = [1, 65536, "caps"] as const; // Passes of a frame.
+export const QUADS_RANGE = [1, 262144, "caps"] as const; // Quads of all passes together.
+export const SOURCES_RANGE = [1, 14] as const; // Sources of a pass.
+export const UNIT_RANGE = [0, 31] as const; // A texture unit.
+export const TEXTURE_UNITS_RANGE = [1, 32] as const; // A driver's limit.
+export const TEXTURE_SIZE_RANGE = [1, 8192] as const; // A driver's limit.
+export const FRAGMENT_UNIFORM_VECTORS_RANGE = [0, 4096] as const; // A driver's limit.
+export const VARYING_VECTORS_RANGE = [1, 32] as const; // A driver's limit.
+export const VERTEX_ATTRIBUTES_RANGE = [1, 32] as const; // A driver's limit.
 
 export const INPUT_KINDS = ["picture", "numbers"] as const;
 export const FITS = [
@@ -237,52 +143,34 @@ export const GLSL_LINES = [
   "TURNS(count) count",
   "END_AFTER(count, turn)",
 ];
-/** Characters of a name or number. */
-export const GLSL_MOST_NAME = 64;
-/** Tokens of a shader, without comments and conditions. */
-export const GLSL_MOST_TOKENS = 131072;
-/** Tokens that a reader looks at again: of macros, functions and loops. */
-export const GLSL_MOST_EXPANDED = 131072;
-/** Tokens of a macro. */
-export const GLSL_MOST_MACRO = 64;
-/** Conditions in each other. */
-export const GLSL_MOST_CONDITIONS = 8;
-/** Blocks in each other. */
-export const GLSL_MOST_BLOCKS = 6;
-/** Calls of functions in each other. */
-export const GLSL_MOST_CALLS = 8;
-/** Brackets, calls and macros in each other. */
-export const GLSL_MOST_BRACKETS = 24;
-/** Operations of a statement, macros in their places. */
-export const GLSL_MOST_OPERATORS = 256;
-/** Elements of a uniform array. */
-export const GLSL_MOST_ARRAY = 4096;
-/** Turns of a loop. */
-export const GLSL_MOST_TURNS = 8192;
-/** The largest constant in a coordinate of texture2D. */
-export const GLSL_MOST_COORDINATE = 65536;
-/** The largest value of a varying: strides are at most 8192. */
-export const GLSL_MOST_VARYING = 100000000;
-/** The largest number in a uniform; its inverse is the smallest divisor. */
+export const GLSL_MOST_NAME = 64; // Characters of a name or number.
+export const GLSL_MOST_TOKENS = 131072; // Tokens of a shader, without comments and conditions.
+export const GLSL_MOST_EXPANDED = 131072; // Tokens that a reader looks at again: of macros, functions and loops.
+export const GLSL_MOST_MACRO = 64; // Tokens of a macro.
+export const GLSL_MOST_CONDITIONS = 8; // Conditions in each other.
+export const GLSL_MOST_BLOCKS = 6; // Blocks in each other.
+export const GLSL_MOST_CALLS = 8; // Calls of functions in each other.
+export const GLSL_MOST_BRACKETS = 24; // Brackets, calls and macros in each other.
+export const GLSL_MOST_OPERATORS = 256; // Operations of a statement, macros in their places.
+export const GLSL_MOST_ARRAY = 4096; // Elements of a uniform array.
+export const GLSL_MOST_TURNS = 8192; // Turns of a loop.
+export const GLSL_MOST_COORDINATE = 65536; // The largest constant in a coordinate of texture2D.
+export const GLSL_MOST_VARYING = 100000000; // The largest value of a varying: strides are at most 8192.
+// The largest number in a uniform; its inverse is the smallest divisor.
 export const GLSL_MOST_UNIFORM = 10000000000000;
-/** Operations that texture2D counts for. */
-export const GLSL_MOST_FETCH = 4;
-/** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
+export const GLSL_MOST_FETCH = 4; // Operations that texture2D counts for.
+// Operations that a loop counts for in 'written': compilers take twice as long for another loop.
 export const GLSL_MOST_LOOP = 3000;
-/** Operations that a function in 'slow' counts for in 'written': drivers write a long series for each. */
+// Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.
 export const GLSL_MOST_SLOW = 48;
-/** The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that. */
+// The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that.
 export const GLSL_MOST_SLOWEST = 120;
-/** Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square. */
+// Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square.
 export const GLSL_MOST_CHOICE = 64;
-/** Operations of a shader with functions and macros in their places. */
-export const GLSL_MOST_WRITTEN = 26880;
-/** Operations of a fragment: with all turns of loops, too. */
-export const GLSL_MOST_EXECUTED = 1048576;
-/** Operations of the shaders of all programs together, as in 'written'. */
-export const GLSL_MOST_ALL_WRITTEN = 67108864;
-/** Tokens of all shaders together, with those that a reader looks at again. */
-export const GLSL_MOST_ALL_READ = 8388608;
+export const GLSL_MOST_WRITTEN = 26880; // Operations of a shader with functions and macros in their places.
+export const GLSL_MOST_EXECUTED = 1048576; // Operations of a fragment: with all turns of loops, too.
+export const GLSL_MOST_ALL_WRITTEN = 67108864; // Operations of the shaders of all programs together, as in 'written'.
+export const GLSL_MOST_ALL_READ = 8388608; // Tokens of all shaders together, with those that a reader looks at again.
 
 /** The types that are built in. */
 export const NAME = 1;

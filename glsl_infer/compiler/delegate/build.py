@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import build as gpu
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options

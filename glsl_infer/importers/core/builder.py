@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
@@ -11,6 +11,7 @@ from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.core import limits
 from glsl_infer.importers.core.io_options import IoOptions, with_io_options
+from glsl_infer.importers.core.output_tail import with_ended, with_steps
 from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.core.report import ImportReport, LayerStatus, guess
 
@@ -87,10 +88,10 @@ class GraphBuilder:
     def report(
         self,
         name: str,
-        outputs: Sequence[GraphOutput],
-        rows: Callable[[Graph | None], Sequence[LayerStatus]],
+        nodes: Sequence[tuple[str, str]],
         options: Callable[[Graph], IoOptions],
         *,
+        shapes: Mapping[str, Shape] | None = None,
         problems: Sequence[InputError] = (),
         complete: bool = True,
         warnings: Sequence[str] = (),
@@ -99,29 +100,31 @@ class GraphBuilder:
 
         Args:
             name: of the model.
-            outputs: of the model, as far as they are known.
-            rows: returns the rows of the report.
+            nodes: (name, node) of each output, as far as they are known.
             options: returns the options for the inputs and outputs of the graph.
+            shapes: (rows, columns) of results that a node stores as a map of one row.
             problems: in addition to the refusals.
-            complete: whether ``outputs`` are all outputs.
+            complete: whether ``nodes`` has all outputs.
             warnings: parts of the file that were ignored.
         """
-        known = [output for output in outputs if not self.unknown & set(output.layers)]
-        nodes, found = needed(self.nodes, known), [*self.refusals, *problems]
-        if not complete or len(known) < len(outputs):  # the nodes before an unknown tensor can still be inspected
-            nodes = self.nodes
-            read = {read for node in nodes for read in node.inputs} | {each for out in known for each in out.layers}
-            loose = [node.name for node in nodes if node.name not in read | self.guessed]
-            known += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
+        known = [(output, node) for output, node in nodes if node not in self.unknown]
+        outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known]
+        rows = tuple(with_ended(self.rows, self.nodes, [node for _, node in known], outputs))
+        kept, found = needed(self.nodes, outputs), [*self.refusals, *problems]
+        if len(known) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
+            kept = self.nodes
+            read = {read for node in kept for read in node.inputs} | {each for out in outputs for each in out.layers}
+            loose = [node.name for node in kept if node.name not in read | self.guessed]
+            outputs += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
         graph = None
         try:
-            graph = fused(Graph(name, nodes, known)) if known else None
+            graph = fused(Graph(name, kept, outputs)) if outputs else None
             if graph is not None and not found:
                 _require_inputs_read(graph)
             graph = with_io_options(graph, options(graph)) if graph is not None else None
         except InputError as error:
             found.append(error)
-        return ImportReport(tuple(rows(graph)), graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+        return ImportReport(rows, graph, frozenset(self.guessed), tuple(found), tuple(warnings))
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph import Graph
 from glsl_infer.importers import own_modules
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import IoOptions, Range
@@ -21,7 +21,6 @@ from glsl_infer.importers.keras import old_models, placeholders
 from glsl_infer.importers.keras.caution import bounded, check_file, config_of, require_file
 from glsl_infer.importers.keras.inputs import with_sizes
 from glsl_infer.importers.keras.installed import keras, stderr_silenced
-from glsl_infer.importers.keras.output_tails import ended, ending
 from glsl_infer.importers.keras.walk import Walk
 
 _WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
@@ -171,16 +170,9 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
-    outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
-    unread = walk.frames.unread({layer for output in outputs for layer in output.layers})
-    collected.nodes = [node for node in collected.nodes if node.name not in unread]
+    nodes = [(name, walk.tensor(tensor)) for name, tensor in _named_outputs(model)]
     options = ends
-    return collected.report(
-        model.name,
-        outputs,
-        lambda graph: [*collected.rows.values(), *ended(model, collected.rows)],
-        lambda graph: options,
-    )
+    return collected.report(model.name, nodes, lambda graph: options)
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:
@@ -199,7 +191,7 @@ def tensors_of(model: Any) -> dict[str, Any]:
     for tensor in model.inputs:
         walk.tensor(tensor)
     for tensor in model.outputs:
-        _output(walk, "", tensor)
+        walk.tensor(tensor)
     return walk.tensors
 
 
@@ -239,12 +231,3 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
         free = (name, *(f"{name}~{index}" for index in range(1, len(named) + 1)))
         named.append((next(choice for choice in free if choice not in taken), tensor))
     return named
-
-
-def _output(walk: Walk, name: str, tensor: Any) -> GraphOutput:
-    """Import the tensors of an output; return the output."""
-    try:
-        end = ending(tensor)
-    except ModelError:  # rows that host steps do not make are computed on the CPU, from the maps on
-        return GraphOutput(name, (walk.tensor(tensor),))
-    return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

@@ -190,7 +190,7 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
     nodes = call.nodes
-    return nodes.add([emit.two(nodes.name, operation, sources, [*map(nodes.shape, sources)])])
+    return nodes.add([emit.two(nodes.new_name(operation), operation, sources, [*map(nodes.shape, sources)])])
 
 
 def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:

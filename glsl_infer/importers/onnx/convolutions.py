@@ -159,7 +159,7 @@ def _transposed(
 ) -> str:
     """Return one group of a transposed convolution. Leading pads are computed and then cropped."""
     strides, dilations, wanted, cut = how
-    name = call.nodes.name
+    name = call.nodes.new_name("transposed")
     whole = (wanted[0] + cut[0], wanted[1] + cut[1])
     nodes: list[Node] = transposed(
         name,

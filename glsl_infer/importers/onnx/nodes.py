@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,19 +57,18 @@ class Nodes:
         Raises:
             ModelError: the node's inputs or attributes do not match.
         """
-        name = self.name if self._first else self._collected.free_name(f"{self.name}-{part or op}")
+        name = self.new_name(part or op)
         self._first = False
         arrays = {key: np.ascontiguousarray(value, np.float32) for key, value in (weights or {}).items()}
         return self._collected.add([Node(name, op, sources, attrs, arrays)])
 
+    def new_name(self, part: str) -> str:
+        """Return a name for the next node: that of the operator for its first node, else one with a suffix."""
+        return self.name if self._first else self._collected.free_name(f"{self.name}-{part}")
+
     def add(self, nodes: list[Node]) -> str:
-        """Add nodes that refer to each other, the first named after the operator; return the name of the last."""
-        first = self._first
+        """Add nodes that refer to each other, the first called by a new name; return the name of the last."""
         self._first = False
-        if not first:
-            own = self._collected.free_name(f"{self.name}-{nodes[0].op}")
-            behind = [_renamed(node, nodes[0].name, own) for node in nodes[1:]]
-            nodes = [replace(nodes[0], name=own), *behind]
         return self._collected.add(nodes)
 
     def shaped(self, node: str, shape: Shape) -> str:
@@ -99,7 +97,7 @@ class Nodes:
 
     def with_constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
         """Return a node for an operation on another and a constant, which broadcasts to its shape."""
-        return self.add(with_constant(self.name, node, self.shape(node), operation, value, first=first))
+        return self.add(with_constant(self.new_name(operation), node, self.shape(node), operation, value, first=first))
 
     def constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
         """Return a node for an operation on another and a constant, on the CPU, without leading axes of 1."""
@@ -140,7 +138,3 @@ class Nodes:
 def _per_channel(value: NDArray[Any]) -> bool:
     """Return whether an array is a scalar, or has one value per index of the last axis."""
     return value.size == 1 or (value.ndim > 0 and value.size == value.shape[-1])
-
-
-def _renamed(node: Node, old: str, new: str) -> Node:
-    return replace(node, inputs=tuple(new if read == old else read for read in node.inputs))

@@ -53,7 +53,7 @@ def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doub
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
     weights = [tuple(value.reshape(-1).tolist()) for value in (gamma, beta)]
     shape = nodes.shape(node)
-    return call.mapped(nodes.add(emit.over_map(nodes.name, node, shape, groups, epsilon, *weights)), rank)
+    return call.mapped(nodes.add(emit.over_map(nodes.new_name("norm"), node, shape, groups, epsilon, *weights)), rank)
 
 
 def _instance(call: Call) -> list[View]:

@@ -40,7 +40,7 @@ def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) ->
     nodes = call.nodes
     if len(dims) in TEXTURE_RANKS or part.step == 1:
         parts = [part if place == dim else range(size) for place, size in enumerate(dims)]
-        return nodes.add(emit.sliced(nodes.name, node, tuple(dims), parts))
+        return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), parts))
     block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
     attrs: dict[str, Any] = {
         "begin": (0, part.start),

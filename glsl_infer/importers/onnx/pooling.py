@@ -195,7 +195,7 @@ def _global(kind: str) -> Converter:
 
     def convert(call: Call) -> list[View]:
         source, shape = call.map()
-        node = call.nodes.add(emit.reduced(call.nodes.name, source, shape, kind, (0, 1), keep=True))
+        node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), source, shape, kind, (0, 1), keep=True))
         return [_of_pixel(call.mapped(node), len(call.view().axes))]
 
     return convert

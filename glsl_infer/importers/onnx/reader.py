@@ -162,16 +162,12 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
             continue
         if view is not None:
             views[name] = output_tails.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
-    outputs = [
-        output_tails.with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()
-    ]
     made = collected.report(
         model.name,
-        outputs,
-        lambda graph: output_tails.with_ended(collected.rows, graph, outputs),
+        [(name, view.node) for name, view in views.items()],
         lambda graph: _with_ranges(ends, graph, input_range, walk.spans),
         problems=problems,
-        complete=len(outputs) == len(wanted),
+        complete=len(views) == len(wanted),
     )
     inputs = {view.node: view for view in walk.inputs}
     return _of_file(

@@ -76,7 +76,7 @@ def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     over = {whole.index(axis) for axis in axes}
     if kind in ("mean", "sum") and over & {0, 1}:  # the mean of a row of one pixel is a global mean
         over |= {dim for dim in (0, 1) if dims[dim] == 1}
-    node = call.nodes.add(emit.reduced(call.nodes.name, node, dims, kind, tuple(over), keep=True))
+    node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), node, dims, kind, tuple(over), keep=True))
     return fresh(node, tuple(1 if axis in axes else size for axis, size in enumerate(view.shape)), whole)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph import Graph
 from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
-from glsl_infer.importers.core.output_tail import OutputTail
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
@@ -83,12 +82,15 @@ def survey_of(
     """
     model = as_given(model, ends or IoOptions())
     sizes = sizes or (ends.sizes if ends is not None else None)
-    walk, outputs = _walked(model, sizes)
+    walk = _walked(model, sizes)
+    files = {name: model.tensors[index].shape for name, index in walk.made.items()}
     return walk.collected.report(
         model.name,
-        outputs,
-        lambda graph: [*walk.collected.rows.values(), *walk.endings.ended()],
+        [(name, walk.node_of(index)) for name, index in model.outputs],
         lambda graph: _ends(model, graph, input_range, ends),
+        shapes={
+            name: shape[-2:] for name, shape in files.items() if len(shape) == 3 or (len(shape) == 2 and shape[0] != 1)
+        },
         warnings=_warnings(model),
     )
 
@@ -104,21 +106,15 @@ def _warnings(model: Model) -> tuple[str, ...]:
 
 def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
     """Return the tensor that a node of ``to_graph(model, sizes=sizes)`` computes, by the node's name."""
-    walk, _ = _walked(model, sizes)
-    return walk.made
+    return _walked(model, sizes).made
 
 
-def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphOutput]]:
-    """Return the traversal of an entire file, and its outputs."""
+def _walked(model: Model, sizes: Sizes | None = None) -> Walk:
+    """Return the traversal of an entire file."""
     walk = Walk(model, sizes)
-    endings: dict[str, OutputTail[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
-    walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
+    walk.need([index for _, index in model.outputs])
     walk.all()
-    outputs = [
-        GraphOutput(name, tuple(walk.node_of(index) for index in ending.tensors), ending.steps)
-        for name, ending in endings.items()
-    ]
-    return walk, outputs
+    return walk
 
 
 def _ends(model: Model, graph: Graph, input_range: Range | None, ends: IoOptions | None) -> IoOptions:

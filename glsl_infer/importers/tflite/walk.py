@@ -23,7 +23,6 @@ from glsl_infer.importers.tflite.fused_patterns import FusedPatterns
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.op_chains import OpChains
 from glsl_infer.importers.tflite.operators import convert
-from glsl_infer.importers.tflite.output_tails import OutputTails
 from glsl_infer.importers.tflite.shapes import Sizes, resolved
 from glsl_infer.ops.operator import CopyOperator
 
@@ -45,7 +44,6 @@ class Walk:
 
     Attributes:
         collected: the graph under construction.
-        endings: the output tails.
         made: the tensor that each node computes, by the node's name.
     """
 
@@ -69,7 +67,6 @@ class Walk:
             chains.whole(operator) or written.whole(operator) or operator for operator in model.operators
         )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
-        self.endings = OutputTails(model, self._constants, self._makers)
         self.collected = GraphBuilder()
         self.made: dict[str, int] = {}
         self._names: dict[int, str] = {}

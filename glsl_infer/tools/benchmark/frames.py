@@ -12,8 +12,8 @@ import numpy as np
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
-from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.statistics import PartRun
 from glsl_infer.support.progress import CountCallback
 
 STEPS = ("upload", "submit", "gpu", "read_back", "total")
@@ -127,10 +127,11 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
     with gl.counting() as upload:
         session.upload(inputs)
     with gl.counting() as submitted:
-        if session.bundle.parts:
+        if len(session.bundle.parts) > 1:
             session.submit()
-        for function, arguments in session.frame:  # the recorded frame calls functions directly, without the counters
-            gl.by_name(function)(*arguments)
+        else:
+            for function, arguments in session.frame:  # recorded functions would be called without the counters
+                gl.by_name(function)(*arguments)
     with gl.counting() as read_back:
         session.read_back()
     steps = {"upload": upload, "frame": submitted, "read_back": read_back}

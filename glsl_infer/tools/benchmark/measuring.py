@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import __version__
-from glsl_infer.bundle import has_parts, probe, read
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle import probe, read
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
@@ -51,8 +51,8 @@ def measure(
         InputError: a number is out of range, or ``Session`` raises it.
     """
     frames.check_counts(runs, warm_up)
-    if layers and has_parts(path):
-        read(path).require_whole("--profile")
+    if layers:
+        read(path).require_one_part("--profile")
     load = machine.load()
     with Session(path, context=context, cache=cache, isolated="first") as session:
         inputs = inputs_of(session)
@@ -73,7 +73,7 @@ def measure(
             "frame_ms": frames.summaries(runs_ms),
             "runs_ms": runs_ms,
         }
-        if session.bundle.parts:
+        if len(session.bundle.parts) > 1:
             result["parts"] = frames.parts(session, inputs, runs)
         if layers:
             result["profile"] = profile(session, inputs, runs, warm_up, progress)
@@ -95,7 +95,7 @@ def inputs_of(session: Session) -> Named:
 
 def model_of(session: Session) -> dict[str, Any]:
     """Return the description of the measured model, as plain data."""
-    manifest, parts = session.bundle.manifest, session.bundle.parts or (session.bundle,)
+    manifest, parts = session.bundle.manifest, session.bundle.parts
     return {
         "file": str(session.bundle.path or ""),
         "name": manifest.name,

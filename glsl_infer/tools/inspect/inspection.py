@@ -7,14 +7,13 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.bundle.network import Layer
-from glsl_infer.bundle.parted_ends import TensorOutput
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import amplification
 from glsl_infer.graph import Graph
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import shape_of
-from glsl_infer.runtime import traffic
+from glsl_infer.runtime import statistics
 
 KINDS = {
     "shaders": "shaders",
@@ -41,7 +40,7 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
         parts has ``parts`` too, and its sums are those of its GPU parts.
     """
-    if bundle.parts:
+    if len(bundle.parts) > 1:
         return _in_parts(bundle)
     manifest = bundle.manifest
     layers = _layers(bundle)
@@ -136,7 +135,6 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
                 "steps": [step.step for step in output.steps],
             }
             for output in bundle.manifest.outputs
-            if isinstance(output, TensorOutput)
         ],
         "labels": len(bundle.labels),
         "limits": dict(vars(bundle.manifest.limits)),
@@ -226,7 +224,7 @@ def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
                 tuple(end.name for end in part.manifest.outputs),
             )
             entry = {"kind": "gpu", "layers": len(part.manifest.layers), "operators": []}
-            moved = traffic.uploaded(part), traffic.read_back(part)
+            moved = statistics.uploaded(part), statistics.read_back(part)
         sides = {"inputs": list(names[0]), "outputs": list(names[1])}
         described.append({**entry, **sides, "uploaded": moved[0], "read_back": moved[1]})
     return described

@@ -94,7 +94,7 @@ def read_start(path: Path) -> Start:
         InputError: its input is not one image of three colours, or it does not end in one dense layer over a vector.
     """
     bundle = bundles.read(path)
-    bundle.require_whole("train")
+    bundle.require_one_part("train")
     graph = bundle.graph
     inputs = [node for node in graph.nodes if not node.inputs]
     ends = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]

@@ -93,7 +93,7 @@ def compare(
     layer_pictures = min(layer_pictures, len(samples))
     layers = [
         layer
-        for layer in (bundle.graph.nodes if bundle.parts else bundle.network.layers)
+        for layer in (bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers)
         if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), (ViewOperator, Upload))
     ]
     ranges = stored_ranges(bundle)
@@ -126,7 +126,7 @@ def compare(
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
             compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-            described = bundle.graph.outputs if bundle.parts else bundle.network.outputs
+            described = bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
             compared_outputs = {name for output in described for name in output.layers}
             found: dict[str, Any] = {
                 "pictures": len(samples),
@@ -192,7 +192,7 @@ def _in_framework(
         "layers": [layer.name for layer in layers],
         "outputs": [
             {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
-            for output in (bundle.graph.outputs if bundle.parts else bundle.network.outputs)
+            for output in (bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs)
         ],
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),

@@ -77,7 +77,7 @@ def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[
 
     The result is None for a bundle with parts on the CPU.
     """
-    found = None if bundle.parts else loses_most(bundle.graph, samples[:PICTURES])
+    found = None if len(bundle.parts) > 1 else loses_most(bundle.graph, samples[:PICTURES])
     return None if found is None or not found.alone else asdict(found)
 
 

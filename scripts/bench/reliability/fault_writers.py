@@ -88,11 +88,10 @@ def programs(folder: Path, version: str, _: Path) -> None:
 
 def verdict(folder: Path, version: str, _: Path) -> None:
     """Store a passed self-check."""
-    from glsl_infer.runtime.first_use import FORMAT, SUFFIX
-    from glsl_infer.runtime.verdicts import Verdict
+    from glsl_infer.runtime.verdicts import SELF_CHECK_FORMAT, SELF_CHECK_SUFFIX, Verdict
 
     if version == "new":
-        Verdict(folder, "0" * 64, SUFFIX, FORMAT).keep()
+        Verdict(folder, "0" * 64, SELF_CHECK_SUFFIX, SELF_CHECK_FORMAT).keep()
 
 
 def deployment(folder: Path, version: str, fixtures: Path) -> None:

@@ -10,7 +10,7 @@
 set -euo pipefail
 python=$1 out=$(realpath "$2") lib=/usr/lib/x86_64-linux-gnu work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 all=$work/campaign mesa=$work/campaign/mesa
 mkdir -p "$mesa/lib" "$mesa/dri" "$mesa/glvnd" "$all/tree" "$all/site/ai_edge_litert"
 

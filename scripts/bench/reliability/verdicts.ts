@@ -2,8 +2,8 @@
 // and what it read: name, passes and labels, as a sum (Java's hashCode).
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { read } from "../../web/src/bundle.ts";
-import { BundleError } from "../../web/src/errors.ts";
+import { read } from "../../../web/src/bundle.ts";
+import { BundleError } from "../../../web/src/errors.ts";
 
 function sum(text: string): number {
   let made = 0;

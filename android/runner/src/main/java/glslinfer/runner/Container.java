@@ -34,7 +34,7 @@ final class Container {
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
         long all = 0;
         for (ZipDirectory.Entry entry : entries) {
-            String name = "member '" + Fields.shown(entry.name) + "'";
+            String name = "member '" + Json.shown(entry.name) + "'";
             if (members.put(entry.name, new byte[0]) != null) {
                 throw new BundleError("not allowed in a model: " + name + " twice");
             }
@@ -87,7 +87,7 @@ final class Container {
     static void checkNames(Set<String> names) {
         for (String name : names) {
             if (!NAME.matcher(name).matches()) {
-                throw new BundleError("not allowed in a model: member '" + Fields.shown(name) + "'");
+                throw new BundleError("not allowed in a model: member '" + Json.shown(name) + "'");
             }
         }
     }

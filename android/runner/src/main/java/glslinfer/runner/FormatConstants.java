@@ -14,153 +14,60 @@ final class FormatConstants {
 
     /** The byte of column x, row y and channel c of input i. */
     static final String PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256";
-
-    /** Bytes that all members together may unpack to. */
-    static final int MAX_BYTES = 268435456;
-
-    /** Bytes of manifest.json; parsed, it takes many times as many. */
-    static final int MAX_MANIFEST_BYTES = 16777216;
-
-    /** Bytes of graph.json. */
-    static final int MAX_GRAPH_BYTES = 16777216;
-
-    /** Bytes of passes.bin: more than the most quads take; in memory, some ten times that. */
+    static final int MAX_BYTES = 268435456; // Bytes that all members together may unpack to.
+    static final int MAX_MANIFEST_BYTES = 16777216; // Bytes of manifest.json; parsed, it takes many times as many.
+    static final int MAX_GRAPH_BYTES = 16777216; // Bytes of graph.json.
+    // Bytes of passes.bin: more than the most quads take; in memory, some ten times that.
     static final int MAX_TABLE_BYTES = 33554432;
-
-    /** Bytes of labels.txt: 16 for each class of the most. */
-    static final int MAX_LABELS_BYTES = 16777216;
-
-    /** Bytes of the zip's central directory; in memory, its entries take many times as many. */
+    static final int MAX_LABELS_BYTES = 16777216; // Bytes of labels.txt: 16 for each class of the most.
+    // Bytes of the zip's central directory; in memory, its entries take many times as many.
     static final int MAX_DIRECTORY_BYTES = 16777216;
-
-    /** Bytes of one member of GLSL. */
-    static final int MAX_SHADER_BYTES = 262144;
-
-    /** Inputs of a model. */
-    static final int MAX_INPUTS = 16;
-
-    /** Outputs of a model. */
-    static final int MAX_OUTPUTS = 16;
-
-    /** Values of an output. */
-    static final int MAX_VALUES = 64;
-
-    /** Host steps of an output. */
-    static final int MAX_STEPS = 16;
-
-    /** Numbers in an input, or in all values of an output together. */
-    static final int MAX_RESULT = 67108864;
-
-    /** Layers that draw. */
-    static final int MAX_LAYERS = 2048;
-
-    /** Textures. */
-    static final int MAX_TEXTURES = 16384;
-
-    /** Pairs of shaders. */
-    static final int MAX_PROGRAMS = 16384;
-
-    /** Members of 32-bit floats that uniforms are taken from. */
-    static final int MAX_FLOATS = 16384;
-
-    /** Samplers of a program. */
-    static final int MAX_SAMPLERS = 32;
-
-    /** Uniforms of a program. */
-    static final int MAX_UNIFORMS = 64;
-
-    /** Passes of a frame. */
-    static final int MAX_PASSES = 65536;
-
-    /** Quads of all passes together. */
-    static final int MAX_QUADS = 262144;
-
-    /** Bytes of all textures together, 4 a texel. */
-    static final int MAX_TEXTURE_BYTES = 268435456;
-
-    /** Texels that all quads of a frame cover together. */
-    static final int MAX_DRAWN_TEXELS = 268435456;
-
-    /** Parts of a model. */
-    static final int MAX_PARTS = 64;
-
-    /** Operators of a CPU part. */
-    static final int MAX_OPERATORS = 2048;
-
-    /** Axes of a tensor of a CPU part. */
-    static final int MAX_RANK = 6;
-
-    /** Numbers in all tensors of a CPU part together. */
-    static final int MAX_CPU_NUMBERS = 536870912;
-
-    /** Tensors that an operator reads. */
-    static final int MAX_TENSORS = 64;
-
-    /** The largest magnitude of a number, and of a value in a texture: none is infinite. */
+    static final int MAX_SHADER_BYTES = 262144; // Bytes of one member of GLSL.
+    static final int MAX_INPUTS = 16; // Inputs of a model.
+    static final int MAX_OUTPUTS = 16; // Outputs of a model.
+    static final int MAX_VALUES = 64; // Values of an output.
+    static final int MAX_STEPS = 16; // Host steps of an output.
+    static final int MAX_RESULT = 67108864; // Numbers in an input, or in all values of an output together.
+    static final int MAX_LAYERS = 2048; // Layers that draw.
+    static final int MAX_TEXTURES = 16384; // Textures.
+    static final int MAX_PROGRAMS = 16384; // Pairs of shaders.
+    static final int MAX_FLOATS = 16384; // Members of 32-bit floats that uniforms are taken from.
+    static final int MAX_SAMPLERS = 32; // Samplers of a program.
+    static final int MAX_UNIFORMS = 64; // Uniforms of a program.
+    static final int MAX_PASSES = 65536; // Passes of a frame.
+    static final int MAX_QUADS = 262144; // Quads of all passes together.
+    static final int MAX_TEXTURE_BYTES = 268435456; // Bytes of all textures together, 4 a texel.
+    static final int MAX_DRAWN_TEXELS = 268435456; // Texels that all quads of a frame cover together.
+    static final int MAX_PARTS = 64; // Parts of a model.
+    static final int MAX_OPERATORS = 2048; // Operators of a CPU part.
+    static final int MAX_RANK = 6; // Axes of a tensor of a CPU part.
+    static final int MAX_CPU_NUMBERS = 536870912; // Numbers in all tensors of a CPU part together.
+    static final int MAX_TENSORS = 64; // Tensors that an operator reads.
+    // The largest magnitude of a number, and of a value in a texture: none is infinite.
     static final double MAX_NUMBER = 1e30;
+    static final double MAX_FLOAT = 3.4028234663852886e38; // The largest 32-bit float.
 
-    /** The largest 32-bit float. */
-    static final double MAX_FLOAT = 3.4028234663852886e38;
-
-    /** Smallest and largest. Width or height, in texels or pixels. */
-    static final int[] SIDE_RANGE = {1, 8192};
-
-    /** Smallest and largest. A texel's column or row; columns of partial sums. */
-    static final int[] COORDINATE_RANGE = {0, 8192};
-
-    /** Smallest and largest. Texels around a tile. */
-    static final int[] GUTTER_RANGE = {0, 64};
-
-    /** Smallest and largest. Channels, values or records. */
-    static final int[] COUNT_RANGE = {1, 1048576};
-
-    /** Smallest and largest. Numbers in a row of the host step 'rows'. */
-    static final int[] COLUMNS_RANGE = {1, 1048576};
-
-    /** Smallest and largest. Index of a record of the probe. */
-    static final int[] OFFSET_RANGE = {0, 268435456};
-
-    /** Smallest and largest. A component of a texel. */
-    static final int[] BYTE_RANGE = {0, 255};
-
-    /** Smallest and largest. Bits of a number in a fine map. */
-    static final int[] BITS_RANGE = {16, 16};
-
-    /** Smallest and largest. A length of an input's axis. */
-    static final int[] SIZE_RANGE = {1, 67108864};
-
-    /** Smallest and largest. Varyings of a program. */
-    static final int[] VARYINGS_RANGE = {1, 7};
-
-    /** Smallest and largest. Floats of a uniform. */
-    static final int[] FLOATS_RANGE = {1, 16384};
-
-    /** Smallest and largest. Passes of a frame. */
-    static final int[] PASSES_RANGE = {1, 65536};
-
-    /** Smallest and largest. Quads of all passes together. */
-    static final int[] QUADS_RANGE = {1, 262144};
-
-    /** Smallest and largest. Sources of a pass. */
-    static final int[] SOURCES_RANGE = {1, 14};
-
-    /** Smallest and largest. A texture unit. */
-    static final int[] UNIT_RANGE = {0, 31};
-
-    /** Smallest and largest. A driver's limit. */
-    static final int[] TEXTURE_UNITS_RANGE = {1, 32};
-
-    /** Smallest and largest. A driver's limit. */
-    static final int[] TEXTURE_SIZE_RANGE = {1, 8192};
-
-    /** Smallest and largest. A driver's limit. */
-    static final int[] FRAGMENT_UNIFORM_VECTORS_RANGE = {0, 4096};
-
-    /** Smallest and largest. A driver's limit. */
-    static final int[] VARYING_VECTORS_RANGE = {1, 32};
-
-    /** Smallest and largest. A driver's limit. */
-    static final int[] VERTEX_ATTRIBUTES_RANGE = {1, 32};
+    // Smallest and largest integers.
+    static final int[] SIDE_RANGE = {1, 8192}; // Width or height, in texels or pixels.
+    static final int[] COORDINATE_RANGE = {0, 8192}; // A texel's column or row; columns of partial sums.
+    static final int[] GUTTER_RANGE = {0, 64}; // Texels around a tile.
+    static final int[] COUNT_RANGE = {1, 1048576}; // Channels, values or records.
+    static final int[] COLUMNS_RANGE = {1, 1048576}; // Numbers in a row of the host step 'rows'.
+    static final int[] OFFSET_RANGE = {0, 268435456}; // Index of a record of the probe.
+    static final int[] BYTE_RANGE = {0, 255}; // A component of a texel.
+    static final int[] BITS_RANGE = {16, 16}; // Bits of a number in a fine map.
+    static final int[] SIZE_RANGE = {1, 67108864}; // A length of an input's axis.
+    static final int[] VARYINGS_RANGE = {1, 7}; // Varyings of a program.
+    static final int[] FLOATS_RANGE = {1, 16384}; // Floats of a uniform.
+    static final int[] PASSES_RANGE = {1, 65536}; // Passes of a frame.
+    static final int[] QUADS_RANGE = {1, 262144}; // Quads of all passes together.
+    static final int[] SOURCES_RANGE = {1, 14}; // Sources of a pass.
+    static final int[] UNIT_RANGE = {0, 31}; // A texture unit.
+    static final int[] TEXTURE_UNITS_RANGE = {1, 32}; // A driver's limit.
+    static final int[] TEXTURE_SIZE_RANGE = {1, 8192}; // A driver's limit.
+    static final int[] FRAGMENT_UNIFORM_VECTORS_RANGE = {0, 4096}; // A driver's limit.
+    static final int[] VARYING_VECTORS_RANGE = {1, 32}; // A driver's limit.
+    static final int[] VERTEX_ATTRIBUTES_RANGE = {1, 32}; // A driver's limit.
 
     static final String[] INPUT_KINDS = {"picture", "numbers"};
     static final String[] FITS = {
@@ -247,74 +154,36 @@ final class FormatConstants {
         "TURNS(count) count",
         "END_AFTER(count, turn)",
     };
-
-    /** Characters of a name or number. */
-    static final int GLSL_MOST_NAME = 64;
-
-    /** Tokens of a shader, without comments and conditions. */
-    static final int GLSL_MOST_TOKENS = 131072;
-
-    /** Tokens that a reader looks at again: of macros, functions and loops. */
+    static final int GLSL_MOST_NAME = 64; // Characters of a name or number.
+    static final int GLSL_MOST_TOKENS = 131072; // Tokens of a shader, without comments and conditions.
+    // Tokens that a reader looks at again: of macros, functions and loops.
     static final int GLSL_MOST_EXPANDED = 131072;
-
-    /** Tokens of a macro. */
-    static final int GLSL_MOST_MACRO = 64;
-
-    /** Conditions in each other. */
-    static final int GLSL_MOST_CONDITIONS = 8;
-
-    /** Blocks in each other. */
-    static final int GLSL_MOST_BLOCKS = 6;
-
-    /** Calls of functions in each other. */
-    static final int GLSL_MOST_CALLS = 8;
-
-    /** Brackets, calls and macros in each other. */
-    static final int GLSL_MOST_BRACKETS = 24;
-
-    /** Operations of a statement, macros in their places. */
-    static final int GLSL_MOST_OPERATORS = 256;
-
-    /** Elements of a uniform array. */
-    static final int GLSL_MOST_ARRAY = 4096;
-
-    /** Turns of a loop. */
-    static final int GLSL_MOST_TURNS = 8192;
-
-    /** The largest constant in a coordinate of texture2D. */
-    static final int GLSL_MOST_COORDINATE = 65536;
-
-    /** The largest value of a varying: strides are at most 8192. */
-    static final int GLSL_MOST_VARYING = 100000000;
-
-    /** The largest number in a uniform; its inverse is the smallest divisor. */
+    static final int GLSL_MOST_MACRO = 64; // Tokens of a macro.
+    static final int GLSL_MOST_CONDITIONS = 8; // Conditions in each other.
+    static final int GLSL_MOST_BLOCKS = 6; // Blocks in each other.
+    static final int GLSL_MOST_CALLS = 8; // Calls of functions in each other.
+    static final int GLSL_MOST_BRACKETS = 24; // Brackets, calls and macros in each other.
+    static final int GLSL_MOST_OPERATORS = 256; // Operations of a statement, macros in their places.
+    static final int GLSL_MOST_ARRAY = 4096; // Elements of a uniform array.
+    static final int GLSL_MOST_TURNS = 8192; // Turns of a loop.
+    static final int GLSL_MOST_COORDINATE = 65536; // The largest constant in a coordinate of texture2D.
+    static final int GLSL_MOST_VARYING = 100000000; // The largest value of a varying: strides are at most 8192.
+    // The largest number in a uniform; its inverse is the smallest divisor.
     static final double GLSL_MOST_UNIFORM = 10000000000000.0;
-
-    /** Operations that texture2D counts for. */
-    static final int GLSL_MOST_FETCH = 4;
-
-    /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
+    static final int GLSL_MOST_FETCH = 4; // Operations that texture2D counts for.
+    // Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     static final int GLSL_MOST_LOOP = 3000;
-
-    /** Operations that a function in 'slow' counts for in 'written': drivers write a long series for each. */
+    // Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.
     static final int GLSL_MOST_SLOW = 48;
-
-    /** The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that. */
+    // The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that.
     static final int GLSL_MOST_SLOWEST = 120;
-
-    /** Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square. */
+    // Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square.
     static final int GLSL_MOST_CHOICE = 64;
-
-    /** Operations of a shader with functions and macros in their places. */
-    static final int GLSL_MOST_WRITTEN = 26880;
-
-    /** Operations of a fragment: with all turns of loops, too. */
-    static final int GLSL_MOST_EXECUTED = 1048576;
-
-    /** Operations of the shaders of all programs together, as in 'written'. */
+    static final int GLSL_MOST_WRITTEN = 26880; // Operations of a shader with functions and macros in their places.
+    static final int GLSL_MOST_EXECUTED = 1048576; // Operations of a fragment: with all turns of loops, too.
+    // Operations of the shaders of all programs together, as in 'written'.
     static final int GLSL_MOST_ALL_WRITTEN = 67108864;
-
-    /** Tokens of all shaders together, with those that a reader looks at again. */
+    // Tokens of all shaders together, with those that a reader looks at again.
     static final int GLSL_MOST_ALL_READ = 8388608;
 
     /** Logit of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */

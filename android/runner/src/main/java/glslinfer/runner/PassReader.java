@@ -37,7 +37,7 @@ final class PassReader {
     /**
      * Reads all passes.
      *
-     * @param manifest with counts within {@link Caps}
+     * @param manifest with counts within the limits of {@link ManifestCheck}
      * @param members has passes.bin and all of {@code manifest.floats}
      * @throws BundleError with the pass that violates the format
      */

@@ -1,5 +1,7 @@
-"""Checks of fragment shaders against the format's GLSL, and of the passes' uniforms against the allowed values.
+"""Checks of shaders against the format's GLSL, and of the passes' uniforms against the allowed values.
 
+A driver is not a sandbox: Mesa's llvmpipe ends the process in the first draw with a vertex shader that declares a
+varying without writing it. All programs need the same few lines, so a reader compares them instead of parsing GLSL.
 An unset uniform is 0, and gives wrong results. A large one can overflow, and a divisor of 0 gives NaN.
 """
 
@@ -15,12 +17,31 @@ from glsl_infer.bundle.rules import rule
 from glsl_infer.bundle.shader_check import Shader, parse
 from glsl_infer.errors import BundleError
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice
+from glsl_infer.program.templates import vertex_shader
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
 
 
-def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> dict[str, Shader]:
+def check_vertex_shaders(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
+    """Refuse a vertex shader that differs from the format's text for its program's number of varyings.
+
+    Args:
+        programs: of a consistent manifest: their members exist.
+        members: bytes of every member.
+
+    Raises:
+        BundleError: names the first such program and its member.
+    """
+    for program in programs:
+        if members[program.vertex] != vertex_shader(program.varyings).encode():
+            raise BundleError(
+                f"program '{program.name}': '{program.vertex}' is not the vertex shader of this format for "
+                f"{program.varyings} varyings; export the model again"
+            )
+
+
+def check_fragment_shaders(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> dict[str, Shader]:
     """Refuse a shader outside the format's GLSL, or with other uniforms than its program sets.
 
     Returns the shaders by member.
@@ -32,20 +53,20 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> di
     Raises:
         BundleError: names the shader and its line, or the program and the uniform.
     """
-    known: dict[str, Shader] = {}
+    shaders: dict[str, Shader] = {}
     written = read = 0
     with rule("shaders"):
         prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
         if [line for line in prelude if line] != list(GLSL_PRELUDE):
             raise BundleError(f"'{PRELUDE}' is not the prelude of this format; export the model again")
     for program in programs:
-        if program.fragment not in known:
+        if program.fragment not in shaders:
             with rule("shaders"):
-                known[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
-                read += known[program.fragment].read
+                shaders[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
+                read += shaders[program.fragment].read
                 if read > GLSL_LIMITS["all_read"]:
                     raise BundleError(f"the shaders have more than {GLSL_LIMITS['all_read']} tokens together")
-        shader = known[program.fragment]
+        shader = shaders[program.fragment]
         written += shader.written
         if written > GLSL_LIMITS["all_written"]:
             raise BundleError(
@@ -55,7 +76,7 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> di
             samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
             _compare(program.name, "sampler", set(program.samplers), samplers)
             _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
-    return known
+    return shaders
 
 
 def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapping[str, Shader]) -> None:
@@ -64,7 +85,7 @@ def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapp
     Args:
         manifest: a consistent manifest.
         members: bytes of every member.
-        shaders: of its programs, by member, from ``check``.
+        shaders: of its programs, by member, from ``check_fragment_shaders``.
 
     Raises:
         BundleError: names the member, or the pass and the uniform.
@@ -98,8 +119,8 @@ def _rightmost(entry: Pass, widths: Mapping[str, int]) -> float:
     return max(ends) / widths[entry.textures[source.unit]]
 
 
-def _compare(program: str, what: str, given: set[str], there: set[str]) -> None:
-    unset, unknown = sorted(there - given), sorted(given - there)
+def _compare(program: str, what: str, passed: set[str], declared: set[str]) -> None:
+    unset, unknown = sorted(declared - passed), sorted(passed - declared)
     if unset:
         raise BundleError(f"program '{program}': its shader declares the {what} '{unset[0]}', which no pass sets")
     if unknown:

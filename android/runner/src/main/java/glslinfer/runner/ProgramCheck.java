@@ -17,9 +17,36 @@ import java.util.TreeSet;
 /**
  * Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms; an unset
  * uniform would be 0 and give wrong results.
+ *
+ * <p>Vertex shaders can only be those printed in docs/reference/bundle-format.md. A driver can crash on a shader that
+ * does not write a varying; comparing the text is sufficient against that.
  */
-final class UniformCheck {
-    private UniformCheck() {}
+final class ProgramCheck {
+    private ProgramCheck() {}
+
+    /**
+     * Refuses a vertex shader that differs from the format's text for its program's number of varyings.
+     *
+     * @throws BundleError with the program and its member
+     */
+    static void checkVertexShader(Program.ShaderProgram program, Map<String, byte[]> members) {
+        byte[] text = vertexShader(program.varyings).getBytes(Charset.forName("US-ASCII"));
+        if (!Arrays.equals(members.get(program.vertex), text)) {
+            throw new BundleError("program '" + program.name + "': '" + program.vertex
+                    + "' is not the vertex shader of this format for " + program.varyings
+                    + " varyings; export the model again");
+        }
+    }
+
+    private static String vertexShader(int varyings) {
+        StringBuilder declarations = new StringBuilder("#version 100\nattribute vec2 position;\n");
+        StringBuilder main = new StringBuilder("void main() {\n    gl_Position = vec4(position, 0.0, 1.0);\n");
+        for (int k = 0; k < varyings; k++) {
+            declarations.append("attribute vec4 corner" + k + ";\nvarying vec4 coord" + k + ";\n");
+            main.append("    coord" + k + " = corner" + k + ";\n");
+        }
+        return declarations.append(main).append("}\n").toString();
+    }
 
     /**
      * Refuses a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
@@ -27,22 +54,22 @@ final class UniformCheck {
      * @param members has the prelude and the fragment shader of each program
      * @throws BundleError with the shader and its line, or the program and the uniform
      */
-    static Map<String, ShaderCheck> check(
+    static Map<String, ShaderCheck> checkFragmentShaders(
             Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
         at.rule = Rule.SHADERS;
         if (!linesOf(text(members.get(Program.PRELUDE))).equals(Arrays.asList(FormatConstants.GLSL_PRELUDE))) {
             throw new BundleError(
                     "'" + Program.PRELUDE + "' is not the prelude of this format; export the model again");
         }
-        Map<String, ShaderCheck> known = new HashMap<String, ShaderCheck>();
+        Map<String, ShaderCheck> shaders = new HashMap<String, ShaderCheck>();
         long written = 0;
         long read = 0;
         for (Program.ShaderProgram program : programs) {
             at.rule = Rule.SHADERS;
-            ShaderCheck shader = known.get(program.fragment);
+            ShaderCheck shader = shaders.get(program.fragment);
             if (shader == null) {
                 shader = new ShaderCheck(program.fragment, text(members.get(program.fragment)));
-                known.put(program.fragment, shader);
+                shaders.put(program.fragment, shader);
                 read += shader.tokensRead();
                 if (read > FormatConstants.GLSL_MOST_ALL_READ) {
                     throw new BundleError(
@@ -61,15 +88,15 @@ final class UniformCheck {
             for (Map.Entry<String, String> entry : shader.uniforms.entrySet()) {
                 (entry.getValue().equals("sampler2D") ? samplers : uniforms).add(entry.getKey());
             }
-            Set<String> given = new TreeSet<String>();
+            Set<String> passed = new TreeSet<String>();
             for (Program.Slot slot : program.uniforms) {
-                given.add(slot.name);
+                passed.add(slot.name);
             }
-            String where = "program '" + Fields.shown(program.name) + "': ";
+            String where = "program '" + Json.shown(program.name) + "': ";
             compare(new TreeSet<String>(program.samplers), samplers, where, "sampler");
-            compare(given, uniforms, where, "uniform");
+            compare(passed, uniforms, where, "uniform");
         }
-        return known;
+        return shaders;
     }
 
     /**
@@ -147,26 +174,26 @@ final class UniformCheck {
 
     private static List<String> linesOf(String text) {
         List<String> lines = new ArrayList<String>();
-        for (String whole : text.split("\n")) {
-            int end = whole.contains("//") ? whole.indexOf("//") : whole.length();
-            while (end > 0 && whole.charAt(end - 1) == ' ') {
+        for (String line : text.split("\n")) {
+            int end = line.contains("//") ? line.indexOf("//") : line.length();
+            while (end > 0 && line.charAt(end - 1) == ' ') {
                 end--;
             }
             if (end > 0) {
-                lines.add(whole.substring(0, end));
+                lines.add(line.substring(0, end));
             }
         }
         return lines;
     }
 
-    private static void compare(Set<String> given, Set<String> declared, String where, String what) {
+    private static void compare(Set<String> passed, Set<String> declared, String where, String what) {
         for (String name : declared) {
-            if (!given.contains(name)) {
+            if (!passed.contains(name)) {
                 throw new BundleError(
                         where + "its shader declares the " + what + " '" + name + "', which no pass sets");
             }
         }
-        for (String name : given) {
+        for (String name : passed) {
             if (!declared.contains(name)) {
                 throw new BundleError(
                         where + "passes set the " + what + " '" + name + "', which its shader does not declare");
