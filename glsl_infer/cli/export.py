@@ -13,7 +13,7 @@ from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export_text import print_report
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
-from glsl_infer.compiler.ranges.unseen_error import LEAST_COSINE, MOST_ERROR
+from glsl_infer.compiler.ranges.unseen import LEAST_COSINE, MOST_ERROR
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.lowering.texture_choice import WEIGHT_BITS

@@ -35,7 +35,7 @@ def print_report(report: ExportReport, out: Path, *, explain: bool, command: str
 
 def summary(report: ExportReport, out: Path, *, command: str, advice: str | None) -> list[str]:
     """Return the report in at most ten lines, as in ``print_report``."""
-    from glsl_infer.compiler.ranges import unseen_error
+    from glsl_infer.compiler.ranges import unseen
 
     totals = report.totals
     lines = [
@@ -43,7 +43,7 @@ def summary(report: ExportReport, out: Path, *, command: str, advice: str | None
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
     ]
     if report.unseen:
-        lines.append(unseen_error.sentence(max(report.unseen, key=lambda part: part.worst.badness)))
+        lines.append(unseen.sentence(max(report.unseen, key=lambda part: part.worst.badness)))
     else:
         lines.append("accuracy: not measured; give --images DIR with typical images to measure it, and to improve it")
     if report.spent is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.reach import reach
+from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
@@ -69,7 +69,7 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
         stored: the same graph with the weights as shaders have them.
         pictures: images as for ``reference.run``, at least one.
     """
-    told_apart = reach(stored)
+    intervals = distinguishable_intervals(stored)
 
     def squares_of(picture: Inputs) -> dict[str, float]:
         squares: dict[str, float] = {}
@@ -77,7 +77,7 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
         for (name, exact), (_, rounded) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
-                ends = told_apart[name]
+                ends = intervals[name]
                 steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
                 for part in blocks.rows(exact.shape):
                     off = (np.clip(rounded[part], *ends) - np.clip(exact[part], *ends)) * steps

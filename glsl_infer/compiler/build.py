@@ -12,6 +12,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import Calibration, KnownRanges, Precision, PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges.sensitivity import MOST_COST
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
@@ -26,7 +27,7 @@ class Options(Target):
     """Options of an export: those of its target, and the following.
 
     Attributes:
-        percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
+        percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
         input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
         fits: how an image is fitted to the size of the input, by input name.
@@ -145,6 +146,7 @@ def from_optimized(
     )
     finer, spent = None, prepared.spent
     if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
-        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0)
+        is_far = (spent.times or 0.0) > MOST_COST
+        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0, is_far)
     program = lower.to_program(prepared.graph, target, known, finer=finer, progress=progress)
     return to_bundle(program, labels, progress), program, prepared

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glsl_infer.compiler.ranges.held_out import Fold
+from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
-from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
+from glsl_infer.compiler.ranges.sensitivity import FAR_COST, FAR_DRAWS, FAR_WORTH, MOST_COST, looked_at
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -36,11 +36,13 @@ class FinerWeights:
         cost_8bit: cost of the program with all maps in 8 bits.
         error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
         enough: total error, as a root of summed squares, below which no further layer is chosen.
+        is_far: whether outputs had too large an error, so that ``FAR_COST`` is spent.
     """
 
     cost_8bit: Cost
     error: float = 0.0
     enough: float = 0.0
+    is_far: bool = False
 
 
 def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
@@ -55,16 +57,20 @@ def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: Fin
     rounded, offers, cost, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(images))
     pictures = [images[index * len(images) // count] for index in range(count)]
-    errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
+    errors = Runs(
+        graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}, as_values=limits.is_far
+    ).errors
     prices = {name: _price(*offers[name], cost_8bit) for name in errors}
-    remaining = [MOST_COST - cost.work / cost_8bit.work, MOST_COST - cost.draws / cost_8bit.draws]
+    most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
+    worth = WORTH * FAR_WORTH if limits.is_far else WORTH
+    remaining = [most[0] - cost.work / cost_8bit.work, most[1] - cost.draws / cost_8bit.draws]
     total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
         if total <= limits.enough**2:
             break
         affordable = all(price <= max(left, 0.0) for price, left in zip(prices[name], remaining))
-        if affordable and errors[name] ** 2 >= WORTH * max(prices[name]) * total:
+        if affordable and errors[name] ** 2 >= worth * max(prices[name]) * total:
             remaining = [left - price for price, left in zip(prices[name], remaining)]
             total = max(total - errors[name] ** 2, 1e-24)
             chosen.add(name)

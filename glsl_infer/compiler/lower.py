@@ -15,7 +15,7 @@ from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges import Calibration
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane

@@ -17,9 +17,9 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import from_optimized
-from glsl_infer.compiler.delegate import unseen as unseen_parts
 from glsl_infer.compiler.dry_run import dry_run
-from glsl_infer.compiler.ranges import Calibration, unseen_error
+from glsl_infer.compiler.ranges import Calibration
+from glsl_infer.compiler.ranges.unseen import unseen_warnings
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
@@ -32,6 +32,7 @@ from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
 from glsl_infer.tools.export_report import ExportReport, report
+from glsl_infer.tools.remedies import measured
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
@@ -109,12 +110,11 @@ def export(
     names = names or tuple(map(str, range(numbered)))
     built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
     progress("comparing with the float network")
-    in_parts = bool(built.parts)
-    reports = [report(part.program, part.bundle, part.prepared, part.images, is_part=in_parts) for part in built.gpu]
-    made = joined(reports, part_reports(built)) if in_parts else reports[0]
-    if in_parts and samples:
-        unseen = unseen_parts.measure(built, samples)
-        made = replace(made, unseen=(unseen,), warnings=(*unseen_error.warnings(unseen), *made.warnings))
+    reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
+    made = joined(reports, part_reports(built)) if built.parts else reports[0]
+    if samples:
+        unseen = measured(built, names, options, samples, progress)
+        made = replace(made, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *made.warnings))
     progress("writing")
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification
-from glsl_infer.compiler.ranges import PreparedGraph, data_free, unseen_error, unseen_runs
+from glsl_infer.compiler.ranges import PreparedGraph, data_free
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import Spent
-from glsl_infer.compiler.ranges.unseen_error import UnseenError
+from glsl_infer.compiler.ranges.unseen import UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
@@ -73,8 +73,7 @@ class ExportReport:
         parts: one entry for each part if the CPU computes some of the model; else empty.
         precision: feature maps with 16 bits, the reason, and the approximate additional cost.
         spent: effect of each layer's rounding on the outputs, if ``tolerance`` or ``budget`` was given.
-        unseen: error of the outputs of each GPU part on calibration images left out of the ranges; empty without
-            images.
+        unseen: error of the outputs on calibration images left out of the ranges, one entry; empty without images.
         classes: number of labels.
     """
 
@@ -105,8 +104,6 @@ def report(
     bundle: Bundle,
     prepared: PreparedGraph,
     calibration: Sequence[Inputs] = (),
-    *,
-    is_part: bool = False,
 ) -> ExportReport:
     """Return the report on an export before it is written: ``file_bytes`` is 0.
 
@@ -115,7 +112,6 @@ def report(
         bundle: the bundle of ``program``.
         prepared: the prepared graph that ``build`` returned.
         calibration: typical inputs; two of them are used to measure the difference between 8 bits and floats.
-        is_part: whether it is one part of a model, whose outputs are measured for the entire model instead.
     """
     shown = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
@@ -154,10 +150,6 @@ def report(
         if choice.too_coarse
     )
     warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
-    unseen: tuple[UnseenError, ...] = ()
-    if calibration and not is_part:
-        unseen = (unseen_runs.measure(prepared.graph, program.graph, calibration, prepared.folds, prepared.runs),)
-        warnings += unseen_error.warnings(unseen[0])
     warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),
@@ -181,7 +173,6 @@ def report(
         tuple(program.choices.values()),
         precision=prepared.precision,
         spent=prepared.spent,
-        unseen=unseen,
     )
 
 

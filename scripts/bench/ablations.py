@@ -36,7 +36,7 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import eight_bits, held_out, reach, room, sensitivity, shown_error
+from glsl_infer.compiler.ranges import eight_bits, expected_error, headroom, intervals, rounded_runs, sensitivity
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.runtime.pictures import preprocess
@@ -85,25 +85,27 @@ def published(name: str, data: Path) -> Case:
     return NETWORKS[name](data)
 
 
-def _all(graph: Graph) -> dict[str, reach.Ends]:
-    return {node.name: reach.ALL for node in graph.nodes}
+def _all(graph: Graph) -> dict[str, intervals.Ends]:
+    return {node.name: intervals.ALL for node in graph.nodes}
 
 
 def changes() -> Mapping[str, Sequence[tuple[Any, str, Any]]]:
     """Return the module attributes to replace, by the name of the estimator they switch off."""
-    from glsl_infer.compiler.ranges import unseen_runs, varied
+    from glsl_infer.compiler.ranges import unseen, varied
 
     spend = sensitivity.spend
     return {
-        "choice of the way by held-out images": ((held_out, "FEWEST", 1 << 30),),
+        "choice of the way by held-out images": ((expected_error, "FEWEST", 1 << 30),),
         "copies of few images in ranges": ((varied, "reached", lambda graph, names, images, shown: shown),),
-        "values that readers tell apart": tuple((place, "reach", _all) for place in (eight_bits, room)),
+        "values that readers distinguish": tuple(
+            (place, "distinguishable_intervals", _all) for place in (eight_bits, headroom)
+        ),
         "one range for maps of few values": ((eight_bits, "LEAST_SEEN", 0),),
-        "room of 16 bits with few images": ((eight_bits, "MANY", 1),),
-        "room of 16 bits": ((room, "ROOM", 1.0),),
-        "rows of detectors by their scores": ((shown_error, "scores_of", lambda graph: {}),),
+        "headroom of 16 bits with few images": ((eight_bits, "MANY", 1),),
+        "headroom of 16 bits": ((headroom, "HEADROOM_16BIT", 1.0),),
+        "rows of detectors by their scores": ((rounded_runs, "scores_of", lambda graph: {}),),
         "held-out ranges in the search": ((stage, "spend", lambda *a, **k: spend(*a, **{**k, "apart": ()})),),
-        "copies of few images in the search": ((unseen_runs, "COPIES", ()),),
+        "copies of few images in the search": ((unseen, "COPIES", ()),),
         "up to twice the work": ((sensitivity, "FAR", 1e9),),
         "finer weights": ((exact_weights, "choose", lambda *a, **k: frozenset()),),
     }

@@ -33,8 +33,6 @@ from glsl_infer.errors import GlslInferError
 
 HEAD = ["network", "pictures", "bits", "scores", "maps in 16 bits", "instructions x pixels", "draws"]
 CHANGED_HEAD = ["change", "network", "pictures", "bits", "as exported", "changed"]
-FEW = (4, 16)
-FEW_HEAD = ["network", "score", *(f"{count}, {bits}" for count in FEW for bits in ("8", "auto"))]
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
 RULES = (None, 1.09, True, "stores", PLANNED)
@@ -91,7 +89,7 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
         cost = [_cost(row, base, key) for key in ("work", "draws")]
         name = row["network"] + "*" * ("weights" not in row) + "'" * _is_older(row)
         lines.append([name, str(row["pictures"]), row["bits"], _scores(row), str(row["fine"]), *cost])
-    text = table(HEAD, lines) + _made_of(plain) + _few(plain)
+    text = table(HEAD, lines) + _made_of(plain)
     most: dict[tuple[str, str, str], int] = {}
     for row in made:
         kind = (row.get("change", UNCHANGED), row["network"], row["bits"])
@@ -105,18 +103,6 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
     ]
     text = f"{text}\n\n## One thing changed\n\n{table(CHANGED_HEAD, changed)}" if changed else text
     return f"{text}\n\n{LEARNT}"
-
-
-def _few(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
-    """Return the section on few images, with the first score of each network."""
-    lines = []
-    for network in dict.fromkeys(network for network, *_ in plain):
-        rows = [plain.get((network, count, bits)) for count in FEW for bits in PRECISIONS[:2]]
-        known = [row for row in rows if row is not None]
-        if any(row["bits"] == "auto" for row in known):
-            score = next(key for key in known[0]["scores"] if key not in UNTOLD and key != "lost")
-            lines.append([network, score, *("-" if row is None else f"{row['scores'][score]:.4g}" for row in rows)])
-    return f"\n\n## Few pictures\n\n{table(FEW_HEAD, lines)}" if lines else ""
 
 
 def _made_of(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:

@@ -7,7 +7,7 @@ import pytest
 from onnx_networks import File
 
 from glsl_infer.compiler.build import Options, build
-from glsl_infer.compiler.ranges.lowest import LOWEST
+from glsl_infer.compiler.ranges.inputs import LOWEST
 from glsl_infer.errors import ModelError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, reference

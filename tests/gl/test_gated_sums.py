@@ -7,7 +7,7 @@ import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 
-from glsl_infer.compiler.ranges.gated_sums import gated_sums
+from glsl_infer.compiler.ranges.rewrites import gated_sums
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.runtime.session import Session

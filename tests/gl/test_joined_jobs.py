@@ -12,7 +12,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import sharing
 from glsl_infer.compiler.lower import to_program
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.zero_maps import zeros_once
+from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.runtime.session import Session
@@ -162,7 +162,7 @@ def test_zeros_beside_a_pooling_do_not_wait_for_it() -> None:
         Node("sum", "add", ("b", "joined"), {"activation": "relu(6)"}),
     ]
     graph = Graph("zeros", nodes, [GraphOutput("sum", ("sum",))])
-    moved = zeros_once(graph)
+    moved = dedupe_zero_maps(graph)
     assert moved.by_name["part"].inputs == ("a",)
     assert moved.by_name["zeros"].attrs["strides"] == (2, 2)
     assert moved.shapes == {**graph.shapes, "part": (16, 16, 4)}

@@ -29,10 +29,9 @@ def made(mobilenet: MobileNet) -> Bundle:
     eight = Options(precision="8")  # these tests are about 8 bits
     bundle, program, prepared = build(mobilenet.graph, labels, options=eight, calibration=list(mobilenet.calibration))
     assert prepared.wide == (), "every layer is one pass for each output slice, or for all"
-    # Random weights make the rounding of every layer larger, so the exporter warns about the output and the layer.
-    by_output, by_layer = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
+    # Random weights make the rounding of every layer larger, so the exporter warns about the layer.
+    (by_layer,) = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
     assert re.match(r"layer 'conv_[dp]w_\d+': 8 bits are off by \d+\.\d of 255 steps here", by_layer)
-    assert re.match(r"worst output '\w+': .* mostly by rounding", by_output)
     return bundle
 
 

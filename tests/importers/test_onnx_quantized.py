@@ -13,7 +13,7 @@ from onnx_networks import File, TensorProto, agreement, numpy_helper, onnx, run
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.graph.node import OBSERVED_RANGE

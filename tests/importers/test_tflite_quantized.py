@@ -13,7 +13,7 @@ from tflite_files import File, litert, parsed, schema
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import input_values, picture_range

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node, pool_node
 
-from glsl_infer.compiler.ranges.calibration import BINS, extremes
+from glsl_infer.compiler.ranges.observed import BINS, extremes
 from glsl_infer.graph import Graph, reference
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]

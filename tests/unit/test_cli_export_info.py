@@ -19,7 +19,7 @@ from glsl_infer.compiler.build import Options, _CountedImages, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
-from glsl_infer.compiler.ranges.unseen_error import OutputError, UnseenError
+from glsl_infer.compiler.ranges.unseen import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
 from glsl_infer.tools.export_parts import PartReport

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.calibration_maps import clouds
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare
-from glsl_infer.compiler.ranges.covering import HEADROOM
-from glsl_infer.compiler.ranges.expected_error import choose, shares_of
-from glsl_infer.compiler.ranges.observed import Shown, observe
+from glsl_infer.compiler.ranges.expected_error import least_error_range, shares_of
+from glsl_infer.compiler.ranges.intervals import HEADROOM
+from glsl_infer.compiler.ranges.observed import Observation, observe
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.purposes import VALUES
 
@@ -20,7 +20,7 @@ NETWORKS, SIDE = 30, 16
 FUNCTIONS = ("relu", "linear", "relu(6)", "leaky_relu(0.2)", "hard_silu")
 
 
-def shown(values: NDArray[np.float64]) -> Shown:
+def shown(values: NDArray[np.float64]) -> Observation:
     """Return the calibration statistics of a map of (pixels, channels)."""
     node = Node("image", "input", (), {"shape": (1, *values.shape), "fit": None, "scales": (1.0,), "zeros": (0.0,)})
     copy = Node("copy", "activation", ("image",), {"function": "linear"})
@@ -29,7 +29,7 @@ def shown(values: NDArray[np.float64]) -> Shown:
 
 def ends(pictures: list[NDArray[np.float64]], low: float = -np.inf) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     seen = [shown(picture) for picture in pictures]
-    return choose(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
+    return least_error_range(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
 
 
 def test_a_range_covers_what_all_pictures_show() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.compiler.ranges.covering import NARROWEST, SMALLEST, choose
+from glsl_infer.compiler.ranges.intervals import NARROWEST, SMALLEST, covering_range
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range, per_channel
 
@@ -20,7 +20,7 @@ ENDS = st.lists(
 
 def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[np.ndarray, np.ndarray, Range]:
     low, high = np.array([sorted(one) for one in ends], np.float64).T
-    return low, high, choose(low, high, common=common, equal=equal)
+    return low, high, covering_range(low, high, common=common, equal=equal)
 
 
 @given(ENDS, st.booleans(), st.booleans())
@@ -79,7 +79,7 @@ def test_some_ranges(ends, common, equal, expected) -> None:
 
 def test_headroom_ends_where_the_widest_channel_does() -> None:
     low, high = np.array([-1.0, -4.0, 0.0]), np.array([1.0, 0.5, 6.0])
-    lowest, highest = choose(low, high, common=False, equal=False, headroom=3.0).ends(3)
+    lowest, highest = covering_range(low, high, common=False, equal=False, headroom=3.0).ends(3)
     np.testing.assert_allclose(lowest, [-3.0, -4.0, 0.0], atol=0.05)
     np.testing.assert_allclose(highest, [3.0, 1.5, 6.0], atol=0.05)
 
@@ -89,7 +89,7 @@ def test_bytes_are_not_wasted() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)
-        one = choose(low, high, common=False, equal=False, headroom=1.0)
+        one = covering_range(low, high, common=False, equal=False, headroom=1.0)
         needed = np.maximum(high, 0) - np.minimum(low, 0)
         needed = np.maximum(needed, NARROWEST * needed.max())
         zeros = per_channel(one.zeros, 4)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
-from glsl_infer.compiler.ranges.bounds import bounds_of
-from glsl_infer.compiler.ranges.eight_bits import assign_ranges
+from glsl_infer.compiler.ranges.eight_bits import MANY, MOST_GROWTH, assign_ranges, few_images
+from glsl_infer.compiler.ranges.intervals import bounds_of
+from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.program.layout import Range
@@ -154,3 +155,16 @@ def test_channels_of_which_few_numbers_were_seen_share_a_range(count: int, apart
     ranged, _ = assign_ranges(classifier(one_pixel), pictures, headroom=1.5)
     (found,) = (node.attrs["scales"] for node in ranged.nodes if node.name == "pixel")
     assert (len(found) > 1) == apart
+
+
+def observations(*largest: float) -> list[Observation]:
+    zero = np.zeros(1)
+    return [Observation(zero, np.full(1, high), zero, zero, 0, np.zeros((2, 1, 1), np.float32)) for high in largest]
+
+
+def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the_smallest_values() -> None:
+    factors = [few_images(observations(1.0, 1.0, 1.0), depth) for depth in (1, 8, 30)]
+    assert 1.0 < factors[0] < 2.0 < factors[1] < factors[2] == MOST_GROWTH
+    assert few_images(observations(1.0, 24.0, 24.0), 30) == pytest.approx(MOST_GROWTH / 24.0)
+    assert few_images(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
+    assert few_images(observations(*[1.0] * MANY), 30) == 1.0

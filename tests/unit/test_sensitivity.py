@@ -11,7 +11,7 @@ from graphs import conv_node, input_node
 from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, loss, precision, prepare, sensitivity
+from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare, sensitivity
 from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
@@ -55,12 +55,12 @@ def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None
         node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
         for node in prepared.graph.nodes
     ]
-    found = loss.loses_most(prepared.graph.rebuilt(coarse), PICTURES)
+    found = sensitivity.loses_most(prepared.graph.rebuilt(coarse), PICTURES)
     assert found is not None
     assert found.layer == "second"
     assert found.in_sixteen < 0.5 * found.error <= found.alone
     assert verdict.blamed({"loses_most": asdict(found)})[0].startswith("layer 'second' loses most: its 8 bits alone")
-    assert loss.loses_most(made("16").graph, PICTURES) is None
+    assert sensitivity.loses_most(made("16").graph, PICTURES) is None
 
 
 def test_without_a_question_nothing_is_measured() -> None:
@@ -73,7 +73,7 @@ def test_a_tolerance_holds(share: float) -> None:
     found = made(tolerance=share * plain)
     assert found.spent is not None
     assert found.spent.error <= share * plain < found.spent.before
-    # The error left by 16 bits depends on ranges chosen after the search (``room.with_room``).
+    # The error left by 16 bits depends on ranges chosen after the search (``headroom.widen_ranges``).
     assert off(found) <= max(3.0 * found.spent.error if share < 0.1 else 1.1 * found.spent.error, share * plain)
     assert plain == pytest.approx(found.spent.before, rel=0.1)
     fine = {choice.layer for choice in found.precision}

@@ -7,8 +7,8 @@ import pytest
 from graphs import conv_node, input_node
 
 from glsl_infer.compiler.ranges import Calibration, prepare
-from glsl_infer.compiler.ranges.bounds import bounds_of
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
+from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.compiler.ranges.wide import Parts, split_wide
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.product_blocks import block_kernels

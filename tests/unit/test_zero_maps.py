@@ -8,7 +8,7 @@ from graphs import classifier, conv_node, input_node
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import Calibration, prepare
-from glsl_infer.compiler.ranges.zero_maps import zeros_once
+from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps
 from glsl_infer.graph import Graph, Node, reference
 
 
@@ -50,7 +50,7 @@ def test_one_layer_of_zeros_for_each_shape(sizes: tuple[int, ...], left: int) ->
         reference.run(graph, {"image": picture})[graph.outputs[0].layers[0]],
         atol=0.01,
     )
-    assert zeros_once(made) is made
+    assert dedupe_zero_maps(made) is made
 
 
 def test_what_only_dropped_layers_read_is_dropped() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.covering import choose
+from glsl_infer.compiler.ranges.intervals import covering_range
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.host_steps import PROBABLE
@@ -62,7 +62,7 @@ def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, c
     own = stored_ranges.get(name)
     if own is None and bounds is not None:
         ends = np.asarray([bounds[0]]), np.asarray([bounds[1]])
-        own = choose(*ends, common=True, equal=True, headroom=1.0)
+        own = covering_range(*ends, common=True, equal=True, headroom=1.0)
     ranges = {"scales": None, "zeros": None} if own is None else {"scales": own.scales, "zeros": own.zeros}
     return Node(name, "input", (), {"shape": shape, "fit": None, **ranges})
 

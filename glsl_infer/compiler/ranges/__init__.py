@@ -15,17 +15,15 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
-from glsl_infer.compiler.ranges import unseen_runs
-from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
+from glsl_infer.compiler.ranges.expected_error import PARTS, Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
-from glsl_infer.compiler.ranges.gated_sums import gated_sums
-from glsl_infer.compiler.ranges.held_out import PARTS, Fold
-from glsl_infer.compiler.ranges.inputs import assign_input_ranges
-from glsl_infer.compiler.ranges.lowest import with_lowest
+from glsl_infer.compiler.ranges.headroom import widen_ranges
+from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
+from glsl_infer.compiler.ranges.intervals import HEADROOM
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
-from glsl_infer.compiler.ranges.room import with_room
+from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
     AUTO_SHARE,
@@ -35,10 +33,9 @@ from glsl_infer.compiler.ranges.sensitivity import (
     Spent,
     spend,
 )
-from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
+from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
 from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import Parts, WideLayer, split_wide
-from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
@@ -144,10 +141,11 @@ def prepare(
     sums = target.layout, target.uniform_vectors, target.exactness
 
     def drawn(precise: Graph) -> Graph:
-        roomy, _ = with_room(precise, wider, ranges)
+        roomy, _ = widen_ranges(precise, wider, ranges)
         narrow, _ = split_wide(_for_shaders(roomy, dense), *sums, before=parts)
-        return zeros_once(assign_scales(narrow, (), before.scales)[0])
+        return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
+    folds = [fold for fold in apart if fold.maps]
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
     elif searches:
@@ -156,11 +154,10 @@ def prepare(
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        folds = [fold for fold in apart if fold.maps]
-        runs = unseen_runs.of_graph(ranged, pictures, len(folds))
+        measured = runs = of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
-            return runs.errors(OnGpu(stored, folds), causes=False).worst.badness
+            return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
 
         chosen, spent = spend(
             ranged,
@@ -174,13 +171,13 @@ def prepare(
             badness=badness,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
-    precise, ranges = with_room(precise, wider, ranges)
+    precise, ranges = widen_ranges(precise, wider, ranges)
     narrow, wide = split_wide(_for_shaders(precise, dense), *sums, before=parts)
     if shorten is not None:
-        narrow, more = shorten(zeros_once(assign_scales(narrow, (), before.scales)[0]))
+        narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
         wide += more
     scaled, scales = assign_scales(narrow, pictures, before.scales)
-    scaled = zeros_once(scaled)
+    scaled = dedupe_zero_maps(scaled)
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
@@ -194,7 +191,7 @@ def prepare(
         wider,
         told,
         cost_8bit,
-        tuple(fold for fold in apart if fold.maps),
+        tuple(folds),
         runs,
     )
 

@@ -52,7 +52,7 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
     return found
 
 
-def torn(graph: Graph, bits: Mapping[str, int]) -> str | None:
+def mixed_precision_joins(graph: Graph, bits: Mapping[str, int]) -> str | None:
     """Return a map whose layers cannot have one zero point: some are negative, and one has a fixed range. Else None."""
     for name, sources in put_together(graph, bits).items():
         nodes = [graph.by_name[source] for source in sources]

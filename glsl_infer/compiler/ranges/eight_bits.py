@@ -13,12 +13,11 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed, varied
-from glsl_infer.compiler.ranges.bounds import range_of
+from glsl_infer.compiler.ranges import data_free, expected_error, observed, varied
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
-from glsl_infer.compiler.ranges.covering import HEADROOM, choose
-from glsl_infer.compiler.ranges.held_out import Fold
-from glsl_infer.compiler.ranges.reach import reach
+from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.intervals import HEADROOM, covering_range, distinguishable_intervals, range_of
+from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
@@ -26,7 +25,10 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
 MANY = 40
-"""Number of images after which other images are expected to stay within ``HEADROOM`` and ``room.ROOM``."""
+"""Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
+
+GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
+"""Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
 LEAST_SEEN = 16
 """Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
@@ -41,7 +43,7 @@ class RangeChoice:
         low, high: lowest and highest value in the range of any channel.
         narrowest: width of the narrowest channel's range.
         by: ``function`` (the activation's own range), ``file`` (the range of a quantised model file), ``error``,
-            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the images, ``batch norms``
+            ``layer`` (see ``expected_error``), ``maximum`` or ``percentile ...`` of the images, ``batch norms``
             (``data_free``), ``ranges`` (a file of ranges).
     """
 
@@ -75,14 +77,14 @@ def assign_ranges(
     Args:
         graph: an optimised graph.
         pictures: calibration inputs, as for ``reference.run``.
-        percentile: see ``calibration.extremes``.
+        percentile: see ``observed.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
         headroom: factor by which observed extremes are widened. None chooses by expected error (``expected_error``),
             or by ``HEADROOM`` if there is a percentile or one range for all channels.
         assumed: without images, the (low, high) of layers with an open range, for a dry run.
         known: ranges of layers from an earlier calibration; see ``stored``.
         wider: filled with the ranges of layers without regard to step sizes; see ``room``.
-        apart: filled with the ranges of layers without each part of the images; see ``held_out.others``.
+        apart: filled with the ranges of layers without each part of the images; see ``expected_error.others``.
 
     Returns:
         The graph, and one choice for each layer.
@@ -101,8 +103,8 @@ def assign_ranges(
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
     if shown_of:
         shown_of = varied.reached(graph, unknown, pictures, shown_of)
-    seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
-    seen.update({name: observed.extremes(found) for name, found in shown_of.items()})
+    seen = observed.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
+    seen.update({name: observed.extremes_of(found) for name, found in shown_of.items()})
     for name, ends in seen.items():
         if not np.isfinite(ends).all():
             raise too_large(name)
@@ -110,14 +112,15 @@ def assign_ranges(
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = constraints(graph)
     equal = equal | _hardly_seen(graph, unknown, len(pictures))
-    told_apart = reach(graph)
+    distinguishable = distinguishable_intervals(graph)
+    depth_of = depths(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
     for node in graph.nodes:
         operator = ops.get(node.op)
         if node in storing:
-            low_end, high_end = function_ends(node, told_apart[node.name])
+            low_end, high_end = function_ends(node, distinguishable[node.name])
             chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 chosen = ranges[node.inputs[0]]
@@ -136,15 +139,16 @@ def assign_ranges(
                 chosen = way(shown_here)
 
                 def with_spare(
-                    shown: Sequence[observed.Shown],
+                    shown: Sequence[Observation],
                     ends: tuple[float, float] = (low_end, high_end),
+                    depth: int | None = None if node.name in graph.output_layers else depth_of[node.name],
                     common: bool = node.name in common,
                     equal: bool = node.name in equal,
                 ) -> Range:
-                    low, high = (np.clip(few_images(len(shown)) * end, *ends) for end in observed.extremes(shown))
-                    return choose(low, high, common=common, equal=equal, headroom=widened)
+                    low, high = (np.clip(few_images(shown, depth) * end, *ends) for end in observed.extremes_of(shown))
+                    return covering_range(low, high, common=common, equal=equal, headroom=widened)
 
-                for part, others in zip(apart, held_out.others(shown_here, len(apart))):
+                for part, others in zip(apart, expected_error.others(shown_here, len(apart))):
                     part.maps[node.name] = way(others)
                     part.wider[node.name] = with_spare(others)
                 if wider is not None:
@@ -152,12 +156,12 @@ def assign_ranges(
             elif chosen is None and node.name in told and not node.activation.bounded:
                 normal = told[node.name]
                 low, high = (np.clip(ends, low_end, high_end) for ends in (normal.low, normal.high))
-                chosen = choose(low, high, common=node.name in common, equal=node.name in equal, headroom=1.0)
+                chosen = covering_range(low, high, common=node.name in common, equal=node.name in equal, headroom=1.0)
                 chosen_by = data_free.BY_NORMS
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.clip(low, low_end, high_end), np.clip(high, low_end, high_end)
-                chosen = choose(
+                chosen = covering_range(
                     low,
                     high,
                     common=node.name in common,
@@ -167,7 +171,7 @@ def assign_ranges(
                 chosen_by = by
             if chosen is None and assumed is not None and not node.activation.bounded:
                 lowest, highest = max(assumed[0], node.activation.low), min(assumed[1], node.activation.high)
-                chosen = choose(np.array([lowest]), np.array([highest]), common=True, equal=True, headroom=1.0)
+                chosen = covering_range(np.array([lowest]), np.array([highest]), common=True, equal=True, headroom=1.0)
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [choice_of(node.name, chosen, chosen_by)]
@@ -220,31 +224,55 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
-def few_images(images: int) -> float:
-    """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough."""
-    return float(max(1.0, (MANY / images) ** 0.7))
+def few_images(seen: Sequence[Observation], depth: int | None) -> float:
+    """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
+
+    Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
+    image with an object as for one without, while those of the first ones follow the bounded pixels. The range is
+    relative to the image with the smallest values, because a range far beyond leaves few steps for such images. The
+    rounding of an output is not amplified, so its range can be wider.
+
+    Args:
+        seen: observations of the images.
+        depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
+    """
+    ratio = max(1.0, MANY / len(seen))
+    largest = [float(max(-one.low.min(), one.high.max())) for one in seen]
+    smallest = min(largest) / max(*largest, 1e-30)
+    if depth is None:
+        return float(max(1.0, min(ratio**1.1, smallest * MOST_OF_OUTPUT)))
+    return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
+
+
+def depths(graph: Graph) -> dict[str, int]:
+    """Return the largest number of layers with a kernel on a way from an input to each layer, itself included."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        before = max((found[name] for name in node.inputs), default=0)
+        found[node.name] = before + ops.get(node.op).has_kernel
+    return found
 
 
 def _best_way(
-    seen: Sequence[observed.Shown],
+    seen: Sequence[Observation],
     function: tuple[float, float],
     *,
     common: bool,
     equal: bool,
-) -> tuple[str, held_out.Way]:
+) -> tuple[str, expected_error.Way]:
     """Return the method of choosing a layer's range with the least error on its images: its name and its function."""
     low, high = function
 
-    def widened(shown: Sequence[observed.Shown], *, whole: bool) -> Range:
-        lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes(shown))
-        return choose(lowest, highest, common=common, equal=equal or whole)
+    def widened(shown: Sequence[Observation], *, whole: bool) -> Range:
+        lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes_of(shown))
+        return covering_range(lowest, highest, common=common, equal=equal or whole)
 
-    ways: dict[str, held_out.Way] = {
+    ways: dict[str, expected_error.Way] = {
         "maximum": lambda shown: widened(shown, whole=False),
         "layer": lambda shown: widened(shown, whole=True),
-        "error": lambda shown: expected_error.choose(shown, low, high, common=common, equal=equal),
+        "error": lambda shown: expected_error.least_error_range(shown, low, high, common=common, equal=equal),
     }
-    best = held_out.best(ways, seen, low, high)
+    best = expected_error.best_method(ways, seen, low, high)
     return best, ways[best]
 
 
@@ -252,16 +280,18 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
     return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
-def function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
+def function_ends(node: Node, distinguishable: tuple[float, float]) -> tuple[float, float]:
     """Return the lowest and highest value of a layer's function, within the interval distinguished by its readers."""
-    return max(float(node.activation.low), told_apart[0]), min(float(node.activation.high), told_apart[1])
+    return max(float(node.activation.low), distinguishable[0]), min(float(node.activation.high), distinguishable[1])
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     """Return a range known without calibration: that of a sigmoid, or of an output image. None for other layers."""
     function = node.activation
     if function.bounded and not function.clips:
-        return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
+        return covering_range(
+            np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0
+        )
     if node.name in shown and function.bounded:
         return Range((function.high,))
     return None
@@ -274,7 +304,7 @@ def _given_range(node: Node) -> Range:
     """
     function = node.activation
     low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[OBSERVED_RANGE])
-    return choose(low, high, common=True, equal=True, headroom=1.0)
+    return covering_range(low, high, common=True, equal=True, headroom=1.0)
 
 
 def _others(nodes: Sequence[Node]) -> str:

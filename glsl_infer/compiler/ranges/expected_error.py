@@ -11,18 +11,21 @@ needed. They minimise the sum of the errors' logarithms.
 
 In images that were not observed, a channel can behave like any other of its layer, with the weight of ``PRIOR`` images.
 Every value can be larger, by less the more images there are (``SPREAD``).
+
+The method to choose a layer's range is selected by the error on held-out calibration images: rounding and clipping.
+Each method chooses a range from a part of the images. The error of a layer is the mean over its channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.observed import OCTAVES, STEPS, Shown
-from glsl_infer.program.layout import Range, compact
+from glsl_infer.compiler.ranges.observed import OCTAVES, STEPS, Observation
+from glsl_infer.program.layout import Range, compact, per_channel
 
 SATURATION = 4.0
 NOISE = 1e-4
@@ -44,7 +47,21 @@ CHUNK = 128
 NEARLY = 1.0 - 1e-6
 """Tolerance for an end rounded to float32."""
 
+FOLDS = 2
+FEWEST = 16
+"""Least number of images for a comparison.
+
+With fewer, a half of them is too few, and wide ranges would seem better than they are with all images.
+"""
+CLEAR = 0.3
+"""Least decrease of the error's logarithm for a method to replace the first: about 1.3 dB."""
+PARTS = 4
+"""Number of parts of the images; ranges are chosen without each of them in turn."""
+GROWTH = 1.35
+"""Assumed ratio of the values of another image to those of a single calibration image."""
+
 Array = NDArray[np.float64]
+Way = Callable[[Sequence[Observation]], Range]
 
 
 def fits(extremes: tuple[Array, Array]) -> bool:
@@ -54,7 +71,7 @@ def fits(extremes: tuple[Array, Array]) -> bool:
     )
 
 
-def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equal: bool) -> Range:
+def least_error_range(seen: Sequence[Observation], low: float, high: float, *, common: bool, equal: bool) -> Range:
     """Return the range of least expected error, with integer zero points.
 
     Args:
@@ -114,7 +131,7 @@ class Shares:
     lows: Array
 
 
-def shares_of(seen: Sequence[Shown]) -> Shares:
+def shares_of(seen: Sequence[Observation]) -> Shares:
     """Return the clipped energy of observed images for all ends on the grid."""
     last = max(one.first + one.shares.shape[2] for one in seen) + 1
     edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
@@ -166,7 +183,7 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     return zero, np.take_along_axis(scale, zero[:, None], axis=1)[:, 0]
 
 
-def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) -> Array:
+def _tails(seen: Sequence[Observation], side: int, last: int, *, like: bool = True) -> Array:
     """Return the energy beyond each end of the grid: the mean of ``max(x - end, 0) ** 2``, (images, channels, ends).
 
     Args:
@@ -232,3 +249,62 @@ def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     channel = np.arange(len(ends))
     found = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
     return np.where(ends >= limit * NEARLY, 0.0, found)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Ranges chosen without a part of the calibration images.
+
+    Attributes:
+        maps: ranges of feature maps in 8 bits, by layer.
+        wider: ranges of the same maps in 16 bits; see ``room``.
+    """
+
+    maps: dict[str, Range] = field(default_factory=dict)
+    wider: dict[str, Range] = field(default_factory=dict)
+
+
+def part_of(index: int, pictures: int, parts: int) -> int:
+    """Return the part of an image. Neighbouring images are often similar, so they are in the same part."""
+    return index * parts // pictures
+
+
+def others(seen: Sequence[Observation], parts: int) -> list[Sequence[Observation]]:
+    """Return the observations of all other images for each part; of a single image, its own with lower extremes."""
+    if len(seen) == 1:
+        return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
+    return [
+        [one for index, one in enumerate(seen) if part_of(index, len(seen), parts) != part] for part in range(parts)
+    ]
+
+
+def best_method(ways: Mapping[str, Way], seen: Sequence[Observation], low: float, high: float) -> str:
+    """Return the method with the least error on held-out images; the first, unless another is clearly better.
+
+    Args:
+        ways: methods to choose a range, by name.
+        seen: observations of the images.
+        low: the lowest possible value of the layer's function.
+        high: the highest possible value.
+    """
+    first, *_ = ways
+    if len(seen) < FEWEST:
+        return first
+    errors = {name: 0.0 for name in ways}
+    for fold in range(FOLDS):
+        out, rest = seen[fold::FOLDS], [one for index, one in enumerate(seen) if index % FOLDS != fold]
+        shares = shares_of(out)
+        for name, way in ways.items():
+            errors[name] += _error(way(rest), out, shares, low, high) / FOLDS
+    least = min(errors, key=lambda name: errors[name])
+    return least if errors[least] < errors[first] - CLEAR else first
+
+
+def _error(chosen: Range, seen: Sequence[Observation], shares: Shares, low: float, high: float) -> float:
+    """Return the mean logarithm of the error of a range on some images."""
+    channels = len(seen[0].low)
+    scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
+    moved: NDArray[np.float64] = np.stack([one.moved for one in seen])
+    cut = ends_cut(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
+    total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * cut).mean(axis=1)
+    return float(np.log(total + 1e-30).mean())

@@ -15,8 +15,8 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration
-from glsl_infer.compiler.ranges.bounds import bounds_of
+from glsl_infer.compiler.ranges import observed
+from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.dense_products import BLOCK
@@ -139,7 +139,7 @@ def assign_scales(
 
 
 def _largest(graph: Graph, names: Sequence[str], pictures: Sequence[Inputs]) -> dict[str, float]:
-    found = calibration.extremes(graph, names, pictures) if names and pictures else {}
+    found = observed.extremes(graph, names, pictures) if names and pictures else {}
     return {name: float(max(np.abs(low).max(), np.abs(high).max())) for name, (low, high) in found.items()}
 
 

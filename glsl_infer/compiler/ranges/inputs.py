@@ -1,18 +1,21 @@
-"""Ranges of inputs that are not pictures: those of their bytes or of their 16-bit integers."""
+"""Ranges set before those of layers: of inputs that are not pictures, and the finite padding of maximum poolings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.compiler.ranges import observed
 from glsl_infer.compiler.ranges.constraints import constraints
-from glsl_infer.compiler.ranges.covering import HEADROOM, choose
+from glsl_infer.compiler.ranges.intervals import HEADROOM, covering_range
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.picture import input_values
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import quantize
+from glsl_infer.program.layout import Range
 
 
 def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM) -> Graph:
@@ -52,7 +55,7 @@ def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], h
     if node in open_inputs(graph):
         low, high = _seen(graph, node, samples)
         if "scales" in node.attrs:
-            learnt = choose(low, high, common=True, equal=equal, headroom=headroom)
+            learnt = covering_range(low, high, common=True, equal=equal, headroom=headroom)
             return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
         node = node.with_attrs(low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0))
     if "scale" in node.attrs:
@@ -70,3 +73,56 @@ def _seen(
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
     return rows.min(axis=0), rows.max(axis=0)
+
+
+LOWEST = -1e29
+"""Padding of this value or a lower one represents minus infinity, as for a dilated maximum pooling."""
+
+
+def with_lowest(
+    graph: Graph,
+    pictures: Sequence[Inputs],
+    known: Mapping[str, Range],
+    headroom: float,
+    assumed: tuple[float, float] | None,
+) -> Graph:
+    """Return a graph whose padding for maxima is the lowest value of the padded map, or 0 if that is lower.
+
+    If the range of a map included minus infinity, no steps would remain for its own values.
+
+    Args:
+        graph: an optimised graph.
+        pictures: calibration inputs, as for ``reference.run``.
+        known: ranges of layers from an earlier calibration.
+        headroom: factor from the lowest value on the images to the assumed one.
+        assumed: without images, the (low, high) of open ranges.
+
+    Raises:
+        ModelError: the lowest value is unknown.
+    """
+    padded = [node for node in graph.nodes if node.op == "constant_padding" and node.attrs["value"] <= LOWEST]
+    if not padded:
+        return graph
+    read = {node.inputs[0] for node in padded}
+    lows = {name: float(low.min()) for name, (low, _) in observed.extremes(graph, read, pictures).items()}
+
+    def lowest(node: Node) -> float:
+        if node.name in known:
+            return float(min(known[node.name].ends(graph.shapes[node.name][-1])[0]))
+        source = graph.by_name[node.inputs[0]]
+        if source.operator.is_input:
+            low, _ = Range(source.attrs["scales"], source.attrs["zeros"]).ends(graph.shapes[source.name][-1])
+            return float(min(low.min(), 0.0))
+        if pictures:
+            return headroom * min(lows[node.inputs[0]], 0.0)
+        if assumed is not None:
+            return min(assumed[0], 0.0)
+        raise ModelError.layer(
+            node.name,
+            "the lowest number of its map, with which a dilated maximum pooling pads, is not known",
+            "give typical pictures with --images DIR",
+        )
+
+    names = {node.name for node in padded}
+    nodes = [node.with_attrs(value=lowest(node)) if node.name in names else node for node in graph.nodes]
+    return Graph(graph.name, nodes, graph.outputs)

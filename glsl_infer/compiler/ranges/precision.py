@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.constraints import torn
+from glsl_infer.compiler.ranges.constraints import mixed_precision_joins
 from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
@@ -121,7 +121,7 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         bits = _bits(graph, fixed)
         mixed = next((node for node in graph.nodes if _joins(node) and len({bits[i] for i in node.inputs}) > 1), None)
         if mixed is None:
-            apart = torn(graph, bits)
+            apart = mixed_precision_joins(graph, bits)
             if apart is None:
                 break
             fixed.update(dict.fromkeys(_makers(graph, apart)))

@@ -38,7 +38,7 @@ class Calibration:
     Attributes:
         images: calibration images: inputs of the network, as for ``reference.run``.
         known: results of an earlier calibration, which have priority over ``images``.
-        percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
+        percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
         headroom: factor by which observed extremes are widened. None chooses by expected error; for comparison.
         per_channel: False gives all channels of a layer one range; for comparison.
         assumed: without images, the (low, high) of layers with an open range, for a dry run.

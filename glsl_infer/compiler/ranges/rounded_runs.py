@@ -1,22 +1,153 @@
-"""Runs of the float network on calibration images with rounded feature maps, and the resulting error of the outputs."""
+"""Runs of the float network on calibration images with rounded feature maps, and the resulting error of the outputs.
+
+A detector has a row of values for every location, and in another output a score for each row. Only rows with a high
+score become boxes. The values of the other rows are arbitrary, and in floats they often differ by thousands. Therefore
+the weight of a row is its probability, and scores are compared as probabilities.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from glsl_infer.compiler.ranges import shown_error
-from glsl_infer.compiler.ranges.held_out import Fold
-from glsl_infer.compiler.ranges.reach import reach
-from glsl_infer.compiler.ranges.room import roomy
-from glsl_infer.compiler.ranges.shown_error import Shown, Squares
-from glsl_infer.graph import Array, Graph, Node, reference
+from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.headroom import widened
+from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
+from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.support.parallel import parallel_map
+
+Squares = list[float]
+"""Squared errors, one for each part of the outputs."""
+
+ScoredOutputs = list[tuple[Array, Array]]
+"""For each part its values, (rows, columns), and the weight of each row, (rows, 1). If all rows have the same weight,
+the weights add up to 1.
+"""
+
+LEAST_COLUMNS = 4
+"""Least number of values of a box."""
+
+SURE, ENOUGH = 0.5, 2
+"""Least probability of a row that becomes a box, and number of images that must have one."""
+
+UNSURE = 0.1
+"""Constant weight of all rows together, in addition to their probabilities."""
+
+
+class OutputComparison:
+    """Comparison of outputs with those of the float network.
+
+    Args:
+        graph: a graph with outputs.
+        pictures: calibration inputs. If fewer than ``ENOUGH`` of them have a probable row, all rows have the same
+            weight.
+        as_values: compare all outputs as values: rows with the same weight, and scores before their probabilities.
+    """
+
+    def __init__(self, graph: Graph, pictures: Sequence[Inputs], *, as_values: bool = False) -> None:
+        self._set(graph, {} if as_values else scores_of(graph))
+        if as_values:
+            self._probable.clear()
+        if self._scores and sum(self._is_sure(graph, picture) for picture in pictures) < ENOUGH:
+            self._set(graph, {})
+
+    def _set(self, graph: Graph, scores: Mapping[str, str]) -> None:
+        self._scores = scores
+        named = {output.name: output for output in graph.outputs}
+        judged = {*self._scores, *self._scores.values()}
+        self._tables = {name: named[name] for name in sorted(judged)}
+        known = {layer for output in self._tables.values() for layer in output.layers}
+        self._alone = [layer for layer in graph.output_layers if layer not in known]
+        self._probable = {
+            layer
+            for output in graph.outputs
+            if any(step.step == host_steps.SIGMOID for step in output.steps)
+            for layer in output.layers
+        }
+
+    def _is_sure(self, graph: Graph, picture: Inputs) -> bool:
+        values = reference.all_values(graph, picture, mode="float")
+        ends = {name: value for name, value in values if name in graph.output_layers}
+        return any(self._rows(scores, ends).max() >= SURE for scores in self._scores.values())
+
+    def scored(self, ends: Mapping[str, Array]) -> ScoredOutputs:
+        """Return the parts of the outputs, from the values of their layers."""
+        parts: ScoredOutputs = []
+        for layer in self._alone:
+            exact: Array = np.asarray(ends[layer], np.float64).reshape(-1, 1)
+            exact = host_steps.sigmoid(exact) if layer in self._probable else exact
+            parts.append((exact, np.full((len(exact), 1), 1.0 / len(exact))))
+        rows = {name: self._rows(name, ends) for name in self._tables}
+        for name, scores in self._scores.items():
+            likely = rows[scores].max(axis=1, keepdims=True)
+            parts.append((rows[name], likely + UNSURE / len(likely)))
+        parts += [(rows[name], np.full((len(rows[name]), 1), 1.0)) for name in dict.fromkeys(self._scores.values())]
+        return parts
+
+    def squares(self, exact: ScoredOutputs, ends: Mapping[str, Array]) -> Squares:
+        """Return the squared errors of other values of the layers."""
+        pairs = zip(exact, self.scored(ends))
+        return [
+            float((((one - other) ** 2).mean(axis=1, keepdims=True) * counts).sum())
+            for (one, counts), (other, _) in pairs
+        ]
+
+    def spreads(self, shown: Sequence[ScoredOutputs]) -> Squares:
+        """Return the variance of each part over all images.
+
+        If values are almost constant, as those of a flag are, the variance is at least 1/100 of their mean square.
+        """
+        found = []
+        for parts in zip(*shown):
+            counts = np.concatenate([np.broadcast_to(weights, numbers.shape) for numbers, weights in parts]).ravel()
+            counts = counts / parts[0][0].shape[1] / len(parts)
+            numbers = np.concatenate([numbers for numbers, _ in parts]).ravel()
+            mean = float(counts @ numbers) / max(float(counts.sum()), 1e-12)
+            found.append(max(float(counts @ (numbers - mean) ** 2), 0.01 * float(counts @ numbers**2), 1e-60))
+        return found
+
+    def _rows(self, name: str, ends: Mapping[str, Array]) -> Array:
+        output = self._tables[name]
+        made = host_steps.apply(output.steps, [ends[layer] for layer in output.layers]).astype(np.float64)
+        is_scores = name in self._scores.values()
+        return host_steps.sigmoid(made) if is_scores and not _is_probable(output.steps) else made
+
+
+def scores_of(graph: Graph) -> dict[str, str]:
+    """Return the outputs of boxes, each with the output of its rows' scores.
+
+    Both have a row for each location, and they are the only ones with this number of rows. Boxes have at least
+    ``LEAST_COLUMNS`` values. Scores have one value, or are probabilities.
+    """
+    tables: dict[int, list[str]] = {}
+    shapes = {output.name: graph.shape_of(output) for output in graph.outputs}
+    steps = {output.name: output.steps for output in graph.outputs}
+    for name, shape in shapes.items():
+        if len(shape) == 2 and shape[0] > 1:
+            tables.setdefault(shape[0], []).append(name)
+    found = {}
+    for names in tables.values():
+        sure = [name for name in names if shapes[name][1] == 1 or _is_probable(steps[name])]
+        boxes = [name for name in names if name not in sure and shapes[name][1] >= LEAST_COLUMNS]
+        if len(sure) == 1:
+            found.update(dict.fromkeys(boxes, sure[0]))
+    return found
+
+
+def _is_probable(steps: Sequence[host_steps.HostStep]) -> bool:
+    return any(step.step in host_steps.PROBABLE for step in steps)
+
+
+def error(squares: Sequence[Squares], spreads: Squares) -> float:
+    """Return the root mean square over images and parts, as a share of the parts' spreads."""
+    shares = [sum(one / spread for one, spread in zip(each, spreads)) / len(each) for each in squares]
+    return math.sqrt(sum(shares) / len(shares))
 
 
 class Runs:
@@ -29,6 +160,7 @@ class Runs:
         pictures: inputs of the network.
         ranges: for each image, replacements of the graph's ranges.
         changes: layers to change one at a time: rounded to 8 bits (None), or computed by another node.
+        as_values: see ``OutputComparison``.
 
     Attributes:
         errors: error of the outputs for each change of ``changes`` alone.
@@ -40,19 +172,21 @@ class Runs:
         pictures: Sequence[Inputs],
         ranges: Sequence[Fold],
         changes: Mapping[str, Node | None],
+        *,
+        as_values: bool = False,
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
-        self._ends = reach(graph)
-        self._judge = shown_error.Judge(graph, pictures)
-        self._shown: list[Shown] = []
+        self._ends = distinguishable_intervals(graph)
+        self._comparison = OutputComparison(graph, pictures, as_values=as_values)
+        self._exact: list[ScoredOutputs] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
         for picture, own in zip(pictures, ranges):
             values = dict(reference.all_values(graph, picture, mode="float"))
-            exact = self._judge.shown(values)
-            self._shown.append(exact)
+            exact = self._comparison.scored(values)
+            self._exact.append(exact)
 
             def alone(
-                name: str, values: Mapping[str, Array] = values, own: Fold = own, exact: Shown = exact
+                name: str, values: Mapping[str, Array] = values, own: Fold = own, exact: ScoredOutputs = exact
             ) -> Squares:
                 other = changes[name]
                 replaced = {} if other is None else {name: other}
@@ -60,23 +194,23 @@ class Runs:
 
             for name, found in zip(changes, parallel_map(alone, changes)):
                 squares[name].append(found)
-        self._spreads = self._judge.spreads(self._shown)
-        self.errors = {name: shown_error.error(found, self._spreads) for name, found in squares.items()}
+        self._spreads = self._comparison.spreads(self._exact)
+        self.errors = {name: error(found, self._spreads) for name, found in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
         """Return the error of the outputs if all maps are rounded to their ``bits``."""
         squares = list(parallel_map(partial(self._whole, bits), range(len(self._pictures))))
-        return shown_error.error(squares, self._spreads)
+        return error(squares, self._spreads)
 
     def _whole(self, bits: Mapping[str, int], index: int) -> Squares:
         given = reference.by_name(self._graph, self._pictures[index])
         start = {node.name: input_values(node, given[node.name]).astype(np.float32) for node in self._graph.inputs}
-        return self._off(start, self._shown[index], bits, self._ranges[index], anew=True)
+        return self._off(start, self._exact[index], bits, self._ranges[index], anew=True)
 
     def _off(
         self,
         values: Mapping[str, Array],
-        exact: Shown,
+        exact: ScoredOutputs,
         bits: Mapping[str, int],
         ranges: Fold,
         replaced: Mapping[str, Node] = MappingProxyType({}),
@@ -109,7 +243,7 @@ class Runs:
                 left[name] -= 1
                 if not left[name] and name not in ends:
                     changed.pop(name, None)
-        return self._judge.squares(
+        return self._comparison.squares(
             exact, {layer: changed[layer] if layer in changed else values[layer] for layer in ends}
         )
 
@@ -120,6 +254,6 @@ class Runs:
         rounded = node.with_attrs(bits=bits[node.name])
         if node.name in ranges.maps:
             eight, wider = ranges.maps[node.name], ranges.wider[node.name]
-            own = eight if bits[node.name] == 8 else roomy(node, wider, self._ends[node.name])
+            own = eight if bits[node.name] == 8 else widened(node, wider, self._ends[node.name])
             rounded = rounded.with_attrs(scales=own.scales, zeros=own.zeros)
         return np.asarray(node.operator.store(rounded, value), value.dtype)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.held_out import Fold
+from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError
@@ -212,8 +212,8 @@ def spend(
         return True
 
     before = found = measured()
-    in_eight = sum(error**2 for name, error in errors.items() if made.get(name) is None)
-    others = max(before**2 - in_eight, 0.0) if len(errors) < len(possible) else 0.0
+    cost_8bit = sum(error**2 for name, error in errors.items() if made.get(name) is None)
+    others = max(before**2 - cost_8bit, 0.0) if len(errors) < len(possible) else 0.0
 
     def buy(enough: float, most: tuple[float, float], worth: float) -> None:
         nonlocal left, room, found
@@ -240,14 +240,23 @@ def spend(
     buy(tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
     bad = 0.0 if badness is None else badness(precision.assign(graph, made)[0])
     limit = FAR
+    if bad > limit and most > PICTURES:  # a warning compares all outputs as values
+        images = [pictures[index] for index in shown]
+        runs = Runs(graph, images, ranges, dict.fromkeys(errors), as_values=True)
+        errors, found = runs.errors, measured()
+        waiting.sort(key=gain, reverse=True)
     while badness is not None and found > 0.0 and bad > limit:
         limit = NEAR if most == PICTURES else NEAR_OF_FEW
-        counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
         before_this = dict(made), found, costs
-        buy(LESS * found, (FAR_COST, FAR_DRAWS), FAR_WORTH)
-        then = badness(precision.assign(graph, made)[0])
-        if then > LEAST_GAIN * bad and found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
-            made, found, costs = before_this
+        for target in (LESS * found, 0.0):  # one map alone can be without effect if values clip in others
+            room = FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
+            counts = MOST_COUNTS
+            buy(target, (FAR_COST, FAR_DRAWS), FAR_WORTH)
+            then = badness(precision.assign(graph, made)[0])
+            if then <= LEAST_GAIN * bad or found <= LEAST_GAIN * before_this[1]:
+                break
+            made, found, costs = dict(before_this[0]), *before_this[1:]
+        else:  # values clip in 16 bits as well
             break
         bad = then
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
@@ -324,3 +333,41 @@ def milliseconds(graph: Graph, node: Node) -> float:
     with_it = [node, *precision.followers(graph, node.name)]
     work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
     return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The feature map whose rounding to 8 bits has the largest effect on the outputs.
+
+    Attributes:
+        layer: its name.
+        alone: error if only this map is rounded; see ``sensitivity.Spent.error``.
+        error: error of the network as it is stored.
+        in_sixteen: error of the network with this map in 16 bits.
+    """
+
+    layer: str
+    alone: float
+    error: float
+    in_sixteen: float
+
+
+def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
+    """Return the 8-bit map with the largest loss among those with support for 16 bits, or None.
+
+    Args:
+        graph: the graph of a bundle, or a prepared one. ``sensitivity.MOST_WORK`` limits the measured layers.
+        pictures: calibration inputs, at least one.
+    """
+    possible = {name for name, node in precision.possible_layers(graph).items() if node.attrs["bits"] != 16}
+    if not possible:
+        return None
+    names, count = looked_at(graph, possible, len(pictures))
+    runs = Runs(graph, pictures[:count], [Fold()] * count, dict.fromkeys(sorted(names)))
+    errors = runs.errors
+    if not errors:
+        return None
+    worst = max(errors, key=lambda name: errors[name])
+    stored = {node.name: node.attrs["bits"] for node in graph.nodes if node.attrs.get("bits") in precision.BITS}
+    finer = dict.fromkeys(precision.joined_layers(graph)[worst] & stored.keys(), 16)
+    return Loss(worst, errors[worst], runs.error(stored), runs.error({**stored, **finer}))

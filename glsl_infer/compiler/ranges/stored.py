@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import open_layers
 from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.errors import ForeignRangesError, InputError
@@ -17,6 +16,9 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import Range
+
+if TYPE_CHECKING:
+    from glsl_infer.compiler.ranges import PreparedGraph
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges import calibration
-from glsl_infer.compiler.ranges.observed import Shown
+from glsl_infer.compiler.ranges import observed
+from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
@@ -32,8 +32,8 @@ Change = Callable[[NDArray[Any]], NDArray[np.uint8]]
 
 
 def reached(
-    graph: Graph, names: Collection[str], images: Sequence[Inputs], shown: Mapping[str, Sequence[Shown]]
-) -> dict[str, list[Shown]]:
+    graph: Graph, names: Collection[str], images: Sequence[Inputs], shown: Mapping[str, Sequence[Observation]]
+) -> dict[str, list[Observation]]:
     """Return observations whose extremes include those of copies; everything else is from the images.
 
     Args:
@@ -45,8 +45,8 @@ def reached(
     if len(images) >= FEW or not any(is_picture(node) for node in graph.inputs):
         return {name: list(shown[name]) for name in names}
     brighter = (with_contrast, in_bright_colours)
-    ends = [calibration.extremes(graph, names, copies(graph, image, brighter)) for image in images]
-    found: dict[str, list[Shown]] = {}
+    ends = [observed.extremes(graph, names, copies(graph, image, brighter)) for image in images]
+    found: dict[str, list[Observation]] = {}
     for name in names:
         low, high = (
             MOST * end

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import GLSL_LIMITS
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.bounds import bounds_of, ranges_of
+from glsl_infer.compiler.ranges.intervals import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.picture import has_alpha_lane

@@ -82,8 +82,8 @@ def compare(
         for a map) were compared instead of logits), ``layers`` in order (``Agreement.as_json`` with ``layer``,
         ``op`` and ``computes``, the model's layer with the same output; and ``ClippedCount.as_json`` of maps with
         their own range), ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
-        (``ranges.loss.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is too
-        large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
+        (``ranges.sensitivity.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is
+        too large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
         the self-check, or None.
 
     Raises:

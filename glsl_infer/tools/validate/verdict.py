@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.ranges.loss import loses_most
+from glsl_infer.compiler.ranges.sensitivity import loses_most
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
 from glsl_infer.program.layout import FeatureMap, Range, SixteenBitMap

@@ -9,7 +9,7 @@ from typing import Any
 
 from glsl_infer.compiler import exact_weights
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.ranges import eight_bits, held_out, sensitivity
+from glsl_infer.compiler.ranges import eight_bits, expected_error, sensitivity
 from glsl_infer.lowering import builder, texture_choice, weight_bytes, weight_rounding, weight_texture
 
 
@@ -57,7 +57,7 @@ REPAIRS: Mapping[str, Change] = {
     "biases not corrected": (_same, ((weight_rounding, "output_shift", _unmoved),)),
     "weights of 16 bits": (lambda options: replace(options, weight_bits="16"), ()),
     "weights of 16 bits for maps of 16 bits": (_same, ((builder, "MOST_SIXTEEN_BIT", -1.0),)),
-    "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
+    "ranges by maximum alone": (_same, ((expected_error, "FEWEST", 1 << 30),)),
     "headroom 1.2": (_same, ((eight_bits, "HEADROOM", 1.2),)),
     "8 bits for weights of more noise": (_same, ((weight_bytes, "MOST_NOISE", 8.0),)),
     "weights not kept finer": (_same, ((exact_weights, "choose", _none),)),

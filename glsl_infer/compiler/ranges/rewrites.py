@@ -1,4 +1,4 @@
-"""Merging of maps of zeros, as padding along channels creates them: those stored alike are drawn once."""
+"""Rewrites of graphs with ranges: products fused into sums, merged maps of zeros, and offsets in the alpha lane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,30 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 
 
-def zeros_once(graph: Graph) -> Graph:
+def gated_sums(graph: Graph) -> Graph:
+    """Return a graph with ranges in which sums of a product and one other map are ``gated_sum`` nodes."""
+    outputs = {layer for output in graph.outputs for layer in output.layers}
+    gone: set[str] = set()
+    changed: dict[str, Node] = {}
+    for node in graph.nodes:
+        two = len(node.inputs) == len({*node.inputs}) == 2
+        if not ops.get(node.op).adds or not two or len(graph.shapes[node.name]) != 3:
+            continue
+        for product, other in (node.inputs, node.inputs[::-1]):
+            read = graph.by_name[product]
+            if product not in outputs | gone and len(graph.consumers[product]) == 1 and _is_product(read):
+                gone.add(product)
+                changed[node.name] = replace(node, op="gated_sum", inputs=(*read.inputs, other))
+                break
+    return graph.rebuilt([changed.get(node.name, node) for node in graph.nodes if node.name not in gone])
+
+
+def _is_product(node: Node) -> bool:
+    multiplies = ops.get(node.op).broadcasts and node.attrs.get("operation") == "multiply"
+    return multiplies and node.activation == LINEAR
+
+
+def dedupe_zero_maps(graph: Graph) -> Graph:
     """Replace all maps of zeros of one shape, range and precision by the first, and drop unread nodes.
 
     Each would be a job of its own. On VideoCore IV a job takes longer than the drawing of such a map. The graph must be

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
-from glsl_infer.compiler.ranges import Calibration, Precision, prepare, shown_error
-from glsl_infer.compiler.ranges.shown_error import Judge, scores_of
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare, rounded_runs
+from glsl_infer.compiler.ranges.rounded_runs import OutputComparison, scores_of
 from glsl_infer.graph import Graph, GraphOutput, host_steps
 from glsl_infer.graph.host_steps import HostStep
 
@@ -46,9 +46,9 @@ def sure_detector(logit: float) -> Graph:
 
 @pytest.mark.parametrize(("logit", "pictures"), [(3.0, 2), (3.0, 1), (-3.0, 2)])
 def test_all_rows_count_where_too_few_pictures_show_anything(logit: float, pictures: int) -> None:
-    judge = Judge(sure_detector(logit), PICTURES[:pictures])
+    comparison = OutputComparison(sure_detector(logit), PICTURES[:pictures])
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
-    shown = judge.shown(ends(boxes, logits))
+    shown = comparison.scored(ends(boxes, logits))
     assert len(shown) == 2
     alike = logit < 0.0 or pictures < 2
     assert (shown[0][0].shape == (4 * PLACES, 1)) is alike
@@ -61,21 +61,21 @@ def test_boxes_have_scores() -> None:
 
 
 def test_only_what_a_network_is_sure_of_counts() -> None:
-    judge = Judge(sure_detector(3.0), PICTURES)
+    comparison = OutputComparison(sure_detector(3.0), PICTURES)
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
     logits[5] = 3.0
-    exact = judge.shown(ends(boxes, logits))
-    spreads = judge.spreads([exact])
+    exact = comparison.scored(ends(boxes, logits))
+    spreads = comparison.spreads([exact])
 
     def off(place: int, by: float) -> float:
         moved = boxes.copy()
         moved[place] += by
-        return shown_error.error([judge.squares(exact, ends(moved, logits))], spreads)
+        return rounded_runs.error([comparison.squares(exact, ends(moved, logits))], spreads)
 
     assert off(5, 1.0) > 10.0 * off(6, 1.0) > 0.0
     other = logits.copy()
     other[6] -= 1000.0  # as unlikely as before
-    assert judge.squares(exact, ends(boxes, other)) == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert comparison.squares(exact, ends(boxes, other)) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,5 +107,5 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
         return errors["near"] / errors["far"]
 
     seen = nearer()
-    monkeypatch.setattr(shown_error, "scores_of", lambda _: {})
+    monkeypatch.setattr(rounded_runs, "scores_of", lambda _: {})
     assert seen > 2.0 * nearer()

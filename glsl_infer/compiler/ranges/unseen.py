@@ -1,4 +1,4 @@
-"""Runs of networks on held-out calibration images, with separate rounding and clipping.
+"""Error of the outputs on held-out calibration images: measurement, figures, the warning, and its remedy.
 
 The images are split into parts. Each image is computed with the ranges learnt from all other parts, like an image of
 the user. An error measured on the images of the calibration itself contains no clipping. A few images are often
@@ -8,24 +8,30 @@ similar, so copies with another contrast or brightness are computed, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges import precision, varied
-from glsl_infer.compiler.ranges.held_out import Fold, part_of
-from glsl_infer.compiler.ranges.precision import PrecisionChoice
-from glsl_infer.compiler.ranges.reach import reach
-from glsl_infer.compiler.ranges.room import with_room
-from glsl_infer.compiler.ranges.unseen_error import LayerLoss, OutputError, Remedy, UnseenError
+from glsl_infer.compiler.ranges.expected_error import Fold, part_of
+from glsl_infer.compiler.ranges.headroom import widen_ranges
+from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.parallel import parallel_map
+
+MOST_ERROR, LEAST_COSINE = 0.05, 0.99
+"""Largest error of an output, as a share of its range, and least cosine similarity, without a warning."""
+
+FEW_LIMITS = 0.5
+"""Factor for these limits if there are few images: other images have larger errors than these and their copies."""
+
+WORST_LAYERS = 3
 
 IMAGES = 12
 """Largest number of measured images and copies, evenly spaced in the list."""
@@ -41,6 +47,153 @@ FEW_NUMBERS = 16
 COPIES = (varied.with_contrast, varied.inverted, varied.darker)
 """Copies of each image if there are few."""
 
+
+@dataclass(frozen=True)
+class OutputError:
+    """Difference between an output and the float network's, on the image where it is largest.
+
+    Attributes:
+        output: its name.
+        error: root mean square, as a share of the output's range over all measured images, 0 included.
+        cosine: the smallest cosine similarity of an image's output, or of all images together if an output has few
+            values.
+        clipped: ``error`` if values are clipped to the ranges and not rounded.
+        rounded: ``error`` if they are rounded and not clipped.
+        few: whether copies were measured as well, because there are few images.
+    """
+
+    output: str
+    error: float
+    cosine: float
+    clipped: float
+    rounded: float
+    few: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        """True if the output needs no warning."""
+        return self.badness <= 1.0
+
+    @property
+    def badness(self) -> float:
+        """Error as a multiple of the limits; 1 is the threshold for a warning."""
+        off = max(self.error / MOST_ERROR, (1.0 - self.cosine) / (1.0 - LEAST_COSINE))
+        return off / FEW_LIMITS if self.few else off
+
+    @property
+    def cause(self) -> str:
+        """The larger cause of the error, ``clipping`` or ``rounding``."""
+        return "clipping" if self.clipped > self.rounded else "rounding"
+
+
+@dataclass(frozen=True)
+class LayerLoss:
+    """Loss of a stored feature map, as a share of its energy around its mean.
+
+    Attributes:
+        layer: its name.
+        clipped: share lost by clipping to its range.
+        rounded: share lost by rounding to its steps.
+    """
+
+    layer: str
+    clipped: float
+    rounded: float
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of the export that was tried.
+
+    Attributes:
+        change: the options.
+        error: error of the worst output with the change; see ``OutputError``.
+        cosine: the smallest cosine similarity with the change.
+        helps: whether none of the outputs needs a warning after the change.
+        time: estimated time of a frame, as a multiple of the time without the change.
+    """
+
+    change: str
+    error: float
+    cosine: float
+    helps: bool
+    time: float
+
+    @staticmethod
+    def of(change: str, outputs: Sequence[OutputError], time: float) -> Remedy:
+        """Return the remedy of a change, from the errors of the outputs with it."""
+        error, cosine = max(output.error for output in outputs), min(output.cosine for output in outputs)
+        return Remedy(change, error, cosine, all(output.is_small for output in outputs), time)
+
+
+@dataclass(frozen=True)
+class UnseenError:
+    """Measured error of a network, or of a part of one.
+
+    Attributes:
+        outputs: the outputs, the worst first.
+        layers: all feature maps with a loss, in the order of computation.
+        images: number of measured images, including copies.
+        held_out: whether the ranges were chosen without these images.
+        remedies: changes tried because an output has a large error, the best first.
+    """
+
+    outputs: tuple[OutputError, ...]
+    layers: tuple[LayerLoss, ...]
+    images: int
+    held_out: bool
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def worst(self) -> OutputError:
+        """The output with the largest error."""
+        return self.outputs[0]
+
+    def losing(self, cause: str) -> list[LayerLoss]:
+        """Return the layers with the largest loss by ``clipping`` or ``rounding``, the worst first."""
+
+        def share(loss: LayerLoss) -> float:
+            return loss.clipped if cause == "clipping" else loss.rounded
+
+        return sorted((loss for loss in self.layers if share(loss) > 0.0), key=share, reverse=True)[:WORST_LAYERS]
+
+
+def sentence(found: UnseenError) -> str:
+    """Return a line about the worst output."""
+    worst = found.worst
+    seen = "that its ranges have not seen" if found.held_out else "that chose its ranges"
+    return (
+        f"worst output '{worst.output}': {worst.error:.2g} of its range off the float network, cosine "
+        f"{worst.cosine:.4f}, on {found.images} calibration image{'s' * (found.images > 1)}"
+        f"{' and copies' * worst.few} {seen}; mostly by "
+        f"{worst.cause} (clipping {worst.clipped:.2g}, rounding {worst.rounded:.2g})"
+    )
+
+
+def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
+    """Return a warning with the layers responsible and a remedy if an output has a large error, else nothing."""
+    bad = [output for output in found.outputs if not output.is_small]
+    if not bad:
+        return ()
+    others = f" ({len(bad) - 1} more outputs are off as well)" if len(bad) > 1 else ""
+    layers = found.losing(found.worst.cause)
+    lost = {layer.layer: layer.clipped if found.worst.cause == "clipping" else layer.rounded for layer in layers}
+    named = ", ".join(f"'{name}' ({share:.2g} of its energy)" for name, share in lost.items())
+    blamed = f", most in the layers {named}" if named else ""
+    return (f"{sentence(found)}{others}{blamed}; {_advice(found)}",)
+
+
+def _advice(found: UnseenError) -> str:
+    """Return the effective remedy, or the best of those tried."""
+    more = "calibrate with more, and more varied, images of the kind that the network will see"
+    if not found.remedies:
+        return more
+    best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
+    time = f" for about {best.time:.1f} times the time of a frame" if best.time > 1.05 else ""
+    tried = f"tried: {best.change}: {best.error:.2g} (cosine {best.cosine:.4f}){time}"
+    return tried if best.helps else f"{tried}, which is not enough; {more}"
+
+
 Sample = tuple[Inputs, Optional[int]]
 """An image or a copy, and the fold whose ranges have not seen it; None for the ranges learnt from all images."""
 
@@ -53,7 +206,7 @@ class Network(Protocol):
 
     @property
     def ends(self) -> Mapping[str, tuple[float, float]]:
-        """Interval of each layer's values distinguished by its readers; see ``reach``."""
+        """Interval of each layer's values distinguished by its readers; see ``intervals``."""
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs by name.
@@ -75,22 +228,12 @@ class OnGpu:
 
     def __init__(self, graph: Graph, folds: Sequence[Fold]) -> None:
         self.graph, self._folded = graph, [with_fold(graph, fold) for fold in folds]
-        self.ends = reach(graph)
+        self.ends = distinguishable_intervals(graph)
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs by name."""
         graph = self.graph if fold is None or not self._folded else self._folded[fold]
         return outputs_of(graph, run(graph, image, store))
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of the export to try: its name, its network, whether its ranges have seen the images, and its work."""
-
-    name: str
-    network: Network
-    seen: bool = False
-    work: float = 1.0
 
 
 def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
@@ -114,28 +257,6 @@ def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
 
 
-def measure(
-    floats: Graph, drawn: Graph, images: Sequence[Inputs], folds: Sequence[Fold], runs: Runs | None = None
-) -> UnseenError:
-    """Measure a prepared graph on calibration images, each with the ranges of the images in the other folds.
-
-    Args:
-        floats: the graph with its float weights.
-        drawn: the same graph with the weights of the shaders.
-        images: the calibration images, at least one.
-        folds: one for each part of them (``held_out.part_of``); if empty, the ranges are those of the graph.
-        runs: the runs of the float network, if it has run on the images.
-    """
-
-    def changes() -> Iterator[Change]:
-        yield Change("--weights uniform", OnGpu(floats, folds))
-        sixteen, more = in_sixteen_bits(floats)
-        if more:
-            yield Change("--precision 16", OnGpu(sixteen, folds), work=1.0 + more / precision.work(floats))
-
-    return (runs or of_graph(floats, images, len(folds))).measure(OnGpu(drawn, folds), changes)
-
-
 def with_fold(graph: Graph, fold: Fold) -> Graph:
     """Return a prepared graph with the ranges of a fold."""
     nodes = []
@@ -143,17 +264,7 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
         known = fold.maps.get(node.name)
         eight = known is not None and node.attrs.get("bits") == 8 and "scales" in node.attrs
         nodes.append(node.with_attrs(scales=known.scales, zeros=known.zeros) if eight and known else node)
-    return with_room(graph.rebuilt(nodes), fold.wider, ())[0]
-
-
-def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
-    """Return a prepared graph with all possible feature maps in 16 bits, and the estimated additional operations."""
-    possible = precision.possible_layers(graph)
-    chosen: dict[str, PrecisionChoice | None] = {name: PrecisionChoice(name, precision.BY_NAME) for name in possible}
-    made = precision.assign(graph, chosen)[0]
-    before = {node.name: node.attrs.get("bits") for node in graph.nodes}
-    more = [node.name for node in made.nodes if node.attrs.get("bits") == 16 and before[node.name] != 16]
-    return made, sum(precision.added(graph, graph.by_name[name]) for name in more)
+    return widen_ranges(graph.rebuilt(nodes), fold.wider, ())[0]
 
 
 class Runs:
@@ -183,28 +294,13 @@ class Runs:
             high = max(float(one[name].max()) for one in self._floats)
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
-    def measure(self, drawn: Network, changes: Callable[[], Iterable[Change]]) -> UnseenError:
-        """Return the errors of a network, with those of changes if an output has a large error."""
-        found = self.errors(drawn)
-        if all(output.is_small for output in found.outputs):
-            return found
-        tried = [*changes()]
-        if self._held_out:
-            tried.append(Change("--images with more images, until ranges cover what they show", drawn, seen=True))
-        remedies = []
-        for change in tried:
-            other = self.errors(change.network, causes=False, seen=change.seen)
-            cosine = min(output.cosine for output in other.outputs)
-            remedies.append(Remedy(change.name, max(output.error for output in other.outputs), cosine, change.work))
-        return replace(found, remedies=tuple(sorted(remedies, key=lambda one: -one.cosine)))
-
     def errors(self, network: Network, *, causes: bool = True, seen: bool = False) -> UnseenError:
         """Return the errors of a network.
 
         Args:
             network: the network as it is drawn.
             causes: measure clipping and rounding separately.
-            seen: use the ranges learnt from all images.
+            seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
         def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
@@ -317,11 +413,11 @@ def _ends(node: Node, channels: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     return Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(channels)
 
 
-def _loss(node: Node, exact: Array, stored: Array, told_apart: tuple[float, float]) -> tuple[float, float, float]:
+def _loss(node: Node, exact: Array, stored: Array, distinguishable: tuple[float, float]) -> tuple[float, float, float]:
     """Return a map's energy around its mean, and the energies lost by clipping and by rounding."""
     low, high = _ends(node, exact.shape[-1])
     inside = np.clip(exact, low, high)
-    beyond = np.clip(exact, *told_apart) - np.clip(inside, *told_apart)
+    beyond = np.clip(exact, *distinguishable) - np.clip(inside, *distinguishable)
     around = exact - exact.mean(axis=(0, 1)) if exact.shape[0] * exact.shape[1] > 1 else exact
     return float((around**2).sum()), float((beyond**2).sum()), float(((stored - inside) ** 2).sum())
 

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.bounds import range_of
 from glsl_infer.compiler.ranges.constraints import put_together
-from glsl_infer.compiler.ranges.covering import choose
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
-from glsl_infer.compiler.ranges.reach import reach
+from glsl_infer.compiler.ranges.intervals import covering_range, distinguishable_intervals, range_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.activation import INFINITY, Activation
 from glsl_infer.graph.activations.powers import at_least, clip
 from glsl_infer.program.layout import Range
 
-ROOM = 1.5
+HEADROOM_16BIT = 1.5
 """Additional factor for the range of a 16-bit map. Clipping of unseen values costs more than one of 16 bits."""
 
 
-def with_room(
+def widen_ranges(
     graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Give layers of 16 bits a range with headroom, in which none of the observed values saturates.
@@ -38,12 +36,12 @@ def with_room(
     Returns:
         The graph, and the choices with those of the changed layers replaced.
     """
-    told_apart = reach(graph)
+    distinguishable = distinguishable_intervals(graph)
     found: dict[str, Range] = {}
     below: set[str] = set()  # layers whose range can exceed the values of their function
     for node in graph.nodes:
         if node.attrs.get("bits") == 16 and node.name in wider:
-            found[node.name] = roomy(node, wider[node.name], told_apart[node.name])
+            found[node.name] = widened(node, wider[node.name], distinguishable[node.name])
     for group in _groups(graph):
         one_by_one = [found.get(name) or _own(graph.by_name[name]) for name in group]
         if len({zero for one in one_by_one for zero in one.zeros}) > 1:
@@ -70,17 +68,17 @@ def with_room(
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
 
-def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
+def widened(node: Node, wider: Range, distinguishable: tuple[float, float]) -> Range:
     """Return the range of a layer in 16 bits, the same for all channels.
 
     Args:
         node: the layer.
         wider: its wider range from ``eight_bits.assign_ranges``.
-        told_apart: the interval distinguished by its readers; see ``reach``.
+        distinguishable: the interval distinguished by its readers; see ``intervals``.
     """
-    ends = function_ends(node, told_apart)
-    low, high = (np.clip(ROOM * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
-    return choose(low, high, common=True, equal=True, headroom=1.0)
+    ends = function_ends(node, distinguishable)
+    low, high = (np.clip(HEADROOM_16BIT * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
+    return covering_range(low, high, common=True, equal=True, headroom=1.0)
 
 
 def _groups(graph: Graph) -> list[list[str]]:
@@ -108,6 +106,6 @@ def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
     """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
     ends = [one.ends(max(len(one.scales), len(one.zeros))) for one in ranges]
     low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
-    one = choose(low, high, common=True, equal=False, headroom=1.0)
+    one = covering_range(low, high, common=True, equal=False, headroom=1.0)
     scales = np.broadcast_to(np.array(one.scales, np.float32), len(ranges))
     return [Range((float(scale),), one.zeros) for scale in scales]

@@ -11,12 +11,15 @@ from graphs import input_node
 from numpy.typing import NDArray
 
 from glsl_infer.cli import main
-from glsl_infer.compiler.build import Options, build
-from glsl_infer.compiler.ranges import sensitivity, unseen_error, unseen_runs, varied
-from glsl_infer.compiler.ranges.unseen_error import UnseenError
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.ranges import PreparedGraph, sensitivity, unseen, varied
+from glsl_infer.compiler.ranges.unseen import UnseenError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.purposes import VALUES
-from glsl_infer.tools.export_report import ExportReport, report
+from glsl_infer.support.progress import no_progress
+from glsl_infer.tools.export_report import ExportReport
+from glsl_infer.tools.remedies import measured
 
 SIDE = 16
 NEUTRAL = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -36,9 +39,10 @@ def images(*brightest: int) -> list[NDArray[np.uint8]]:
     return [rng.integers(0, most + 1, (SIDE, SIDE, 3)).astype(np.uint8) for most in brightest]
 
 
-def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str) -> ExportReport:
-    bundle, program, prepared = build(graph, (), options=Options(precision=precision), calibration=calibration)
-    return report(program, bundle, prepared, calibration)
+def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str) -> tuple[PreparedGraph, UnseenError]:
+    options = Options(precision=precision)
+    built = build(graph, (), options=options, calibration=calibration)
+    return built.gpu[0].prepared, measured(built, (), options, calibration, no_progress)
 
 
 def clipping() -> Graph:
@@ -61,26 +65,26 @@ def rounding(*before: Node) -> Graph:
 
 
 def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
-    made = exported(clipping(), images(60, 60, 60, 255), "8")
-    (found,) = made.unseen
+    _, found = exported(clipping(), images(60, 60, 60, 255), "8")
     assert found.held_out and found.images == 12
     assert found.worst.output == "numbers" and found.worst.cause == "clipping" and not found.worst.is_small
     assert found.worst.clipped > 5.0 * found.worst.rounded
     assert found.losing("clipping")[0].layer == "threshold"
-    (warning,) = [text for text in made.warnings if text.startswith("worst output")]
+    (warning,) = unseen.unseen_warnings(found)
     assert "mostly by clipping" in warning and "'threshold'" in warning
+    assert found.remedies[-1].helps and f"tried: {found.remedies[-1].change}" in warning
 
 
 def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works() -> None:
-    made = exported(rounding(), images(255, 255, 255), "8")
-    (found,) = made.unseen
+    _, found = exported(rounding(), images(255, 255, 255), "8")
     assert found.worst.cause == "rounding" and not found.worst.is_small
     assert found.losing("rounding")[0].layer == "offset"
-    (warning,) = [text for text in made.warnings if text.startswith("worst output")]
+    (warning,) = unseen.unseen_warnings(found)
     assert "mostly by rounding" in warning and "'offset'" in warning and "tried: --precision 16" in warning
     (tried,) = [remedy for remedy in found.remedies if remedy.change == "--precision 16"]
-    (better,) = exported(rounding(), images(255, 255, 255), "16").unseen
-    assert better.worst.is_small and better.worst.error == pytest.approx(tried.error, rel=0.5)
+    _, better = exported(rounding(), images(255, 255, 255), "16")
+    assert tried.helps and tried.time > 1.0
+    assert better.worst.is_small and better.worst.error == pytest.approx(tried.error)
 
 
 def test_auto_spends_until_the_outputs_are_of_use() -> None:
@@ -91,25 +95,24 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
         convolution("wide", "image", wide, np.zeros(24), "relu"),
         convolution("narrow", "wide", narrow, np.zeros(3), "relu"),
     )
-    made = exported(rounding(*before), images(255, 255, 255), "auto")
+    made, found = exported(rounding(*before), images(255, 255, 255), "auto")
     assert made.spent is not None and made.spent.times is not None
     assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_DRAWS
-    assert all(output.is_small for output in made.unseen[0].outputs)
-    assert not any(text.startswith("worst output") for text in made.warnings)
+    assert all(output.is_small for output in found.outputs)
+    assert not unseen.unseen_warnings(found) and not found.remedies
     assert "offset" in {choice.layer for choice in made.precision}
 
 
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
     """An error measured on the calibration images shows no clipping, so it does not predict other images."""
-    _, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
-    seen = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), ())
-    held_out = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
+    prepared, held_out = exported(clipping(), images(60, 60, 255), "8")
+    seen = unseen.of_graph(prepared.graph, images(60, 60, 255), 0).errors(unseen.OnGpu(prepared.graph, ()))
     assert not seen.held_out and seen.worst.clipped < 0.1 * held_out.worst.clipped
 
 
 def with_error(error: float) -> UnseenError:
-    output = unseen_error.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
-    loss = unseen_error.LayerLoss("stem", 0.3, 0.0)
+    output = unseen.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
+    loss = unseen.LayerLoss("stem", 0.3, 0.0)
     return UnseenError((output,), (loss,), 4, held_out=True)
 
 
@@ -119,7 +122,7 @@ def test_strict(
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
     found = with_error(error)
-    made = ExportReport((), (), (), (), unseen_error.warnings(found), totals, unseen=(found,))
+    made = ExportReport((), (), (), (), unseen.unseen_warnings(found), totals, unseen=(found,))
     monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: made)
     command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
     assert main([*command, "--json"]) == code
@@ -142,10 +145,10 @@ def test_copies_reach_further_than_a_flat_image() -> None:
 
 def test_copies_of_few_images_show_what_clips() -> None:
     """Three similar images: only their negatives exceed the ranges."""
-    (found,) = exported(clipping(), images(60, 60, 60), "8").unseen
+    _, found = exported(clipping(), images(60, 60, 60), "8")
     assert found.worst.few and found.worst.cause == "clipping" and not found.worst.is_small
     assert found.losing("clipping")[0].layer == "threshold"
-    (many,) = exported(clipping(), images(*[60] * varied.FEW), "8").unseen
+    _, many = exported(clipping(), images(*[60] * varied.FEW), "8")
     assert not many.worst.few and many.worst.clipped < 0.1 * found.worst.clipped
 
 
@@ -155,5 +158,5 @@ def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     layer = convolution("number", "image", [[1.0], [1.0], [1.0]], [-1.0], "linear")
     graph = Graph("test", [image, layer], [GraphOutput("number", ("number",), (), VALUES)])
     calibration = [np.full((1, 1, 3), value, np.uint8) for value in (255, 0, 86, 20)]
-    (found,) = exported(graph, calibration, "8").unseen
+    _, found = exported(graph, calibration, "8")
     assert found.worst.cosine > 0.8

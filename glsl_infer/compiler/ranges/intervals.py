@@ -1,0 +1,161 @@
+"""Intervals of layers: interval arithmetic, ranges that cover an interval, and intervals that readers distinguish.
+
+The bytes of each channel cover its interval, and one of them stands for 0.
+
+A sigmoid has almost the same result for 7 and for 700. A map read only by sigmoids needs no steps beyond, and the
+steps within become finer. Copies of a map have the intervals of their own readers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.graph import Graph, Node, host_steps
+from glsl_infer.graph.activations import Activation
+from glsl_infer.graph.activations.sigmoids import SIGMOID
+from glsl_infer.ops.operator import Bounds, CopyOperator
+from glsl_infer.program.layout import Range, compact
+
+
+def bounds_of(graph: Graph, *, of_maps: bool = True) -> dict[str, Bounds]:
+    """Return the lowest and highest value of every output channel, once ranges are set and dense layers split.
+
+    Bounds of 16-bit values follow from those of their inputs by interval arithmetic (R. E. Moore, Interval Analysis,
+    1966).
+
+    Args:
+        graph: a graph with ranges.
+        of_maps: include all maps; else only those read by nodes that store 16-bit values.
+    """
+    ranges: dict[str, Range] = {}
+    bounds: dict[str, Bounds] = {}
+    read = {name for node in graph.nodes if "scale" in ops.get(node.op).attrs for name in node.inputs}
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if "scale" in operator.attrs:
+            bounds[node.name] = operator.interval(node, graph.shapes[node.name], [bounds[name] for name in node.inputs])
+        else:
+            ranges[node.name] = range_of(graph, node, ranges)
+            if of_maps or node.name in read:
+                bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
+    return bounds
+
+
+def ranges_of(graph: Graph) -> dict[str, Range]:
+    """Return the range of every 8-bit output, once ranges are set and dense layers split."""
+    ranges: dict[str, Range] = {}
+    for node in graph.nodes:
+        if "scale" not in ops.get(node.op).attrs:
+            ranges[node.name] = range_of(graph, node, ranges)
+    return ranges
+
+
+def range_of(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
+    """Return the range of a node's output from the ranges of the nodes before it."""
+    shapes = [graph.shapes[name] for name in node.inputs]
+    return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])
+
+
+NARROWEST = 1.0 / 64.0
+"""Least width of a channel's range, as a share of the widest channel's.
+
+A channel that is constant for the calibration images can vary for others.
+"""
+
+HEADROOM = 1.5
+"""Factor by which ranges are wider than the observed values, if only extremes or percentiles are known."""
+
+SMALLEST = 2.0**-80
+"""Width below which a layer counts as constantly 0, because products of its scales would underflow float32."""
+
+ZEROS = tuple(range(256))
+"""Candidate zero points."""
+
+
+def covering_range(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    common: bool,
+    equal: bool,
+    headroom: float = HEADROOM,
+) -> Range:
+    """Return a range with integer zero points that covers [low, high] of every channel, and 0.
+
+    Args:
+        low: lowest observed value of each channel, (channels,).
+        high: highest observed value of each channel, (channels,).
+        common: give all channels the same zero point, because a gutter has one colour.
+        equal: give all channels the same zero point and the same scale.
+        headroom: factor by which a channel's range is widened, up to the extremes of all channels.
+    """
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
+    if equal:
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    widest = float((high - low).max())
+    widest = 1.0 if widest < SMALLEST else widest
+    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
+    # Of all zero points, take the one with the finest steps relative to the width of each channel.
+    candidates = np.array(ZEROS, np.float64)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)
+        below = np.where(low < 0, 255.0 * -low / candidates, 0.0)
+    steps = np.maximum(above, below)
+    waste = (steps / (high - low)) ** 2
+    best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
+    zeros = candidates[best, 0]
+    scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
+    return Range(compact([float(scale) for scale in scales]), compact([float(zero) for zero in zeros]))
+
+
+Ends = tuple[float, float]
+"""The lowest and the highest value of interest."""
+
+ALL: Ends = (-math.inf, math.inf)
+TAIL = 1.0 / 512.0
+"""Largest remaining change of a function beyond the ends, as a share of its range: half a step of 8 bits."""
+
+PLACES = 2.0 ** (np.arange(-16 * 8, 16 * 8 + 1) / 16.0)
+"""Magnitudes at which functions are sampled: from 1/256 to 256."""
+
+
+def distinguishable_intervals(graph: Graph) -> dict[str, Ends]:
+    """Return the interval in which the readers of each value distinguish values; its ends are infinite if unlimited."""
+    found: dict[str, Ends] = {}
+    for node in reversed(graph.nodes):
+        ends = [_of_reader(reader, found) for reader in graph.consumers[node.name]]
+        for output in graph.outputs:
+            if node.name in output.layers:
+                first = next((step.step for step in output.steps if step.step not in _MOVING), "")
+                ends.append(of_function(SIGMOID) if first == host_steps.SIGMOID else ALL)
+        found[node.name] = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else ALL
+    return found
+
+
+_MOVING = (host_steps.ROWS, host_steps.CONCATENATE)
+
+
+def _of_reader(reader: Node, found: dict[str, Ends]) -> Ends:
+    if ops.get(reader.op).activates and len(reader.inputs) == 1:
+        return of_function(reader.activation)
+    return found[reader.name] if isinstance(reader.operator, CopyOperator) else ALL
+
+
+def of_function(function: Activation) -> Ends:
+    """Return the ends beyond which a function that never falls is nearly constant; infinite for other functions."""
+    if not function.rises or any(isinstance(part, tuple) for part in function.constants.values()):
+        return ALL
+    span = function.high - function.low
+    tail = TAIL * span if math.isfinite(span) else 0.0
+    places = np.concatenate([-PLACES[::-1], [0.0], PLACES])
+    with np.errstate(all="ignore"):
+        values = function(places)
+    low = places[values <= function.low + tail]
+    high = places[values >= function.high - tail]
+    return float(low.max()) if len(low) else -math.inf, float(high.min()) if len(high) else math.inf
