@@ -16,7 +16,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node, reference
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap
 from glsl_infer.runtime.session import Session
-from models import NAMES, NOT_YET, RUN_EVERYWHERE
+from models import NAMES, RUN_EVERYWHERE
 
 EXACT = 1e-9
 """Error of float64 values that are a whole number of steps, in steps."""
@@ -41,7 +41,7 @@ def overlap(made: Bundle, node: Node) -> bool:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", [runs(name) for name in NAMES if name not in NOT_YET])
+@pytest.mark.parametrize("name", map(runs, NAMES))
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")
     exported = small_models.made(name)

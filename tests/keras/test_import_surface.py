@@ -15,7 +15,7 @@ from keras import ops as K
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import Ends, to_graph
-from models import eca
+from models import build
 
 Build = Callable[[Any], Any]
 
@@ -133,7 +133,7 @@ def test_a_network(name: str) -> None:
 
 
 def test_a_convolution_along_channels_stays_on_the_gpu() -> None:
-    assert not cpu_operators(eca.build())
+    assert not cpu_operators(build("eca"))
 
 
 @pytest.mark.parametrize(
