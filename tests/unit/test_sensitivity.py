@@ -163,7 +163,7 @@ def test_what_is_joined_is_paid_together() -> None:
 
 
 def test_it_needs_pictures_and_a_model_of_one_part() -> None:
-    with pytest.raises(InputError, match="--tolerance and --budget compare outputs on typical pictures; give --images"):
+    with pytest.raises(InputError, match="--tolerance"):
         prepare(Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), tolerance=0.1)
     options = Options(tolerance=0.1, delegate_for=("third",))
     with pytest.raises(InputError, match="for models that the GPU computes alone, and the CPU computes a part of 'net"):

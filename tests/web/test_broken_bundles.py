@@ -61,7 +61,7 @@ def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
 
 
 def test_addresses_without_a_bundle(blank: Page) -> None:
-    with pytest.raises(PageError, match=r"BundleError: /nowhere\.glslnn: the server says 404"):
+    with pytest.raises(PageError, match=r"BundleError: /nowhere\.glslnn"):
         blank.evaluate("lib.GlslInfer.load('/nowhere.glslnn')")
     with pytest.raises(PageError, match=r"BundleError: http://127\.0\.0\.1:1/x: cannot be fetched"):
         blank.evaluate("lib.GlslInfer.load('http://127.0.0.1:1/x')")
@@ -99,5 +99,5 @@ def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_p
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
     wrong = members[name].replace(b"void main() {", b"void main() {\n    float twice = 1.0;\n    float twice = 2.0;")
     site.files["/bad.glslnn"] = zipped(tmp_path / "bad.zip", rehashed(members, {name: wrong})).read_bytes()
-    with pytest.raises(PageError, match=r"ShaderError: layer 'stem' on .*: the driver refuses the fragment shader"):
+    with pytest.raises(PageError, match="ShaderError: layer 'stem'"):
         blank.evaluate("lib.GlslInfer.load('/bad.glslnn')")

@@ -1,4 +1,4 @@
-"""The models in models/: sound on this driver, right for the photographs in docs/, and consistent with their cards."""
+"""The models in models/: sound on this driver, accurate, and consistent with their cards."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
+from glsl_infer.runtime import images
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
 from glsl_infer.support.resources import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,3 +106,47 @@ def test_the_card_names_the_files_as_they_are(path: Path) -> None:
 
 def test_the_default_model_is_one_of_them() -> None:
     assert default_model().stem in PHOTOGRAPHS
+
+
+MODEL = ROOT / "models/superres-x2-96.glslnn"
+SHARP_PHOTOGRAPHS = sorted((ROOT / "docs/images").glob("*.jpg"))
+
+
+@pytest.fixture(scope="module")
+def session(context: Context):
+    with Session(MODEL, context=context, selfcheck=True) as made:
+        yield made
+
+
+def error(result: np.ndarray, sharp: np.ndarray) -> float:
+    return float(np.mean((result.astype(np.float64) - sharp) ** 2))
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("path", SHARP_PHOTOGRAPHS, ids=lambda path: path.name)
+def test_photographs(session: Session, path: Path) -> None:
+    sharp = preprocess.load(path, 192)
+    small = preprocess.area_average(sharp, 96)
+    numbers = session.run(small)
+    result = images.to_picture(numbers, session.bundle)
+    exact = images.to_picture(reference.run(session.bundle, small), session.bundle)
+    off = np.abs(result.astype(int) - exact)
+    assert off.max() <= 2
+    assert np.count_nonzero(off) < 0.005 * off.size
+    bicubic = np.asarray(Image.fromarray(small).resize((192, 192), Image.Resampling.BICUBIC))
+    assert error(result, sharp) < 0.95 * error(bicubic, sharp)
+
+
+@pytest.mark.drivers("all")
+def test_it_looks_no_further_than_the_usual_overlap(session: Session) -> None:
+    picture = preprocess.load(SHARP_PHOTOGRAPHS[0], 110)[:96]
+    usual = images.run_whole(session, picture)
+    assert usual.shape == (192, 220, 3)
+    np.testing.assert_array_equal(usual, images.run_whole(session, picture, overlap=30))
+
+
+@pytest.mark.drivers("all")
+def test_the_card_has_its_sums() -> None:
+    card = MODEL.with_suffix(".md").read_text("utf-8")
+    for path in (MODEL, MODEL.with_suffix(".keras")):
+        assert f"| {path.name} | {hashlib.sha256(path.read_bytes()).hexdigest()} |" in card
