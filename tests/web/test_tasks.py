@@ -17,19 +17,15 @@ import pytest
 from chromium import Browser, Page, PageError
 from demo_page import drop, opened, status
 from PIL import Image
-from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from red_squares import DETECTOR, folder_of_tasks, picture
+from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
 from web_site import ROOT, SHOTS, WEB, Site
 
 from glsl_infer.gl.context import Context
 from glsl_infer.tasks import Cut, Detector, Landmarker, Segmenter, cuts, models, open_task
-from glsl_infer.tasks.results import Detection, Landmarks
 
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
-NEAR = 0.05
-"""Largest difference of boxes and points between two drivers, in pixels, for an image of the network's size."""
 
-FITTED = 0.3
-"""The same for an image that is scaled first: by shaders in the browser, by NumPy in Python."""
 
 LOAD = "import('/glsl-infer-tasks.js').then((lib) => { globalThis.tasks = lib; })"
 
@@ -93,25 +89,7 @@ def noise(seed: int, size: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
 
 
-def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        assert one["score"] == pytest.approx(other.score, abs=0.02)
-        assert one["label"] == other.label
-        assert one["box"] == pytest.approx(other.box, abs=off)
-        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
-
-
-@pytest.mark.parametrize(
-    ("pixels", "off"),
-    [
-        (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
-        (picture(32, 32, (16, 16, 20)), NEAR),  # many cells of one object
-        (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
-        (picture(70, 300, (40, 150, 40)), FITTED),
-        (np.zeros((400, 1, 3), np.uint8), NEAR),
-    ],
-)
+@pytest.mark.parametrize(("pixels", "off"), PICTURES)
 def test_a_detector_finds_what_python_finds(
     look: Page, folder: Path, context: Context, pixels: np.ndarray, off: float
 ) -> None:
@@ -119,23 +97,10 @@ def test_a_detector_finds_what_python_finds(
     with Detector(folder / "squares.json", context=context) as detector:
         expected = detector(pixels)
     assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
-    # Objects with equal scores can come in any order.
-    key = lambda box: [round(2 * one) for one in box]  # noqa: E731
-    same_boxes(
-        sorted(found["things"], key=lambda one: key(one["box"])), sorted(expected, key=lambda one: key(one.box)), off
-    )
+    same_boxes(found["things"], list(expected), off)
 
 
-CHANGES = [
-    {"order": "yxhw", "units": [2, 2, 1, 1]},
-    {"sizes": "exponential", "merge": "best", "overlap": 0.1},
-    {"labels": ["red"], "activation": "none", "threshold": 0.9, "most": 3, "exclusive": True},
-    {"body": [0, 1], "anchors": [{"cells": [8, 8], "scale": 0.25, "aspects": [1.5]}]},
-    {"points": [], "lines": [], "boxes": "boxes", "scores": "scores", "labels": ["a", "b"], "background": False},
-]
-
-
-@pytest.mark.parametrize("change", CHANGES[:4], ids="-".join)
+@pytest.mark.parametrize("change", CHANGES, ids="-".join)
 def test_every_rule_means_the_same(
     look: Page, served: Site, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
@@ -168,13 +133,6 @@ def test_landmarks_lie_where_python_has_them(
 
 def first_x(thing: dict[str, Any]) -> float:
     return float(thing["points"][0][0])
-
-
-def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
-    assert found["score"] == pytest.approx(expected.score, abs=0.02)
-    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
-    assert found["cut"]["angle"] == pytest.approx(expected.cut.angle, abs=0.02)
-    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
 
 
 def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
@@ -282,26 +240,7 @@ def test_the_packages_tasks_are_read(look: Page, name: str) -> None:
         assert rules[key] == given[key], key
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "said"),
-    [
-        (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
-        (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
-        (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
-        (DETECTOR, {"anchors": []}, "'anchors' is empty"),
-        (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
-        (DETECTOR, {"threshold": 3}, "'threshold' is 3, not a number from 0 to 1"),
-        (DETECTOR, {"merge": "mean"}, "give one of weighted, best"),
-        (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
-        (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
-        (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
-        (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
-        (LANDMARKS, {"cut": {"from": 0}}, "needs 'from' and 'to'"),
-        (MASK, {"channel": 1}, "'channel' is 1"),
-        (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
-    ],
-)
+@pytest.mark.parametrize(("task", "change", "said"), WRONG)
 def test_what_is_wrong_in_a_task_is_named(
     look: Page, served: Site, folder: Path, task: dict[str, object], change: dict[str, object], said: str
 ) -> None:
