@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_of, ordinary_user, rehashed, zipped
+from bundle_files import members_of, ordinary_user
 from command_line import Capture, refused
 from tiny import tiny_bundle, write_tiny
 
@@ -40,14 +40,7 @@ def model_refused(capfd: Capture, model: Path) -> str:
     return message
 
 
-@pytest.mark.parametrize("percent", [*range(0, 100, 5), 99])
-def test_truncated(capfd: Capture, tmp_path: Path, percent: int) -> None:
-    model = tmp_path / "cut.glslnn"
-    model.write_bytes(SHIPPED[: len(SHIPPED) * percent // 100])
-    assert AGAIN in model_refused(capfd, model)
-
-
-@pytest.mark.parametrize("percent", range(5, 100, 10))
+@pytest.mark.parametrize("percent", [5, 45, 95])
 def test_half_written(capfd: Capture, tmp_path: Path, percent: int) -> None:
     """A partly written file is refused, with zeros at the end or at the start.
 
@@ -163,42 +156,6 @@ def test_newer(capfd: Capture, tmp_path: Path, change: str, compression: int) ->
     message = model_refused(capfd, model)
     assert f"format version {VERSION + 1}" in message
     assert UPDATE in message
-
-
-def test_older(capfd: Capture, tmp_path: Path) -> None:
-    """A bundle of version 1 is reported by its version, although it lacks passes.bin and graph.json."""
-    members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
-    manifest = {"format": "glslnn", "version": 1, "model": {"name": "tiny"}}
-    old = {name: data for name, data in members.items() if name not in ("passes.bin", "graph.json")}
-    model = zipped(tmp_path / "older.glslnn", {**old, "manifest.json": json.dumps(manifest).encode()})
-    message = model_refused(capfd, model)
-    assert "format version 1" in message
-    assert "export it again" in message
-
-
-def test_a_hash_that_differs(capfd: Capture, tmp_path: Path) -> None:
-    members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
-    model = zipped(tmp_path / "changed.glslnn", {**members, "labels.txt": b"one\ntwo\nthree\n"})
-    message = model_refused(capfd, model)
-    assert "member 'labels.txt' is damaged" in message
-    assert AGAIN in message
-
-
-@pytest.mark.parametrize("labels", [b"a\nb\n", b"a\nb\nc\nd\n", b""])
-def test_labels_that_do_not_fit(capfd: Capture, tmp_path: Path, labels: bytes) -> None:
-    members = rehashed(members_of(write_tiny(tmp_path).read_bytes(), tmp_path), {"labels.txt": labels})
-    message = model_refused(capfd, zipped(tmp_path / "labels.glslnn", members))
-    assert f"{labels.count(b'c') * 2 + 2 * (labels != b'')} labels for 3 classes" in message
-
-
-@pytest.mark.parametrize("kind", [*HOSTILE_VERTEX_SHADERS][:3])
-def test_refused_in_one_line(tmp_path: Path, kind: str) -> None:
-    path = hostile_vertex_shader(tmp_path, write_tiny(tmp_path).read_bytes(), kind)
-    command = [sys.executable, "-m", "glsl_infer", "classify", "--model", str(path), str(EXAMPLE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {path}: program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader")
-    assert done.stderr.count("\n") == 1
 
 
 LIMITS = {
