@@ -305,7 +305,7 @@ def test_a_picture_and_numbers(several: Path, two_inputs_picture: Path, tmp_path
     run(
         several,
         "--input",
-        f"image={picture}",
+        f"image={two_inputs_picture}",
         "--input",
         f"numbers={tmp_path / 'numbers.json'}",
         "-o",
@@ -361,7 +361,7 @@ def test_inputs_that_do_not_fit(
         for word in arguments
     ]
     message = refused(capsys, ["run", several, *words, "-o", tmp_path / "out.npz"])
-    assert said.replace("PICTURE;", f"{picture};") in message
+    assert said.replace("PICTURE;", f"{two_inputs_picture};") in message
     assert not (tmp_path / "out.npz").exists()
 
 
