@@ -77,7 +77,7 @@ def overlap(made: Bundle, node: Node) -> bool:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", map(runs, NAMES))
+@pytest.mark.parametrize("name", [*map(runs, NAMES)])
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")
     exported = small_models.made(name)
