@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy_sections.table import table
 from precision_parts.case import Case, read
 from precision_parts.repairs import changed
 from precision_parts.scores import SCORES, Outputs
+from tables import table
 
 from glsl_infer import importers
 from glsl_infer.compiler import exact_weights

@@ -47,8 +47,8 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
                 pictures = making.pictures_of(model, Path(folder))
                 found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
-            fine = {name: ends for name, ends in found.known.fine.items() if name in (found.known.sixteen or ())}
-            ranges_file.write(replace(found, known=replace(found.known, fine=fine)), out)  # the entries of get
+            fine = {name: ends for name, ends in found.known.sixteen_bit.items() if name in (found.known.sixteen or ())}
+            ranges_file.write(replace(found, known=replace(found.known, sixteen_bit=fine)), out)  # the entries of get
             print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -40,7 +40,8 @@ from glsl_infer.compiler.assemble import to_bundle  # noqa: E402
 from glsl_infer.compiler.ranges import prepare  # noqa: E402
 from glsl_infer.errors import RunError  # noqa: E402
 from glsl_infer.graph import Graph, host_steps, reference  # noqa: E402
-from glsl_infer.program.layout import FeatureMap, FineMap, Value  # noqa: E402
+from glsl_infer.lowering.target import Target  # noqa: E402
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value  # noqa: E402
 from glsl_infer.runtime.pictures.preprocess import load_for  # noqa: E402
 
 FOLDER = ROOT / "tests/conformance"
@@ -87,7 +88,7 @@ def smallest() -> Bundle:
         dense_node(rng, "dense", "pool", 4, 3),
     )
     graph = Graph("smallest", body, "dense")
-    return to_bundle(lower.to_program(prepare(graph).graph, weights="uniform"), ("a", "b", "c"))
+    return to_bundle(lower.to_program(prepare(graph).graph, Target(weights="uniform")), ("a", "b", "c"))
 
 
 def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
@@ -136,7 +137,7 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
 
 def _step(value: Value) -> float:
     """Return the value of a stored step, at most; of a 16-bit map, of eight steps, because float errors show there."""
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         return max(map(abs, value.scales)) / 255 / (1 if isinstance(value, FeatureMap) else 32)
     return value.scale / 256
 

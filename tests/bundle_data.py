@@ -3,7 +3,6 @@
     data = whole(members)                    # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
     data["passes"][0]["clear"] = False
     members = members_from(data, members)    # manifest.json, passes.bin and graph.json again, with right hashes
-    manifest = manifest_from(data)           # or just the Manifest, as the reader parses it
 
 It is written from docs/reference/bundle-format.md alone and shares nothing with ``glsl_infer.bundle.pass_table``.
 """
@@ -15,9 +14,6 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from glsl_infer.bundle import manifest_json
-from glsl_infer.bundle.manifest import Manifest
 
 Data = dict[str, Any]
 NOWHERE = 0xFFFF
@@ -70,15 +66,6 @@ def manifest_data(data: Data) -> Data:
     manifest["floats"] = _float_members(passes)
     manifest["passes"] = {"count": len(passes), "quads": sum(len(entry["quads"]) for entry in passes)}
     return manifest
-
-
-def manifest_from(data: Data) -> Manifest:
-    """Return the manifest as parsed by the reader.
-
-    Raises:
-        BundleError: it does not follow the format.
-    """
-    return manifest_json.from_json(manifest_data(data), table(data))
 
 
 def table(data: Data) -> bytes:

@@ -37,7 +37,7 @@ from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.importers.onnx.reader import Imported, imported
 from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap
 from glsl_infer.runtime.session import Session
 
 PASSED, FAILED, EXCLUDED = "passed", "failed", "excluded"
@@ -242,7 +242,7 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
 def _step(bundle: Any, output: Any, span: float) -> Any:
     """Return the size of a stored step of an output; for a CPU output it is a 255th of its range."""
     value = bundle.values.get(output.layers[0]) if len(output.layers) == 1 and not output.steps else None
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         # The step for 16 bits is four stored steps, because sums are floats.
         return np.abs(value.scale_of) / (255.0 if value.bits == 8 else 255.0 * 64.0)
     if isinstance(value, (FixedPoint, FixedMap)):

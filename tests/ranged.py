@@ -21,8 +21,9 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 
 SIZE = 9
@@ -57,8 +58,8 @@ def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "au
     """Return the network as passes."""
     pictures = [ranged_picture(seed) for seed in range(3)]
     # Short arrays, and partial sums wherever they help: readers should read both layouts with them.
-    prepared = prepare(ranged_graph(end), pictures, layout=layout, uniform_vectors=120, exactness=0.0)
-    return lower.to_program(prepared.graph, layout=layout, memory=memory, uniform_vectors=120)
+    target = Target(layout=layout, memory=memory, uniform_vectors=120, exactness=0.0)
+    return lower.to_program(prepare(ranged_graph(end), Calibration(pictures), target=target).graph, target)
 
 
 @cache

@@ -20,10 +20,11 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.picture import CENTER_CROP, LETTERBOX, is_picture
+from glsl_infer.lowering.target import Target
 
 AROUND = (1, 1, 1, 1)
 ROWS = (HostStep("rows", 6), HostStep("concatenate"), HostStep("sigmoid"))
@@ -139,8 +140,10 @@ def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weigh
     """Return the bundle of one of the networks."""
     graph = optimize(SEVERAL[name]())
     pictures = [several_inputs(graph, seed) for seed in range(3)]
-    prepared = prepare(graph, pictures if name in PRECISION else (), layout=layout, precision=PRECISION.get(name, "8"))
-    program = lower.to_program(prepared.graph, layout=layout, memory=memory, weights=weights)
+    target = Target(weights, layout=layout, memory=memory)
+    calibration = Calibration(pictures if name in PRECISION else ())
+    prepared = prepare(graph, calibration, target=target, precision=Precision(PRECISION.get(name, "8")))
+    program = lower.to_program(prepared.graph, target)
     return to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
 
 

@@ -18,8 +18,9 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 
 LABELS = ["red", "green", "blue"]
@@ -79,7 +80,7 @@ def test_2_the_optimiser_makes_it_shorter(optimized: Graph) -> None:
 def prepared(optimized: Graph) -> Graph:
     rng = np.random.default_rng(0)
     typical = [rng.integers(0, 256, (8, 8, 3), np.uint8) for _ in range(4)]
-    return prepare(optimized, [*typical, ORANGE]).graph
+    return prepare(optimized, Calibration([*typical, ORANGE])).graph
 
 
 def test_3_values_become_bytes(prepared: Graph) -> None:
@@ -92,7 +93,7 @@ def test_3_values_become_bytes(prepared: Graph) -> None:
 
 @pytest.fixture(scope="module")
 def program(prepared: Graph) -> CompiledNetwork:
-    return lower.to_program(prepared, weights="baked")
+    return lower.to_program(prepared, Target(weights="baked"))
 
 
 def test_4_lowering_makes_passes_of_fragment_shaders(program: CompiledNetwork) -> None:

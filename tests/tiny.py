@@ -31,6 +31,7 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 
 SIZE = 9
@@ -66,8 +67,8 @@ def tiny_program(
     weights: str = "uniform", layout: str = "atlas", memory: str = "auto", weight_bits: str = "auto"
 ) -> CompiledNetwork:
     """Return the network as passes; the arguments are those of ``lowering.to_program``."""
-    prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
-    return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory, weight_bits=weight_bits)
+    target = Target(weights, layout=layout, memory=memory, weight_bits=weight_bits)
+    return lower.to_program(prepare(optimize.optimize(tiny_graph()), target=target).graph, target)
 
 
 @cache

@@ -18,7 +18,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.importers.keras import reader
@@ -91,7 +91,7 @@ def stored(
     """
     graph = reader.to_graph(model, input_range)
     samples = [{graph.input.name: picture} for picture in pictures]
-    prepared = prepare(optimize(graph), samples, precision=precision).graph
+    prepared = prepare(optimize(graph), Calibration(samples), precision=Precision(precision)).graph
     layer_names = computed_nodes(graph)
     rounding_layers: dict[str, RoundedAsStored] = {}
     for node in prepared.nodes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from glsl_infer.bundle.manifest import CLASSES, PICTURE, Manifest, Output
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Texture
-from glsl_infer.program.layout import FineMap, FixedMap, FixedPoint, Value, slices_of, textures_of
+from glsl_infer.program.layout import FixedMap, FixedPoint, SixteenBitMap, Value, slices_of, textures_of
 
 INPUT = "input"
 """Kind of the textures that a runner uploads to."""
@@ -24,7 +24,7 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
     if isinstance(value, FixedMap):
         fits = value.channels % 4 == 0 and len(value.views) == value.channels // 2
     else:
-        fits = len(value.views) == slices_of(value.channels, 2 if isinstance(value, FineMap) else 4)
+        fits = len(value.views) == slices_of(value.channels, 2 if isinstance(value, SixteenBitMap) else 4)
         if len(value.scales) not in (1, value.channels) or len(value.zeros) not in (1, value.channels):
             raise BundleError(
                 f"{where}: {len(value.scales)} scales, {len(value.zeros)} zeros; give one, or one a channel"

@@ -15,7 +15,7 @@ from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH
 from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, PURPOSES, VALUES
 from glsl_infer.program import Pass, ShaderProgram, Texture
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import shape_of
 from glsl_infer.support.records import dataclass
 
@@ -59,7 +59,7 @@ class Input:
 
     name: str
     kind: str
-    value: FeatureMap | FineMap | FixedMap | FixedPoint
+    value: FeatureMap | SixteenBitMap | FixedMap | FixedPoint
     fit: str | None = None
 
     @property
@@ -116,7 +116,7 @@ class Output:
 
     name: str
     purpose: str
-    values: tuple[FixedPoint | FeatureMap | FineMap | FixedMap, ...]
+    values: tuple[FixedPoint | FeatureMap | SixteenBitMap | FixedMap, ...]
     steps: tuple[HostStep, ...] = ()
 
     @property

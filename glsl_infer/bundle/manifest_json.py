@@ -30,7 +30,7 @@ from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, pip_install
 from glsl_infer.graph.host_steps import ROWS, HostStep
 from glsl_infer.program import ShaderProgram, Texture
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, View
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, View
 
 CONSTANT = "constant"
 PICTURE_CHANNELS = (1, 3, 4)
@@ -87,7 +87,7 @@ def value_to_json(value: Value) -> dict[str, Any]:
     entry = dict(vars(value))
     if not isinstance(value, FixedPoint):
         entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
-    if isinstance(value, FineMap):
+    if isinstance(value, SixteenBitMap):
         entry["bits"] = value.bits
     return {key: list(item) if isinstance(item, tuple) else item for key, item in entry.items()}
 
@@ -211,8 +211,8 @@ def _program(
     return ShaderProgram(name, vertex, fragment, samplers, varyings, uniforms)
 
 
-def _fine_map(*fields: Any) -> FineMap:
-    return FineMap(*fields[:-1])  # bits are 16
+def _sixteen_bit_map(*fields: Any) -> SixteenBitMap:
+    return SixteenBitMap(*fields[:-1])  # bits are 16
 
 
 def _whole_value(value: Value) -> Value:
@@ -253,7 +253,7 @@ MAKE: Mapping[str, Any] = {
     "fixed_point": FixedPoint,
     "fixed_map": FixedMap,
     "feature_map": FeatureMap,
-    "fine_map": _fine_map,
+    "fine_map": _sixteen_bit_map,
     "whole_value": _whole_value,
 }
 """Constructors by the name of an object or a type."""

@@ -11,7 +11,7 @@ from glsl_infer.bundle.network import MAX_DIMENSIONS, Layer, Network
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.operators import operator
-from glsl_infer.program.layout import FeatureMap, FineMap, textures_of
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, textures_of
 
 
 def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -70,8 +70,10 @@ def _check_operator(layer: Layer, size: int) -> None:
     if known is None:
         raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
     bits = layer.attrs.get("bits", known.get("bits"))
-    ranged = isinstance(layer.output, (FeatureMap, FineMap))
-    if ranged == ("scale" in known) or (ranged and bits not in (None, 16 if isinstance(layer.output, FineMap) else 8)):
+    ranged = isinstance(layer.output, (FeatureMap, SixteenBitMap))
+    if ranged == ("scale" in known) or (
+        ranged and bits not in (None, 16 if isinstance(layer.output, SixteenBitMap) else 8)
+    ):
         raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
     for key in known:
         if key not in layer.attrs and key not in implied:

@@ -14,7 +14,7 @@ import numpy as np
 from glsl_infer.bundle.manifest import PICTURE, Input, Probe, ProbeLayer
 from glsl_infer.errors import BundleError
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint
+from glsl_infer.program.layout import FeatureMap, FixedPoint, SixteenBitMap
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
@@ -56,7 +56,7 @@ def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
     map in fixed point.
     """
     values = picture(entry.height, entry.width, entry.channels, index)
-    if isinstance(entry.value, (FeatureMap, FineMap)):
+    if isinstance(entry.value, (FeatureMap, SixteenBitMap)):
         return values
     return 256 * (values.astype(np.int64) - 128).reshape(entry.shape)
 
@@ -70,7 +70,7 @@ def _given(entry: Input, steps: NDArray[Any]) -> NDArray[Any]:
     if entry.kind == PICTURE:
         return steps
     value, numbers = entry.value, steps.astype(np.float64)
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         return value.scale_of * (numbers - value.zero_of) / 255.0
     return numbers * (value.scale / 256.0)
 

@@ -16,10 +16,12 @@ from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from glsl_infer.bundle import Bundle
     from glsl_infer.tools.videocore.driver import Driver
     from glsl_infer.tools.videocore.report import Report
+    from glsl_infer.tools.videocore.transcript import Measured
 
 
 STANDARD_OUTPUT = Path("-")
@@ -27,7 +29,7 @@ STANDARD_OUTPUT = Path("-")
 EXAMPLES = (
     "glsl-infer vc4 model.glslnn",
     "glsl-infer vc4 before.glslnn after.glslnn",
-    "glsl-infer vc4 model.glslnn --csv layers.csv",
+    "glsl-infer vc4 model.glslnn --why conv1",
 )
 
 
@@ -61,6 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     formats.add_argument(
         "--disassemble", metavar="LAYER", help="Print the QPU instructions of the shader of this layer's first pass."
+    )
+    formats.add_argument(
+        "--why",
+        metavar="LAYER",
+        help="Explain the instructions of this layer: products, fetches, waits and the store, each with its minimum.",
     )
     formats.add_argument(
         "--pixels",
@@ -122,6 +129,7 @@ def run(args: argparse.Namespace) -> int:
         ("--json", args.json),
         ("--csv", args.csv is not None),
         ("--disassemble", args.disassemble is not None),
+        ("--why", args.why is not None),
         ("--pixels", args.pixels),
         ("--time", args.time),
     ):
@@ -148,11 +156,12 @@ def run(args: argparse.Namespace) -> int:
         if args.plot is not None:
             raise InputError("--plot and --time cannot be used together; leave one out")
         return vc4_time.run(args.models, compilers, as_json=args.json)
-    if args.disassemble is not None:
-        if args.plot is not None:
-            raise InputError("--plot and --disassemble cannot be used together; leave one out")
-        _disassemble(args.models, compilers, args.disassemble)
-        return 0
+    for option, layer, show in (("disassemble", args.disassemble, _disassemble), ("why", args.why, _explain)):
+        if layer is not None:
+            if args.plot is not None:
+                raise InputError(f"--plot and --{option} cannot be used together; leave one out")
+            show(_listed(args.models, compilers, layer), layer, args)
+            return 0
     reports = _reports(args.models, compilers)
     _print(args, reports)
     if args.plot is not None:
@@ -224,25 +233,47 @@ def _complain(reports: Sequence[Report]) -> int:
     return code
 
 
-def _disassemble(models: Sequence[Path], compilers: Sequence[Driver], layer: str) -> None:
+def _listed(
+    models: Sequence[Path], compilers: Sequence[Driver], layer: str
+) -> Iterator[tuple[Path, Driver, Bundle, Measured]]:
+    """Yield the part of each model that has a layer, with its statistics and disassembly by each compiler.
+
+    Raises:
+        InputError: a model has no such layer.
+    """
     from glsl_infer.tools.videocore.file_report import gpu_parts, written
     from glsl_infer.tools.videocore.measure import measure
 
-    found = []
+    indices = []
     for path in models:
         layers = [list(dict.fromkeys(entry.layer for entry in part.manifest.passes)) for part in gpu_parts(path)]
-        number = next((number for number, names in enumerate(layers) if layer in names), None)
-        if number is None:
-            known = [name for names in layers for name in names]
-            meant = did_you_mean(layer, known)
-            raise InputError(f"{path}: no layer '{layer}' that draws{meant}; there are: {', '.join(known)}")
-        found.append(number)
-    for path, number, driver in ((*pair, driver) for pair in zip(models, found) for driver in compilers):
-        with tempfile.TemporaryDirectory() as folder:
-            (file,) = written([gpu_parts(path)[number]], path.name, Path(folder))
-            made, measured = measure(file, driver, disassembly=True)
+        index = next((index for index, names in enumerate(layers) if layer in names), None)
+        if index is None:
+            drawn = [name for names in layers for name in names]
+            meant = did_you_mean(layer, drawn)
+            raise InputError(f"{path}: no layer '{layer}' that draws{meant}; there are: {', '.join(drawn)}")
+        indices.append(index)
+    for path, index in zip(models, indices):
+        for driver in compilers:
+            with tempfile.TemporaryDirectory() as folder:
+                (file,) = written([gpu_parts(path)[index]], path.name, Path(folder))
+                yield path, driver, *measure(file, driver, disassembly=True)
+
+
+def _disassemble(listed: Iterator[tuple[Path, Driver, Bundle, Measured]], layer: str, args: argparse.Namespace) -> None:
+    for path, driver, made, measured in listed:
         used = list(dict.fromkeys(entry.program for entry in made.manifest.passes if entry.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
-        compiler = f", Mesa {driver.version}" if len(compilers) > 1 else ""
-        print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}{compiler}"))
+        print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}, Mesa {driver.version}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))
+
+
+def _explain(listed: Iterator[tuple[Path, Driver, Bundle, Measured]], layer: str, args: argparse.Namespace) -> None:
+    from glsl_infer.tools.videocore.report import report
+    from glsl_infer.tools.videocore.why import explain
+
+    found = [explain(made, measured, report(made, measured, str(path)), layer) for path, _, made, measured in listed]
+    if args.json:
+        print(json.dumps({"bundles": [why.as_json() for why in found]}, indent=1))
+        return
+    print("\n\n".join(f"{one_line(f'{why.file}, Mesa {why.mesa}')}: {why.as_text()}" for why in found))

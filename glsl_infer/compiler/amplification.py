@@ -23,10 +23,10 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.texture_choice import ROUNDING
-from glsl_infer.program.layout import FeatureMap, FineMap, Value
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value
 from glsl_infer.program.texels import shape_of
 from glsl_infer.support import blocks
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
 """Limit of the gain, about 1316.
@@ -85,7 +85,7 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
                 squares[name] = total / exact.size
         return squares
 
-    found = list(in_order(squares_of, pictures))
+    found = list(parallel_map(squares_of, pictures))
     return {name: math.sqrt(sum(squares[name] for squares in found) / len(pictures)) for name in found[0]}
 
 
@@ -142,12 +142,14 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
 
 def _width(value: Value) -> NDArray[np.float64]:
     """Return the value of 255 steps of each channel, (channels,)."""
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         return np.abs(value.scale_of)
     return np.full(shape_of(value)[-1], value.scale * 255.0 / 256.0)
 
 
 def _steepest(node: Node, value: Value) -> float:
     """Return the largest slope of a node's activation within the range of stored results."""
-    low, high = value.range.ends(value.channels) if isinstance(value, (FeatureMap, FineMap)) else (-np.inf, np.inf)
+    low, high = (
+        value.range.ends(value.channels) if isinstance(value, (FeatureMap, SixteenBitMap)) else (-np.inf, np.inf)
+    )
     return node.activation.steepest(float(np.min(low)), float(np.max(high)))

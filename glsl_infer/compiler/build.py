@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.planned_cost import Plans
-from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges import Calibration, KnownRanges, Precision, PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
 
@@ -25,11 +24,10 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of an export.
+class Options(Target):
+    """Options of an export: those of its target, and the following.
 
     Attributes:
-        weights, weights_for, layout, memory, uniform_vectors, weight_bits, draw_cost: see ``lower.to_program``.
         percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
         input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
@@ -47,15 +45,8 @@ class Options:
         tolerance, budget: limits for further maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
 
-    weights: str = "auto"
-    weights_for: Mapping[str, str] = field(default_factory=dict)
-    layout: str = "atlas"
-    memory: str = "auto"
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
-    uniform_vectors: int = UNIFORM_VECTORS
-    weight_bits: str = "auto"
-    draw_cost: float = weights_plan.DRAW
     input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +56,7 @@ class Options:
     outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
-    ranges: KnownRanges | None = None
+    ranges: KnownRanges = field(default_factory=KnownRanges)
     precision: str = precision.AUTO
     precision_for: Mapping[str, int] = field(default_factory=dict)
     tolerance: float | None = None
@@ -105,20 +96,31 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
-    numbers: Collection[str] | None = None,
-    optimised: Graph | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
-    """Turn an imported graph into a bundle in memory.
+    """Optimise an imported graph, and compile it as ``from_optimized`` does."""
+    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, tell=tell)
+
+
+@blas.one_thread()
+def from_optimized(
+    graph: Graph,
+    labels: Sequence[str],
+    *,
+    options: Options | None = None,
+    calibration: Sequence[Inputs] = (),
+    tell: Tell = tell_nobody,
+    numbers: Collection[str] | None = None,
+) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
+    """Turn an optimised graph into a bundle in memory. The GPU computes all layers.
 
     Args:
-        graph: a graph from an importer.
+        graph: an optimised graph.
         labels: one for each class; none for a network without an output for classes.
         options: options of the export; default: ``Options()``.
         calibration: calibration images in the form of the network's inputs, for ranges not implied by the layer,
             and for scales too coarse if taken from interval bounds; see ``prepare``.
         tell: called with a progress message at every step.
         numbers: for a part of a network, the outputs eligible for 16 bits (``precision.choose``).
-        optimised: the result of ``optimize.optimize`` for the graph, if available: it is a copy of all weights.
 
     Returns:
         The bundle, its program, and the graph with ranges and scales.
@@ -128,69 +130,25 @@ def build(
         InputError: labels or options do not fit the network.
     """
     options = options or Options()
-    pictures = _Told(calibration, tell)
-    most = weights_plan.longest_array(options.weights, options.uniform_vectors)
-    small = optimised or optimize.optimize(graph)
+    target = options.with_longest_array()
     if numbers is None:
-        precision.require_known(small, options.precision_for)
-    before = options.ranges or KnownRanges()
+        precision.require_known(graph, options.precision_for)
+    known = Calibration(calibration, options.ranges, options.percentile)
 
     def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
-        long = long_texts.possible(planned, most) - {*options.weights_for, *before.exact}
-        if not long:
-            return planned, ()
-        choices = lower.weights_choices(
-            planned,
-            options.weights_for,
-            given=bool(calibration or before.findings),
-            uniform_vectors=most,
-            weight_bits=options.weight_bits,
-            tell=tell,
-            draw_cost=options.draw_cost,
-            exact=before.exact,
-        )
-        return long_texts.split(planned, [choice for choice in choices if choice.layer in long], most)
+        return long_texts.split_long(planned, target, known, tell)
 
+    auto = options.weights == "auto"
     prepared = prepare(
-        small,
-        pictures,
-        percentile=options.percentile,
-        layout=options.layout,
-        uniform_vectors=most,
-        precision=options.precision,
-        precision_for=options.precision_for,
-        numbers=numbers,
-        known_ranges=options.ranges,
-        tolerance=options.tolerance,
-        budget=options.budget,
-        plan=Plans(
-            given=True,
-            uniform_vectors=most,
-            weight_bits=options.weight_bits,
-            draw_cost=options.draw_cost,
-        )
-        if options.layout == "atlas"
-        else None,
-        shorten=shorten if options.weights == "auto" and options.layout == "atlas" else None,
+        graph,
+        replace(known, images=_Told(calibration, tell)),
+        target=target,
+        precision=Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers),
+        plan=Plans(target, calibrated=True) if options.layout == "atlas" else None,
+        shorten=shorten if auto and options.layout == "atlas" else None,
     )
-    typical = lower.typical_of(prepared.graph, calibration, before.findings)
-    program = lower.to_program(
-        prepared.graph,
-        weights=options.weights,
-        weights_for=options.weights_for,
-        layout=options.layout,
-        memory=options.memory,
-        uniform_vectors=most,
-        tell=tell,
-        samples=calibration,
-        weight_bits=options.weight_bits,
-        typical=typical,
-        findings=before.findings,
-        exact=before.exact,
-        draw_cost=options.draw_cost,
-        in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
-        error=prepared.spent.error if prepared.spent else 0.0,
-        enough=(prepared.spent.tolerance or 0.0) if prepared.spent else 0.0,
-    )
-    del typical  # Frees hundreds of megabytes of maps.
+    finer, spent = None, prepared.spent
+    if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
+        finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0)
+    program = lower.to_program(prepared.graph, target, known, finer=finer, tell=tell)
     return to_bundle(program, labels, tell), program, prepared

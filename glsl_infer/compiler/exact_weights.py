@@ -8,14 +8,16 @@ in the texture, or on floats in the shader's text or uniforms, which add draws i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.weights_plan import Cost, LayerWeights
 
 WORTH = 0.2
@@ -26,38 +28,40 @@ ends of ranges.
 """
 
 
-def choose(
-    graph: Graph,
-    rounded: Mapping[str, Node],
-    offers: Mapping[str, tuple[LayerWeights, LayerWeights]],
-    samples: Sequence[Inputs],
-    *,
-    whole: Cost,
-    in_eight: Cost,
-    error: float,
-    enough: float = 0.0,
-) -> frozenset[str]:
+@dataclass(frozen=True)
+class FinerWeights:
+    """Limits of the search for weights of more than 8 bits.
+
+    Attributes:
+        cost_8bit: cost of the program with all maps in 8 bits.
+        error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
+        enough: total error, as a root of summed squares, below which no further layer is chosen.
+    """
+
+    cost_8bit: Cost
+    error: float = 0.0
+    enough: float = 0.0
+
+
+def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
     """Return the layers to store with weights of more than 8 bits.
 
     Args:
         graph: a prepared graph.
-        rounded: nodes with the weights as rounded for their textures, by layer name.
-        offers: for layers with 8-bit weights, the inputs of the choice of a mode: with 8 bits, and with more.
+        builder: the program with 8-bit weights: its cost, rounded weights, and offers of finer ones.
         samples: calibration inputs, of which a selection is computed.
-        whole: cost of the program as it is.
-        in_eight: cost of the program with all maps in 8 bits.
-        error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
-        enough: total error, as a root of summed squares, below which no further layer is chosen.
+        limits: the remaining budget.
     """
+    rounded, offers, whole, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
     errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
-    prices = {name: _price(*offers[name], in_eight) for name in errors}
-    room = [MOST_COST - whole.work / in_eight.work, MOST_COST - whole.draws / in_eight.draws]
-    total = error**2 + sum(one**2 for one in errors.values())
+    prices = {name: _price(*offers[name], cost_8bit) for name in errors}
+    room = [MOST_COST - whole.work / cost_8bit.work, MOST_COST - whole.draws / cost_8bit.draws]
+    total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
-        if total <= enough**2:
+        if total <= limits.enough**2:
             break
         affordable = all(price <= max(there, 0.0) for price, there in zip(prices[name], room))
         if affordable and errors[name] ** 2 >= WORTH * max(prices[name]) * total:

@@ -9,13 +9,17 @@ compiles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, cost_of_sums, split_wide
+from glsl_infer.compiler.lower import lowered, storage_of
+from glsl_infer.compiler.ranges import Calibration
+from glsl_infer.compiler.ranges.wide import WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph
+from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import WeightsChoice
 
 _BEHIND = 2
@@ -33,26 +37,38 @@ def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
     )
 
 
-def split(
-    graph: Graph, choices: Sequence[WeightsChoice], uniform_vectors: int = UNIFORM_VECTORS
+def split_long(
+    graph: Graph, target: Target, calibration: Calibration, tell: Callable[[str], object] = str
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Return the graph with partial sums for layers whose baked constants would cost much more than the sums.
 
     Args:
-        graph: a prepared graph in atlas layout; the scales of the partial sums must be computed afterwards.
-        choices: the choices for its weights; see ``lower.weights_choices``.
-        uniform_vectors: see ``lower.to_program``.
+        graph: a prepared graph; the scales of the partial sums must be computed afterwards.
+        target: options of code generation, with ``auto`` weights in atlas layout.
+        calibration: images for which weights are rounded, and layers with weights of more than 8 bits.
+        tell: called with a progress message for each layer.
 
     Returns:
         The graph, and a description of each split layer.
     """
-    reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, uniform_vectors)}
-    return split_wide(graph, uniform_vectors=uniform_vectors, known=reasons) if reasons else (graph, ())
+    long = possible(graph, target.uniform_vectors) - {*target.weights_for, *calibration.known.exact}
+    if not long:
+        return graph, ()
+    maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
+    builder = Builder(graph, target, storage_of(graph), maps, calibration.known.exact, Detail.COST)
+    choices = [choice for choice in lowered(builder, tell).choices if choice.layer in long]
+    return split(graph, choices, target)
 
 
-def _too_long(graph: Graph, choice: WeightsChoice, uniform_vectors: int) -> bool:
+def split(graph: Graph, choices: Sequence[WeightsChoice], target: Target) -> tuple[Graph, tuple[WideLayer, ...]]:
+    """Return the graph with partial sums for those of the chosen convolutions for which they cost much less."""
+    reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
+    return split_wide(graph, uniform_vectors=target.uniform_vectors, known=reasons) if reasons else (graph, ())
+
+
+def _too_long(graph: Graph, choice: WeightsChoice, target: Target) -> bool:
     node, cost = graph.by_name[choice.layer], choice.microseconds["baked"]
     if choice.mode != "baked" or cost is None or not ops.get(node.op).convolves or node.attrs["alpha"]:
         return False
     columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
-    return cost > EXACTNESS * cost_of_sums(choice, columns, uniform_vectors)
+    return cost > target.exactness * cost_of_sums(choice, columns, target.uniform_vectors)

@@ -8,73 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from glsl_infer import ops
 from glsl_infer.compiler import exact_weights, sharing
-from glsl_infer.compiler.copied_outputs import handed_on, with_copies
+from glsl_infer.compiler.calibration_maps import compute_maps
+from glsl_infer.compiler.exact_weights import FinerWeights
 from glsl_infer.compiler.gutters import gutters
+from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.bounds import ranges_of
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.findings import Findings
-from glsl_infer.lowering.typical import Typical
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, Cost
+from glsl_infer.lowering.allocation import Storage
+from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
+from glsl_infer.lowering.target import Target
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import CompiledNetwork, WeightsChoice
-from glsl_infer.program.layout import LAYOUTS, Share
+from glsl_infer.program import CompiledNetwork
+from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
 from glsl_infer.support.near_names import did_you_mean
 
 
 def to_program(
     graph: Graph,
+    target: Target | None = None,
+    calibration: Calibration | None = None,
     *,
-    weights: str = "auto",
-    weights_for: Mapping[str, str] | None = None,
-    layout: str = "atlas",
-    memory: str = "auto",
-    uniform_vectors: int = UNIFORM_VECTORS,
+    maps: CalibrationMaps | None = None,
+    finer: FinerWeights | None = None,
     tell: Callable[[str], object] = str,
-    samples: Sequence[Inputs] = (),
-    weight_bits: str = "auto",
-    typical: Typical | None = None,
-    findings: Findings = MappingProxyType({}),
-    draw_cost: float = weights_plan.DRAW,
-    exact: Collection[str] = (),
-    in_eight: Cost | None = None,
-    error: float = 0.0,
-    enough: float = 0.0,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
         graph: a prepared graph, as ``ranges.prepare`` returns it.
-        weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
-            kind of layer), ``texture`` (one draw for all slices, if the layer supports it) or ``auto`` (for each layer
-            the mode with the lowest cost; see ``weights_plan``).
-        weights_for: weights modes of single layers by name, which override ``weights``.
-        layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each slice).
-        memory: the method by which layers share textures, see ``memory``; ``auto`` is the one that needs the fewest
-            bytes.
-        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. With ``auto``, the
-            limit is raised if the constants would be more text than a reader accepts.
+        target: options of code generation; default: ``Target()``.
+        calibration: calibration images, for shaders of devices with truncated sums (``calibration_maps``), and the
+            data and weights of more than 8 bits of an earlier calibration; default: none.
+        maps: calibration maps of this graph from an earlier program with other shared textures.
+        finer: spend the remaining budget on weights of more than 8 bits; None: do not.
         tell: called with a progress message for each layer.
-        samples: calibration images in the form of the network's inputs, for shaders of devices with truncated sums
-            (``compiler.typical``).
-        weight_bits: bits of weights in textures: ``auto`` (8 if that adds little noise, else 16) or ``16``.
-        typical: calibration maps of this graph from an earlier program with other shared textures.
-        findings: calibration data of images no longer available.
-        draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
-        exact: layers with weights of more than 8 bits, as an earlier calibration chose them.
-        in_eight: cost of the program with all maps in 8 bits. If given, the remaining budget is spent on weights of
-            more than 8 bits (``exact_weights``).
-        error: error of the outputs due to the rounding of maps; see ``exact_weights.choose``.
-        enough: error below which no further layer gets more bits; see ``exact_weights.choose``.
 
     Raises:
         ModelError: a layer without a shader, by name.
@@ -82,171 +56,60 @@ def to_program(
             modes, or with an unsupported mode.
         MissingExtraError: ``flow`` without networkx.
     """
-    alone = weights_for or {}
-    for mode in (weights, *alone.values()):
-        if mode not in WEIGHTS_MODES:
-            raise InputError(f"weights '{mode}'; choose one of {', '.join(WEIGHTS_MODES)}")
-    if layout not in LAYOUTS:
-        raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
-    needed = gutters(graph)
-    typical = typical or typical_of(graph, samples, findings)
-    _require_a_gutter_of_zeros(graph, needed)
+    target, calibration = target or Target(), calibration or Calibration()
+    target.require_known_modes()
+    storage = storage_of(graph)
+    _require_a_gutter_of_zeros(graph, storage.gutters)
+    maps = maps or maps_of(graph, calibration)
+    exact: Collection[str] = calibration.known.exact
 
-    def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
-        return _built(
-            graph,
-            weights,
-            alone,
-            layout,
-            needed,
-            shares,
-            typical,
-            uniform_vectors,
-            weight_bits,
-            tell,
-            draw_cost=draw_cost,
-            exact=exact,
-            planning=planning,
-        )
+    def planned(target: Target) -> Builder:
+        return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), tell)
 
-    builder = built({}, planning=True)
-    if in_eight is not None and samples and builder.offers:
-        exact = exact_weights.choose(
-            graph,
-            builder.rounded,
-            builder.offers,
-            samples,
-            whole=builder.whole,
-            in_eight=in_eight,
-            error=error,
-            enough=enough,
-        )
-        typical.forget(exact)
+    builder = planned(target)
+    if finer is not None and calibration.images and builder.offers:
+        exact = exact_weights.choose(graph, builder, calibration.images, finer)
+        maps.forget(exact)
         if exact:
             del builder  # frees a copy of all weights
-            builder = built({}, planning=True)
-    longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
-    while longer is not None:
-        uniform_vectors = longer
-        builder = built({}, planning=True)
-        longer = weights_plan.longer_array(builder.choices, uniform_vectors)
-    moved = handed_on(graph, builder.values)
-    if moved:
-        return to_program(
-            with_copies(graph, moved, builder.values),
-            weights=weights,
-            weights_for=alone,
-            layout=layout,
-            memory=memory,
-            uniform_vectors=uniform_vectors,
-            tell=tell,
-            samples=samples,
-            weight_bits=weight_bits,
-            findings=findings,
-            draw_cost=draw_cost,
-            exact=exact,
-        )
+            builder = planned(target)
+    while target.weights == "auto" and (longer := weights_plan.longer_array(builder.choices, target.uniform_vectors)):
+        target = replace(target, uniform_vectors=longer)
+        builder = planned(target)
+    passthrough = _passthrough_outputs(graph, builder.values)
+    if passthrough:
+        copied = _with_copies(graph, passthrough, builder.values)
+        known = replace(calibration.known, exact=tuple(exact))
+        return to_program(copied, target, replace(calibration, known=known), tell=tell)
     program = builder.finish()
     choices = list(program.choices)
-    for name in alone:
+    for name in target.weights_for:
         if name not in choices:
             meant = did_you_mean(name, choices)
             raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(choices)}")
-    shares, uses = sharing.plan(program, builder.grids, memory)
-    typical.let_go()  # The calibration maps are needed no more.
+    shares, uses = sharing.plan(program, builder.grids, target.memory)
+    maps.release()  # The calibration maps are needed no more.
     del builder, program  # They have copies of all weights.
-    return replace(built(shares, planning=False).finish(), memory=uses)
+    builder = lowered(Builder(graph, target, replace(storage, shares=shares), maps, exact), tell)
+    return replace(builder.finish(), memory=uses)
 
 
-def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = MappingProxyType({})) -> Typical:
-    """Return the calibration maps of a prepared graph, computed when the first layer needs them.
-
-    Args:
-        graph: a prepared graph, as for ``to_program``.
-        samples: the calibration images.
-        findings: calibration data of images no longer available.
-    """
-    return Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
+def maps_of(graph: Graph, calibration: Calibration) -> CalibrationMaps:
+    """Return the calibration maps of a prepared graph, computed when the first layer needs them."""
+    images, stored = calibration.images, calibration.known.calibration_data
+    return CalibrationMaps(lambda: compute_maps(graph, images), has_images=len(images) > 0, stored=stored)
 
 
-def weights_choices(
-    graph: Graph,
-    weights_for: Mapping[str, str],
-    *,
-    given: bool,
-    uniform_vectors: int = UNIFORM_VECTORS,
-    weight_bits: str = "auto",
-    tell: Callable[[str], object] = str,
-    draw_cost: float = weights_plan.DRAW,
-    exact: Collection[str] = (),
-) -> tuple[WeightsChoice, ...]:
-    """Return the choice of ``auto`` in atlas layout for each layer's weights, with no limit on the length of the text.
-
-    Args:
-        graph: a prepared graph.
-        weights_for: as for ``to_program``.
-        given: whether there are calibration images, for which weights are rounded.
-        uniform_vectors: as for ``to_program``.
-        weight_bits: as for ``to_program``.
-        tell: as for ``to_program``.
-        draw_cost: as for ``to_program``.
-        exact: as for ``to_program``.
-    """
-    return _built(
-        graph,
-        "auto",
-        weights_for,
-        "atlas",
-        gutters(graph),
-        {},
-        Typical(dict, given=given),
-        uniform_vectors,
-        weight_bits,
-        tell,
-        draw_cost=draw_cost,
-        exact=exact,
-        planning=True,
-        counts=True,
-    ).choices
+def storage_of(graph: Graph) -> Storage:
+    """Return the gutters and bits of a prepared graph's maps, without shared textures."""
+    return Storage(gutters(graph), {name: chosen.bits for name, chosen in ranges_of(graph).items()})
 
 
-def _built(
-    graph: Graph,
-    weights: str,
-    weights_for: Mapping[str, str],
-    layout: str,
-    needed: Mapping[str, int],
-    shares: Mapping[str, Share],
-    typical: Typical,
-    uniform_vectors: int,
-    weight_bits: str,
-    tell: Callable[[str], object],
-    *,
-    draw_cost: float,
-    exact: Collection[str],
-    planning: bool,
-    counts: bool = False,
-) -> Builder:
-    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
-    builder = Builder(
-        graph,
-        weights,
-        weights_for,
-        layout,
-        needed,
-        shares,
-        typical,
-        uniform_vectors,
-        planning=planning,
-        weight_bits=weight_bits,
-        bits=bits,
-        draw_cost=draw_cost,
-        exact=exact,
-        counts=counts,
-    )
-    for number, node in enumerate(graph.nodes, 1):
-        what = "memory" if planning else "shaders"
-        tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
+def lowered(builder: Builder, tell: Callable[[str], object] = str) -> Builder:
+    """Return a builder to which every node of its graph has appended its passes."""
+    nodes = builder.graph.nodes
+    for number, node in enumerate(nodes, 1):
+        tell(f"{'memory' if builder.planning else 'shaders'}: layer {number} of {len(nodes)}, {node.name}")
         try:
             ops.get(node.op).passes(node, builder)
         except ModelError as refusal:
@@ -265,3 +128,38 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
                 "padding around it and the picture in it, of which byte 0 is not the value 0",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
+
+
+def _passthrough_outputs(graph: Graph, values: Mapping[str, Value]) -> list[str]:
+    """Return the output layers stored in a texture of an input."""
+    given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
+    return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]
+
+
+def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]) -> Graph:
+    """Return a prepared graph with copies of some layers as outputs instead, because an output must be a render target.
+
+    Raises:
+        ModelError: the values of a layer cannot be copied by a shader: a picture with a range in which no byte is 0, or
+            a map in 16 bits.
+    """
+    names = {node.name for node in graph.nodes}
+    copies: dict[str, Node] = {}
+    for layer in layers:
+        name, value = f"{layer}-copy", values[layer]
+        while name in names:
+            name += "'"
+        names.add(name)
+        if isinstance(value, FeatureMap) and all(zero == int(zero) for zero in value.zeros):
+            copies[layer] = Node(name, "concat_copy", (layer,))
+        elif isinstance(value, FixedPoint) and not value.columns:
+            copies[layer] = Node(name, "vector_concat", (layer,), {"scale": value.scale})
+        else:
+            what = "the picture" if len(graph.inputs) == 1 else "an input"
+            refusal = ModelError.layer(
+                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
+            )
+            refusal.refused = layer
+            raise refusal
+    outputs = graph.outputs_renamed(lambda layer: copies[layer].name if layer in copies else layer)
+    return Graph(graph.name, (*graph.nodes, *copies.values()), outputs)

@@ -1,6 +1,6 @@
 """Cost of a frame of a prepared graph, planned without shader source and without calibration images.
 
-The number of draws is the program's. Instructions times pixels are estimated by ``weights_plan`` and ``other_work``.
+The number of draws is the program's. Instructions times pixels are estimated by ``frame_cost``.
 
 The search for maps to keep in 16 bits needs the cost of dozens of graphs that differ in a few layers: those whose bits
 change, and their readers. ``Plans`` plans all others once.
@@ -9,48 +9,40 @@ change, and their readers. ``Plans`` plans all others once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 from glsl_infer import ops
-from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.compiler.lower import storage_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.typical import Typical
+from glsl_infer.lowering.allocation import Allocated, Storage
+from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
+from glsl_infer.lowering.frame_cost import frame_cost
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import Cost
-from glsl_infer.program import Texture
-from glsl_infer.program.layout import Value, textures_of
-
-Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
-class _Layer:
+class LayerPlan:
     """Contribution of a layer to a plan.
 
     Attributes:
-        value: location of its output.
-        place: index of the output's value and textures; equal ones have the same index.
-        textures, file_names: its entries in ``Allocation``.
-        work, counted: work and draws of a convolution; None for other layers.
+        allocated: its allocation.
+        location: index of the location of its output; equal ones have the same index.
+        convolution: (work, draws) of a convolution; None for other layers.
         drawn: layer names of its draws.
-        late: layer names of the draws to append when the next layer is drawn.
+        second_halves: layer names of the draws to append when the next layer is drawn.
         weights: references to the weights, to prevent the reuse of their ids.
     """
 
-    value: Value
-    place: int
-    textures: Mapping[str, Texture]
-    file_names: Mapping[str, str]
-    work: float | None
-    counted: int | None
+    allocated: Allocated
+    location: int
+    convolution: tuple[float, int] | None
     drawn: tuple[str, ...]
-    late: tuple[str, ...]
+    second_halves: tuple[str, ...]
     weights: tuple[object, ...]
 
 
@@ -58,30 +50,18 @@ class Plans:
     """Plans of prepared graphs, with a cache of layers from one graph to the next.
 
     Args:
-        given: whether there are calibration images, for which weights are rounded.
-        uniform_vectors: the longest uniform array, in vec4.
-        layout: see ``lower.to_program``.
-        weight_bits: see ``lower.to_program``.
-        draw_cost: microseconds of a draw; see ``lower.to_program``.
+        target: options of code generation; weights are those of ``auto``.
+        calibrated: whether there are calibration images, for which weights are rounded.
 
     Attributes:
         layers: number of layers planned so far, without those taken from the cache.
     """
 
-    def __init__(
-        self,
-        *,
-        given: bool,
-        uniform_vectors: int,
-        layout: str = "atlas",
-        weight_bits: str = "auto",
-        draw_cost: float = weights_plan.DRAW,
-    ) -> None:
+    def __init__(self, target: Target, *, calibrated: bool) -> None:
         self.layers = 0
-        self._given, self._uniform_vectors, self._layout = given, uniform_vectors, layout
-        self._weight_bits, self._draw_cost = weight_bits, draw_cost
-        self._known: dict[Hashable, _Layer] = {}
-        self._places: dict[Hashable, int] = {}
+        self._target, self._calibrated = replace(target, weights="auto", weights_for={}), calibrated
+        self._cache: dict[Hashable, LayerPlan] = {}
+        self._locations: dict[Hashable, int] = {}
 
     def __call__(self, graph: Graph) -> Cost:
         """Return the cost of a graph with ranges, bits and scales.
@@ -89,103 +69,68 @@ class Plans:
         Raises:
             ModelError: a layer without a shader, by name.
         """
-        plan = _Plan(
-            graph,
-            "auto",
-            {},
-            self._layout,
-            gutters(graph),
-            {},
-            Typical(dict, given=self._given),
-            self._uniform_vectors,
-            planning=True,
-            counts=True,
-            weight_bits=self._weight_bits,
-            bits={name: chosen.bits for name, chosen in ranges_of(graph).items()},
-            draw_cost=self._draw_cost,
-        )
+        storage, plan = storage_of(graph), dict[str, LayerPlan]()
+        maps = CalibrationMaps(dict, has_images=self._calibrated)
+        builder = Builder(graph, self._target, storage, maps, detail=Detail.COST)
         for node in graph.nodes:
-            key = plan.key(node)
-            if key not in self._known:
+            key = (*_key(graph, node, storage, plan), builder.tolerates_rounding)
+            if key not in self._cache:
                 self.layers += 1
-                self._known[key] = plan.planned(node, self._places)
-            plan.add(node, self._known[key])
-        return plan.whole
+                self._cache[key] = self._planned(node, builder)
+            plan[node.name] = self._cache[key]
+            builder.adopt(node, plan[node.name].allocated)
+        return cost_of(graph, storage, plan)
 
-
-def planned(graph: Graph, **options: Any) -> Cost:
-    """Return the cost of a single graph; arguments as for ``Plans``."""
-    return Plans(**options)(graph)
-
-
-class _Plan(Builder):
-    """Builder of a program of which only the cost is used."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._placed: dict[str, int] = {}
-        self._drawn: list[str] = []
-        self._late: tuple[str, ...] = ()
-
-    def key(self, node: Node) -> Hashable:
-        """Return everything that a layer's plan depends on, except for the common options of all plans."""
-        weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
-        attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
-        inputs = tuple((self._placed[name], has_alpha_lane(self.graph.by_name[name])) for name in node.inputs)
-        around = self._gutters[node.name], self._bits.get(node.name), bool(self.graph.consumers[node.name])
-        return node.name, node.op, weights, attrs, inputs, around, self.spares
-
-    def planned(self, node: Node, places: dict[Hashable, int]) -> _Layer:
-        """Plan a layer.
+    def _planned(self, node: Node, builder: Builder) -> LayerPlan:
+        """Plan a layer with a builder of the layers before it.
 
         Raises:
             ModelError: the layer has no shader.
         """
-        kept = len(self._textures), len(self._file_names)
+        extent, first = builder.extent, len(builder.passes)
         try:
-            ops.get(node.op).passes(node, self)
+            ops.get(node.op).passes(node, builder)
         except ModelError as refusal:
             refusal.refused = node.name
             raise
-        drawn = [entry.layer for entry in self._passes]
-        self._append_second_halves()
-        late = [entry.layer for entry in self._passes[len(drawn) :]]
-        self._passes, self._insert_at = [], {}
-        value = self.values[node.name]
-        lies = value, tuple(self._textures[name] for name in textures_of(value))
-        return _Layer(
-            value,
-            places.setdefault(lies, len(places)),
-            _last(self._textures, kept[0]),
-            _last(self._file_names, kept[1]),
-            self._work.get(node.name),
-            self._counted_draws.get(node.name),
-            tuple(drawn),
-            tuple(late),
+        second = len(builder.passes)
+        builder.append_second_halves()
+        drawn = [entry.layer for entry in builder.passes[first:]]
+        allocated = builder.allocated(node, extent)
+        return LayerPlan(
+            allocated,
+            self._locations.setdefault(allocated.location, len(self._locations)),
+            builder.convolutions.get(node.name),
+            tuple(drawn[: second - first]),
+            tuple(drawn[second - first :]),
             tuple(node.weights.values()),
         )
 
-    def add(self, node: Node, layer: _Layer) -> None:
-        """Add a planned layer to the plan."""
-        self.values[node.name], self._placed[node.name] = layer.value, layer.place
-        self._textures.update(layer.textures)
-        self._file_names.update(layer.file_names)
-        if layer.work is not None and layer.counted is not None:
-            self._work[node.name], self._counted_draws[node.name] = layer.work, layer.counted
-        if layer.drawn:
-            self._drawn += [*self._late, *layer.drawn]
-            self._late = layer.late
 
-    @property
-    def whole(self) -> Cost:
-        """Cost of all layers so far."""
-        return self._cost(self._drawn)
+def planned(graph: Graph, target: Target | None = None, *, calibrated: bool) -> Cost:
+    """Return the cost of a single graph; arguments as for ``Plans``."""
+    return Plans(target or Target(), calibrated=calibrated)(graph)
+
+
+def cost_of(graph: Graph, storage: Storage, plan: Mapping[str, LayerPlan]) -> Cost:
+    """Return the cost of planned layers, as of a program to which the last second halves are not yet appended."""
+    drawn, waiting = list[str](), tuple[str, ...]()
+    for layer in plan.values():
+        if layer.drawn:
+            drawn += [*waiting, *layer.drawn]
+            waiting = layer.second_halves
+    convolutions = {name: layer.convolution for name, layer in plan.items() if layer.convolution is not None}
+    return frame_cost(graph, storage.bits, convolutions, drawn)
+
+
+def _key(graph: Graph, node: Node, storage: Storage, plan: Mapping[str, LayerPlan]) -> tuple[Hashable, ...]:
+    """Return everything that a layer's plan depends on, except for the common options of all plans."""
+    weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
+    attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
+    inputs = tuple((plan[name].location, has_alpha_lane(graph.by_name[name])) for name in node.inputs)
+    around = storage.gutters[node.name], storage.bits.get(node.name), bool(graph.consumers[node.name])
+    return node.name, node.op, weights, attrs, inputs, around
 
 
 def _fixed(value: Any) -> Hashable:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _last(entries: Mapping[str, Kept], before: int) -> dict[str, Kept]:
-    """Return all entries after the first ``before``, newest first."""
-    return dict(islice(reversed(entries.items()), len(entries) - before))  # type: ignore[call-overload]

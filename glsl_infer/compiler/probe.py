@@ -21,10 +21,10 @@ from glsl_infer.graph import Array
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FixedPoint, SixteenBitMap, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 from glsl_infer.support import blocks
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 TEXELS = 256
 
@@ -64,7 +64,7 @@ def make(
     # All runs advance by one layer at a time, so the layers of a run need not be kept.
     ways = [_run(program, given, noise) for noise in noises]
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
-        (name, exact), *noisy = in_order(next, ways)
+        (name, exact), *noisy = parallel_map(next, ways)
         runs = [value for _, value in noisy]
         tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
         if name in wanted:
@@ -72,7 +72,7 @@ def make(
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        worst, mean = map(max, zip(*in_order(partial(_apart, exact, value), runs)))
+        worst, mean = map(max, zip(*parallel_map(partial(_apart, exact, value), runs)))
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -142,7 +142,7 @@ def _step(value: Value) -> Array | float:
 
     It is a step of 8 bits even for a map in 16 bits, because floats of drivers differ by a share of the range.
     """
-    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, FineMap)) else value.scale / 256.0
+    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, SixteenBitMap)) else value.scale / 256.0
 
 
 def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:

@@ -2,56 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, first_shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.graph.elementwise import BINARY, UNARY
 from glsl_infer.graph.node import Array, Shape
-
-OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "power": np.power,
-    "squared_difference": lambda a, b: np.square(a - b),
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.logical_xor,
-    "floor_divide": lambda a, b: np.floor(a / b),
-    "whole_divide": lambda a, b: np.trunc(a / b),
-    "modulo": np.mod,
-    "remainder": np.fmod,
-}
-"""Operations of two tensors, with NumPy's broadcasting. Comparisons and logic return 1 or 0."""
-
-_erf = np.frompyfunc(math.erf, 1, 1)
-
-FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "erf": lambda x: np.asarray(_erf(x)).astype(x.dtype),
-    "floor": np.floor,
-    "not": lambda x: x == 0,
-    "round": np.rint,
-    "sign": np.sign,
-    "sin": np.sin,
-    "truncate": np.trunc,
-    "atan": np.arctan,
-    "is_nan": np.isnan,
-}
-"""Functions of one value other than activations. ``not`` and ``is_nan`` return 1 or 0."""
 
 
 def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
@@ -62,8 +20,8 @@ def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Sha
 
 
 def _binary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    if attrs["operation"] not in OPERATIONS:
-        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(OPERATIONS)}")
+    if attrs["operation"] not in BINARY:
+        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(BINARY)}")
     return np.broadcast_shapes(*_operands(weights, shapes))
 
 
@@ -72,7 +30,7 @@ def _binary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     if attrs["constant_first"]:
         operands.reverse()
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return OPERATIONS[attrs["operation"]](operands[0], operands[1]).astype(inputs[0].dtype, copy=False)
+        return BINARY[attrs["operation"]].compute(operands[0], operands[1]).astype(inputs[0].dtype, copy=False)
 
 
 def _function(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
@@ -85,14 +43,14 @@ def _function_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence
 
 
 def _unary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    if attrs["operation"] not in FUNCTIONS:
-        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(FUNCTIONS)}")
+    if attrs["operation"] not in UNARY:
+        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(UNARY)}")
     return first_shape(attrs, weights, shapes)
 
 
 def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     with np.errstate(invalid="ignore"):
-        return FUNCTIONS[attrs["operation"]](inputs[0]).astype(inputs[0].dtype, copy=False)
+        return UNARY[attrs["operation"]].compute(inputs[0]).astype(inputs[0].dtype, copy=False)
 
 
 _CHOSEN = ("condition", "yes", "no")

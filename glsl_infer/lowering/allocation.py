@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
@@ -26,6 +26,37 @@ from glsl_infer.program.layout import (
 from glsl_infer.program.placement import Grid, Placement, place
 
 
+@dataclass(frozen=True)
+class Storage:
+    """Storage of feature maps, decided before lowering.
+
+    Attributes:
+        gutters: texels of 0 around the tiles of each output.
+        bits: 8 or 16 for each feature map; 8 by default.
+        shares: region of a shared texture for each texture, and the arrangement of tiles in it.
+    """
+
+    gutters: Mapping[str, int]
+    bits: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """Allocation of one node.
+
+    Attributes:
+        value: its output.
+        location: the output and its textures, by which nodes with the same input can be recognised.
+        textures, file_names: new entries by name.
+    """
+
+    value: Value
+    location: tuple[Value, tuple[Texture, ...]]
+    textures: Mapping[str, Texture]
+    file_names: Mapping[str, str]
+
+
 class Allocation:
     """Textures and members allocated so far.
 
@@ -38,25 +69,16 @@ class Allocation:
     Args:
         graph: the network.
         layout: ``atlas`` or ``planar``, as for ``program.placement.place``.
-        gutters: texels of 0 around the tiles of each output.
-        shares: region of a shared texture for each texture, and the arrangement of tiles in it.
-        bits: 8 or 16 for each feature map; 8 by default.
+        storage: gutters, bits and shared textures of the maps.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        layout: str,
-        gutters: Mapping[str, int],
-        shares: Mapping[str, Share],
-        bits: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, graph: Graph, layout: str, storage: Storage) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
-        self._layout, self._gutters, self._shares, self._bits = layout, gutters, shares, bits
-        self._columns = {name: share.columns for name, share in shares.items()}
+        self._layout, self._storage = layout, storage
+        self._columns = {name: share.columns for name, share in storage.shares.items()}
         self._textures: dict[str, Texture] = {}
         self._members: dict[str, bytes] = {}
         self._weight_members: dict[str, tuple[str, ...]] = {}
@@ -96,6 +118,25 @@ class Allocation:
         alpha = {texture for name in pictures for texture in textures_of(self.values[name])}
         return value.channels % 4 != 0 and value.views[-1].texture in alpha
 
+    def allocated(self, node: Node, before: tuple[int, int]) -> Allocated:
+        """Return the output of a node and all that was allocated since ``extent`` was ``before``."""
+        value = self.values[node.name]
+        textures = dict(islice(self._textures.items(), before[0], None))
+        file_names = dict(islice(self._file_names.items(), before[1], None))
+        location = value, tuple(self._textures[name] for name in textures_of(value))
+        return Allocated(value, location, textures, file_names)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Number of allocated textures and of file names."""
+        return len(self._textures), len(self._file_names)
+
+    def adopt(self, node: Node, allocated: Allocated) -> None:
+        """Allocate the output of a node as in an allocation of another graph."""
+        self.values[node.name] = allocated.value
+        self._textures.update(allocated.textures)
+        self._file_names.update(allocated.file_names)
+
     def set_value(self, node: Node, value: Value) -> None:
         """Set the output of a node without allocating textures."""
         self.values[node.name] = value
@@ -120,7 +161,7 @@ class Allocation:
             ModelError: the map fits no texture, or its zero points do not allow the gutter.
         """
         height, width, channels = self.shapes[node.name]
-        gutter = self._gutters[node.name]
+        gutter = self._storage.gutters[node.name]
         slices = slices_of(channels)
         colours = [(0, 0, 0, 0)] * slices
         if gutter and not has_alpha_lane(node):
@@ -131,7 +172,7 @@ class Allocation:
                     "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
                 )
             colours = clear_colours(zeros, channels)
-        half = height + gutter if self._bits.get(node.name, 8) == 16 else 0
+        half = height + gutter if self._storage.bits.get(node.name, 8) == 16 else 0
         column = self._as_column(node, gutter, half)
         half = slices if half and column else half
         if half and any(any(colour) for colour in colours):
@@ -256,11 +297,11 @@ class Allocation:
             name: self._add_texture(Texture(name, width, height, kind, clear=clear), grids)
             for (name, width, height), grids in zip(placed.textures, placed.grids)
         }
-        if not any(name in self._shares for name in names):
+        if not any(name in self._storage.shares for name in names):
             return placed.views
         views = []
         for view in placed.views:
-            share = self._shares.get(view.texture)
+            share = self._storage.shares.get(view.texture)
             x, y = (0, 0) if share is None else (share.x, share.y)
             views.append(replace(view, texture=names[view.texture], x=view.x + x, y=view.y + y))
         return tuple(views)
@@ -274,7 +315,7 @@ class Allocation:
     def _add_texture(self, texture: Texture, grids: tuple[Grid, ...]) -> str:
         """Add a texture, or the shared texture that replaces it; return the name."""
         self.grids[texture.name] = grids
-        share = self._shares.get(texture.name)
+        share = self._storage.shares.get(texture.name)
         if share is not None:
             texture = replace(texture, name=share.texture, width=share.width, height=share.height, clear=share.clear)
         self._textures[texture.name] = texture

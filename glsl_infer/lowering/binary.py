@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.lowering import codegen, fold, number_texture
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.program.layout import FeatureMap, FixedPoint, View, per_channel, slices_of
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
 
-PRODUCT = "a * b"
+PRODUCT = DRAWN["multiply"].glsl
 GATED = "a * b + c"
-LINEAR = (PRODUCT, "a + b", "a - b", GATED)
+LINEAR = (GATED, *(function.glsl for function in DRAWN.values() if not function.steep))
 """Expressions that do not enlarge the errors of 24-bit values."""
 
 SUMS = {"a + b": (1.0, 1.0), "a - b": (1.0, -1.0)}

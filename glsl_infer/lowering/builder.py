@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
@@ -11,66 +12,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering import codegen, fine, weights_plan
-from glsl_infer.lowering.allocation import Allocation
+from glsl_infer.lowering import codegen, sixteen_bit, weights_plan
+from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
-from glsl_infer.lowering.merged_quads import merged
-from glsl_infer.lowering.other_work import other_work
-from glsl_infer.lowering.typical import Texels, Typical
+from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
+from glsl_infer.lowering.frame_cost import frame_cost
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
-from glsl_infer.program.layout import FeatureMap, Share, View, stored
+from glsl_infer.program.layout import FeatureMap, View, stored
 from glsl_infer.program.program import UniformValue, WeightsChoice
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
-MOST_FINE = 0.5
+MOST_SIXTEEN_BIT = 0.5
 """Share of 16-bit maps above which accuracy is preferred to speed."""
+
+
+class Detail(Enum):
+    """Results that a lowering computes, from the fewest on."""
+
+    COST = auto()
+    """The cost only: convolutions append nothing."""
+    LIFETIMES = auto()
+    """Passes without shader source, from which the lifetimes of textures follow."""
+    PROGRAM = auto()
+    """The program."""
 
 
 class Builder(Allocation):
     """A program under construction: allocated values, and the passes that draw them.
 
+    Args:
+        graph: a prepared graph.
+        target: options of code generation.
+        storage: see ``Allocation``.
+        calibration_maps: layer outputs for calibration images.
+        exact: layers whose weights need more than 8 bits.
+        detail: results to compute.
+
     Attributes:
         draw_cost: estimated microseconds of a draw call.
-        planning: compute texture lifetimes only; do not generate shader source.
+        planning: do not generate shader source.
         weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
-        typical: layer outputs for calibration images.
-        exact: layers whose weights need more than 8 bits.
         offers: layers whose weights have 8 bits in a texture: their current weights, and the finer alternative.
         counts: compute the cost only; convolutions append nothing.
+        convolutions: (work, draws) of the convolutions, in order.
         rounded: layers with the rounded weights of their shaders.
-        spares: whether 16-bit maps are few, so that the weights of their readers can lose precision for speed.
+        tolerates_rounding: whether 16-bit maps are few, so that the weights of their readers can lose precision for
+            speed.
     """
 
     def __init__(
         self,
         graph: Graph,
-        weights: str,
-        weights_for: Mapping[str, str],
-        layout: str,
-        gutters: Mapping[str, int],
-        shares: Mapping[str, Share],
-        typical: Typical,
-        uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
-        *,
-        draw_cost: float = weights_plan.DRAW,
-        planning: bool = False,
-        weight_bits: str = "auto",
-        bits: Mapping[str, int] = MappingProxyType({}),
+        target: Target,
+        storage: Storage,
+        calibration_maps: CalibrationMaps,
         exact: Collection[str] = (),
-        counts: bool = False,
+        detail: Detail = Detail.PROGRAM,
     ) -> None:
-        super().__init__(graph, layout, gutters, shares, bits)
+        super().__init__(graph, target.layout, storage)
         self._members[PRELUDE] = template("prelude.glsl").encode()
-        self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
-        self.draw_cost = draw_cost
-        self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
-        self.spares = sum(bits_of_map == 16 for bits_of_map in bits.values()) <= MOST_FINE * len(bits)
+        self._target, self.calibration_maps = target, calibration_maps
+        self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
+        self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
+        self.tolerates_rounding = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
-        self.counts = counts
-        self._work, self._counted_draws = dict[str, float](), dict[str, int]()  # of convolutions, in order
+        self.convolutions = dict[str, tuple[float, int]]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
@@ -81,10 +91,11 @@ class Builder(Allocation):
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
-        if self._layout == "planar":
+        target = self._target
+        if target.layout == "planar":
             layer = replace(layer, untextured="each slice has a texture of its own")
-        for_layer = self._weights_for.get(layer.name)
-        choice = weights_plan.choose(layer, self._weights, for_layer, self._uniform_vectors, self.draw_cost)
+        for_layer = target.weights_for.get(layer.name)
+        choice = weights_plan.choose(layer, target.weights, for_layer, target.uniform_vectors, target.draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 
@@ -92,26 +103,26 @@ class Builder(Allocation):
         """Add the cost of a convolution without appending its draws."""
         target = self.feature_map(node.name)
         reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
-        extra = weights_plan.fine_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
-        self._work[node.name] = weights_plan.work(layer, mode) + extra
+        extra = weights_plan.sixteen_bit_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
-        self._counted_draws[node.name] = draws if mode == "texture" else layer.slices
+        work = weights_plan.work(layer, mode) + extra
+        self.convolutions[node.name] = work, draws if mode == "texture" else layer.slices
 
     @property
-    def whole(self) -> weights_plan.Cost:
+    def passes(self) -> Sequence[Pass]:
+        """Passes so far, without those that ``append_second_halves`` would append."""
+        return self._passes
+
+    @property
+    def cost(self) -> weights_plan.Cost:
         """Cost of all layers so far."""
-        return self._cost([entry.layer for entry in self._passes])
+        return frame_cost(self.graph, self._storage.bits, self.convolutions, [entry.layer for entry in self._passes])
 
-    def _cost(self, drawn: Sequence[str]) -> weights_plan.Cost:
-        """Return the cost of the counted convolutions and of other layers with draws."""
-        others = [layer for layer in drawn if layer not in self._counted_draws]
-        work = sum(self._work.values()) + other_work(self.graph, {*others}, self._bits)
-        return weights_plan.Cost(work, len(others) + sum(self._counted_draws.values()))
-
-    def typical_input(self, node: Node) -> Texels:
+    def calibration_input(self, node: Node) -> Texels:
         """Return a convolution's input texels for calibration images."""
         source = self.feature_map(node.inputs[0])
-        return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
+        alpha = self.shows_alpha(source)
+        return self.calibration_maps.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
 
     @property
     def choices(self) -> tuple[WeightsChoice, ...]:
@@ -180,29 +191,32 @@ class Builder(Allocation):
             halves: ``View.half`` for each sampler.
         """
         if self._second_halves and self._second_halves[0][0] is not node:
-            self._append_second_halves()
+            self.append_second_halves()
         halves_below = {sampler: down for sampler, down in halves.items() if down}
         if halves_below:
-            fragment = fine.reading(fragment, frozenset(halves_below))
+            fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in halves_below}
-            uniforms = {**uniforms, **{fine.down(name): [halves_below[name] / sizes[name]] for name in halves_below}}
+            uniforms = {
+                **uniforms,
+                **{sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below},
+            }
         if not half:
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]
-        if fine.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
-            text = fine.storing_either(node.name, fragment, len(sources))
+        if sixteen_bit.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
+            text = sixteen_bit.storing_either(node.name, fragment, len(sources))
             both = [
                 replace(quad, origins=(*quad.origins, (0, number)))
                 for pair in zip(quads, lower)
                 for number, quad in enumerate(pair)
             ]
             unit = sources[0].unit
-            uniforms = {**uniforms, fine.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
+            uniforms = {**uniforms, sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
             self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
             return
-        upper_and_lower = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
+        upper_and_lower = [sixteen_bit.storing(node.name, fragment, lanes) for lanes in sixteen_bit.HALVES]
         self._append(node, upper_and_lower[0], target, samplers, sources, quads, uniforms, part)
         self._second_halves.append((node, upper_and_lower[1], target, samplers, sources, lower, uniforms, part))
 
@@ -210,9 +224,9 @@ class Builder(Allocation):
         """Return (draws of each slice of a node's output, stores of each pixel in a draw)."""
         if target.bits == 8:
             return 1, 1
-        return (1, 2) if fine.at_once(self.shapes[node.name]) else (2, 1)
+        return (1, 2) if sixteen_bit.at_once(self.shapes[node.name]) else (2, 1)
 
-    def _append_second_halves(self) -> None:
+    def append_second_halves(self) -> None:
         """Append the draws of second tiles, after all draws of first tiles, so that equal ones become one pass."""
         second_halves, self._second_halves = self._second_halves, []
         for entry in second_halves:
@@ -261,17 +275,17 @@ class Builder(Allocation):
 
     def finish(self) -> CompiledNetwork:
         """Return the compiled network."""
-        self._append_second_halves()
+        self.append_second_halves()
         return CompiledNetwork(
             replace(self.graph, nodes=tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
-            tuple(map(merged, self._passes)),
+            tuple(map(with_columns, self._passes)),
             {name: stored(value) for name, value in self.values.items()},
             self._choices,
             self._members,
             self._weight_members,
-            findings=self.typical.findings,
+            calibration_data=self.calibration_maps.calibration_data,
             exact=tuple(sorted(self.exact)),
         )
 
@@ -300,3 +314,42 @@ class Builder(Allocation):
         )
         self._programs[varyings, fragment] = program
         return program
+
+
+Step = tuple[int, ...]
+"""Downward step of each source from a pixel to the next."""
+
+
+def with_columns(entry: Pass) -> Pass:
+    """Return a pass in which vertically adjacent quads of one pixel are merged if their sources have equal steps.
+
+    A GPU processes 16 pixels of a quad at once, and single pixels waste 15 of them.
+    """
+    if len(entry.quads) < 2 or any((quad.width, quad.height) != (1, 1) for quad in entry.quads):
+        return entry
+    ordered = sorted(entry.quads, key=lambda quad: (quad.x, quad.y))
+    step = _step(ordered)
+    if step is None:
+        return entry
+    columns: list[list[Quad]] = []
+    for quad in ordered:
+        if columns and _between(columns[-1][-1], quad) == step:
+            columns[-1].append(quad)
+        else:
+            columns.append([quad])
+    sources = tuple(replace(source, stride_y=float(down)) for source, down in zip(entry.sources, step))
+    quads = tuple(replace(column[0], height=len(column)) for column in columns)
+    return replace(entry, sources=sources, quads=quads)
+
+
+def _step(ordered: Sequence[Quad]) -> Step | None:
+    """Return the first valid step, if any."""
+    return next((step for pair in zip(ordered, ordered[1:]) if (step := _between(*pair)) is not None), None)
+
+
+def _between(upper: Quad, lower: Quad) -> Step | None:
+    """Return the step of each source; None if the pixels are not adjacent, or a source moves sideways or up."""
+    moves = [(end[0] - start[0], end[1] - start[1]) for start, end in zip(upper.origins, lower.origins)]
+    if (lower.x, lower.y) != (upper.x, upper.y + 1) or any(sideways or down < 0 for sideways, down in moves):
+        return None
+    return tuple(down for _, down in moves)

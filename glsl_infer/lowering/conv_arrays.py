@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, conv_draws, truncation
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, Tap, late_by, picked, tap_lines
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, fetch_offsets, picked, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
@@ -69,18 +69,18 @@ def draw(
     count = rows.shape[1]
     residual = bool(reads[0]["residual"])
     plain_residual = residual and not factor
-    true_rows, least_offset = rows, late_by(rows, plain_residual=plain_residual)
+    true_rows, least_offset = rows, fetch_offsets(rows, plain_residual=plain_residual)
     # In a program for a single slice this scaling is almost free, and the sum loses no digits.
     fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
     scaled_fourth = not plain_residual and (least_offset is None or (mode == "baked" and fetches > 1))
     least = None if scaled_fourth else least_offset
     starts = _sum_starts(node, build, columns, true_rows, least, own_programs=mode == "baked")
-    scaled_fourth = scaled_fourth and starts.late is None  # calibration data of an older export can require it
+    scaled_fourth = scaled_fourth and starts.fetch_offsets is None  # calibration data of an older export can require it
     if scaled_fourth:
         rows = in_units(rows)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
-    fourth_offset = starts.late
-    start_rows = (starts.cut / _MARK).astype(np.float32) if scaled_fourth else starts.cut
+    fourth_offset = starts.fetch_offsets
+    start_rows = (starts.truncated / _MARK).astype(np.float32) if scaled_fourth else starts.truncated
     stride = 4 * rows.shape[1]
     layer_draws = conv_draws.draws(node, build, columns, reads)
     bindings = [entry.binding for entry in layer_draws]
@@ -184,7 +184,7 @@ def _sum_starts(
         values = [build.feature_map(name) for name in node.inputs]
         paddings = (node.attrs["padding"], (0, 0, 0, 0))
         texels = [
-            build.typical.texels(name, value, padding, alpha=build.shows_alpha(value))
+            build.calibration_maps.texels(name, value, padding, alpha=build.shows_alpha(value))
             for name, value, padding in zip(node.inputs, values, paddings)
         ]
         residual = texels[1] if len(texels) > 1 else None
@@ -194,4 +194,4 @@ def _sum_starts(
         )
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"
-    return truncation.Starts.known(build.typical, key, columns.slices, find)
+    return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find)

@@ -12,8 +12,8 @@ import numpy as np
 from glsl_infer.lowering import (
     codegen,
     conv_draws,
-    fine,
     rolled,
+    sixteen_bit,
     truncation,
     weight_bytes,
     weight_pairs,
@@ -21,8 +21,8 @@ from glsl_infer.lowering import (
     weights_plan,
 )
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.texture_choice import LEAST_BYTE_COLUMNS, Weights
 from glsl_infer.lowering.weight_bytes import WeightBytes
@@ -93,12 +93,12 @@ def draw(
     if columns.taps_per_slot > 1:
         most_coordinates = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     in_bytes = not isinstance(weights, WeightTexture)
-    reads_fine = build.feature_map(node.inputs[0]).bits == 16
-    if reads_fine and not in_bytes:
-        most_coordinates = min(most_coordinates, weights_plan.FINE_READS)
+    reads_16_bits = build.feature_map(node.inputs[0]).bits == 16
+    if reads_16_bits and not in_bytes:
+        most_coordinates = min(most_coordinates, weights_plan.READS_16_BITS)
     elif target.bits == 16 and not in_bytes:  # 1x1 over 8 slices and a residual does not compile
         most_coordinates = min(most_coordinates, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
-    crowded = reads_fine or (target.bits == 16 and not in_bytes)
+    crowded = reads_16_bits or (target.bits == 16 and not in_bytes)
     alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
     layer_draws = conv_draws.draws(
         node, build, columns, all_reads, common=False, in_order=True, most=most_coordinates, alive=alive
@@ -159,7 +159,7 @@ def draw(
             defines=defines,
         )
         if in_pairs and not cached:
-            fragment = fine.storing(node.name, fragment, fine.HALVES[0])
+            fragment = sixteen_bit.storing(node.name, fragment, sixteen_bit.HALVES[0])
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
@@ -167,19 +167,21 @@ def draw(
             **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }
         if not isinstance(weights, WeightTexture):
-            uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
+            uniforms["cut_start"] = [_truncated_start(node, build, columns, weights)]
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 
 
-def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
+def _truncated_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
     """Return the initial value of sums on a device that truncates them (``truncation.byte_start``)."""
 
     def find() -> Arrays:
-        texels, strides = build.typical_input(node), node.attrs["strides"]
+        texels, strides = build.calibration_input(node), node.attrs["strides"]
         constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
         return (np.array([truncation.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
-    return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
+    key = f"{node.name} in a texture"
+    (start,) = build.calibration_maps.cached(key, find, lambda arrays: arrays[0].shape == (1,))
+    return float(start[0])
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:

@@ -26,7 +26,7 @@ def per_slice(
     stride: tuple[float, float] = (1.0, 1.0),
     defines: Mapping[str, Union[int, float, str]] | None = None,
     lines: Mapping[str, Sequence[str]] | None = None,
-    fine: Sequence[str] = (),
+    rounding: Sequence[str] = (),
     uniforms: Callable[[FeatureMap, View], Uniforms] | None = None,
     clear_pad_lanes: bool = False,
     corners: bool = False,
@@ -44,7 +44,7 @@ def per_slice(
         stride: texels between pixels, as in ``bindings.Read``.
         defines: macros.
         lines: text for the ``//@`` lines of the template.
-        fine: text for the line ``//@ fine`` if the output has 16 bits.
+        rounding: text for the line ``//@ fine`` if the output has 16 bits.
         uniforms: values of further uniforms, from the input and the view that is read.
         clear_pad_lanes: whether the shader can make padding lanes other than 0.
         corners: pass the centres of the tile's first and last texel as ``coord0.zw`` and ``coord1.xy``. Unlike
@@ -65,7 +65,7 @@ def per_slice(
             includes=["store.glsl"],
             lines={
                 **(lines or {}),
-                "fine": fine if target.bits == 16 else (),
+                "fine": rounding if target.bits == 16 else (),
                 "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
             },
             defines=defines,

@@ -54,10 +54,10 @@ def pointwise(node: Node, build: Builder) -> None:
     truncation_error = truncation.truncation_bound([factor for factor, _ in addends])
     unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
     sensitive = (start == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
-    cut_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))
+    truncated_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))
     plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
     numbers = {} if plain else {f"factor{k}": factor for k, factor in enumerate(factors)}
-    starts = {} if plain else {"offset": offset, "cut_offset": cut_offset}
+    starts = {} if plain else {"offset": offset, "cut_offset": truncated_offset}
     reads = [[Read(source.views[index]) for source in inputs] for index in range(len(target.views))]
     texture, units = None, dict[str, list[float]]()
     if _fetches(node, build, target, out, numbers, reads):

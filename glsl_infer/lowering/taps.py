@@ -31,7 +31,7 @@ Of all choices of up to three components, these need the fewest instructions for
 (docs/engineering/videocore-shaders.md)."""
 
 
-MOST_LATE = 64.0
+MOST_FETCH_OFFSET = 64.0
 """Largest offset of a sum. An addition then loses at most 1/500 of an 8-bit step."""
 
 MARGIN = 1.0 / 16.0
@@ -180,7 +180,7 @@ def picked(column: Sequence[float], lanes: str) -> str | None:
     return codegen.vec(values) if any(values) else None
 
 
-def late_by(constants: NDArray[np.float32], *, plain_residual: bool) -> NDArray[np.float32] | None:
+def fetch_offsets(constants: NDArray[np.float32], *, plain_residual: bool) -> NDArray[np.float32] | None:
     """Return how far each slice's fourth component must start below its bias to be negative during the whole sum.
 
     Args:
@@ -193,4 +193,4 @@ def late_by(constants: NDArray[np.float32], *, plain_residual: bool) -> NDArray[
     fourth_channel = constants[:, :, 3].astype(np.float64)
     highest = fourth_channel[:, -1] + np.maximum(fourth_channel[:, :-1], 0.0).sum(axis=1)  # texels are in [0, 1]
     offsets = immediates.streamed((np.maximum(highest + float(plain_residual), 0.0) + MARGIN).astype(np.float32))
-    return offsets if float(offsets.max()) <= MOST_LATE else None
+    return offsets if float(offsets.max()) <= MOST_FETCH_OFFSET else None

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering import truncation, weight_bytes, weight_pairs, weight_rounding, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
+from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
@@ -30,12 +30,12 @@ SHORT_COLUMNS = 320
 """Largest number of columns of a window larger than 3x3. A 5x5 window over 8 slices has 800 and does not compile; 4x4
 over 5 slices does."""
 
-FINE_READS: Mapping[int, int] = {8: 58, 16: 32}
+READS_16_BITS: Mapping[int, int] = {8: 58, 16: 32}
 """Largest number of 16-bit slices read by a draw, by the bits of its weights. A 16-bit fetch needs one more coordinate.
 Mesa's vc4 compiler uses 29 of 32 registers for 58 slices with 8-bit weights. With 16-bit weights 34 slices compile, and
 58 do not."""
 
-FINE_NOISE = 3.0 * weight_bytes.MOST_NOISE
+NOISE_16_BITS = 3.0 * weight_bytes.MOST_NOISE
 """Noise limit for readers of 16-bit maps that cannot have 16-bit weights in a texture. Ranges of 16 bits have headroom,
 so their texels are smaller."""
 
@@ -76,17 +76,17 @@ class TextureOption:
         return weight_pairs.of_bytes(weights, columns) if in_pairs else weights
 
     def _in_bytes(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> WeightBytes:
-        if not build.typical.given:
+        if not build.calibration_maps.has_images:
             return weight_bytes.pack(constants)
 
         @cache
         def column_factors() -> weight_rounding.ColumnFactors:
             return truncation.column_factors(
-                columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS
+                columns, build.calibration_input(node), node.attrs["strides"], weight_rounding.POSITIONS
             )
 
         def cached(result_name: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool]) -> Arrays:
-            return build.typical.known(f"{node.name} {result_name}", find, fits)
+            return build.calibration_maps.cached(f"{node.name} {result_name}", find, fits)
 
         return weight_rounding.pack(constants, columns, column_factors, cached)
 
@@ -106,9 +106,9 @@ def possible(
     alpha: bool,
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
-    fine: bool = False,
-    stores_fine: bool = False,
-    spares: bool = False,
+    reads_16_bits: bool = False,
+    stores_16_bits: bool = False,
+    tolerates_rounding: bool = False,
     in_pairs: bool = False,
     has_images: bool = True,
 ) -> TextureOption:
@@ -121,9 +121,9 @@ def possible(
         weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is an image's alpha, whose weights cancel the zero points exactly.
         steepness: amplification after the sums if there are per-channel constants, as in ``fold.StoredSum``.
-        fine: whether the input is a 16-bit map.
-        stores_fine: whether the output is a 16-bit map.
-        spares: whether weights of such a layer can lose more precision to fit a texture.
+        reads_16_bits: whether the input is a 16-bit map.
+        stores_16_bits: whether the output is a 16-bit map.
+        tolerates_rounding: whether weights of such a layer can lose more precision to fit a texture.
         in_pairs: whether two output channels have a row (``weight_pairs``), which needs fewer registers.
         has_images: whether there are calibration images, for which 8-bit weights are rounded.
     """
@@ -140,9 +140,19 @@ def possible(
     most_noise = weight_bytes.MOST_NOISE * (1.0 if has_images else weight_bytes.UNSEEN)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
     bits = 8 if in_bytes else 16
-    if bits == 16 and fine and not in_pairs and (constants.numbers or any(roles.get("residual") for roles in reads)):
+    if (
+        bits == 16
+        and reads_16_bits
+        and not in_pairs
+        and (constants.numbers or any(roles.get("residual") for roles in reads))
+    ):
         # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches.
-        if not spares or weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > FINE_NOISE:
+        if (
+            not tolerates_rounding
+            or weight_bits != "auto"
+            or columns.count < LEAST_BYTE_COLUMNS
+            or noise > NOISE_16_BITS
+        ):
             return TextureOption(
                 16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
             )
@@ -152,12 +162,12 @@ def possible(
         allowed_columns, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
     else:
         allowed_columns, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
-    if fine and columns.slots > FINE_READS[bits]:
+    if reads_16_bits and columns.slots > READS_16_BITS[bits]:
         return TextureOption(
-            bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {FINE_READS[bits]}"
+            bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
         )
-    most_slices = weights_plan.FINE_WINDOW_READS - stores_fine
-    if fine and bits == 16 and not in_pairs and columns.taps_per_slot > 1 and columns.slots > most_slices:
+    most_slices = weights_plan.WINDOW_READS_16_BITS - stores_16_bits
+    if reads_16_bits and bits == 16 and not in_pairs and columns.taps_per_slot > 1 and columns.slots > most_slices:
         return TextureOption(
             16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
         )

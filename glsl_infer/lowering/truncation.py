@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.lowering import immediates, simulated_sums
+from glsl_infer.lowering.calibration_maps import PICTURES, Arrays, CalibrationMaps, Texels
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
-from glsl_infer.lowering.findings import Arrays
-from glsl_infer.lowering.typical import PICTURES, Texels, Typical
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -60,27 +59,27 @@ class Starts:
     """Initial values of a layer's sums.
 
     Attributes:
-        cut: biases corrected for devices that truncate, (slices, 4).
-        late: offset of the fourth component below its bias, (slices,), 0 for slices without ordered fetches; None if no
-            slice has them.
+        truncated: biases corrected for devices that truncate, (slices, 4).
+        fetch_offsets: offset of the fourth component below its bias, (slices,), 0 for slices without ordered fetches;
+            None if no slice has them.
     """
 
-    cut: Floats
-    late: Floats | None
+    truncated: Floats
+    fetch_offsets: Floats | None
 
     def arrays(self) -> Arrays:
         """Return the arrays to store in a file."""
-        return (self.cut,) if self.late is None else (self.cut, self.late)
+        return (self.truncated,) if self.fetch_offsets is None else (self.truncated, self.fetch_offsets)
 
     @staticmethod
-    def known(typical: Typical, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
+    def cached(maps: CalibrationMaps, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
         """Return the stored values if they are for this number of slices, otherwise the result of ``find``."""
 
         def fits(arrays: Arrays) -> bool:
             return arrays[0].shape == (slices, 4) and all(array.shape[0] == slices for array in arrays)
 
-        cut, *late = typical.known(key, lambda: find().arrays(), fits)
-        return Starts(cut, late[0] if late else None)
+        truncated, *fetch_offsets = maps.cached(key, lambda: find().arrays(), fits)
+        return Starts(truncated, fetch_offsets[0] if fetch_offsets else None)
 
 
 def starts(
@@ -112,7 +111,7 @@ def starts(
     positions = _sample_positions(columns, texels, strides, constants.size)
     windows = _windows(columns, texels, positions, strides)
     residual_values = None if residual is None else residual.at(*positions)
-    cut, late = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
+    truncated, fetch_offsets = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
     factors_by_reads: dict[tuple[int, ...], Floats] = {}
     for group in simulated_sums.groups(columns, len(positions[0])):
         reads = columns.read_by(group[0])
@@ -123,23 +122,25 @@ def starts(
             else residual_values[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(residual_values), len(group), 4)
         )
         sums = simulated_sums.simulate(
-            factors_by_reads[reads], constants[group], biases[group], fourth=late is not None, residual=lanes
+            factors_by_reads[reads], constants[group], biases[group], fourth=fetch_offsets is not None, residual=lanes
         )
         unsaturated = (sums.sums > saturation[0]) & (sums.sums < saturation[1])
         counts = unsaturated + np.float32(1e-6)  # all count equally if all saturate
         counts /= counts.sum(axis=0)
-        cut[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)
+        truncated[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)
         for member, index in enumerate(group):
-            if late is None or sums.fourth is None or sums.changed is None:
+            if fetch_offsets is None or sums.fourth is None or sums.changed is None:
                 continue
             product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
             fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, counts[:, member, 3].copy())
-            offsets = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
-            spread, late[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
+            offsets = [immediates.factor(float(fetch_offsets[index]) * stretch) for stretch in STRETCHES]
+            spread, fetch_offsets[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
             if separate_slices and 255.0 * spread**0.5 > MOST_UNEVEN:
-                late[index] = 0.0
-            cut[index, 3] = biases[index, 3] - np.float64(late[index]) - fourth.losses(float(late[index]))[0]
-    return Starts(immediates.streamed(cut), late)
+                fetch_offsets[index] = 0.0
+            truncated[index, 3] = (
+                biases[index, 3] - np.float64(fetch_offsets[index]) - fourth.losses(float(fetch_offsets[index]))[0]
+            )
+    return Starts(immediates.streamed(truncated), fetch_offsets)
 
 
 @dataclass

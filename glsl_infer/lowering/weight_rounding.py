@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import findings, weight_bytes
+from glsl_infer.lowering import calibration_maps, weight_bytes
+from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_texture import Constants
 
@@ -39,7 +39,7 @@ AT_A_TIME = 1024
 
 
 ResultCache = Callable[[str, Callable[[], Arrays], Callable[[Arrays], bool]], Arrays]
-"""``Typical.known`` of a layer."""
+"""``CalibrationMaps.cached`` of a layer."""
 
 
 def pack(
@@ -60,7 +60,7 @@ def pack(
 
         def find() -> Arrays:
             integers = rounded(weights, most, columns=columns, column_factors=column_factors())
-            return findings.small(integers - nearest), findings.mark(nearest)
+            return calibration_maps.small(integers - nearest), calibration_maps.mark(nearest)
 
         correction, _ = cached("rounded", find, lambda arrays: _fits(arrays, nearest.shape, nearest))
         rounded_weights.append(nearest + correction)
@@ -70,7 +70,7 @@ def pack(
         def find() -> Arrays:
             return output_shift(added, columns=columns, column_factors=column_factors()).astype(
                 np.float32
-            ), findings.mark(rounded_weights[0])
+            ), calibration_maps.mark(rounded_weights[0])
 
         arrays = cached("moved", find, lambda arrays: _fits(arrays, (len(added), 4), rounded_weights[0]))[0]
         return arrays.astype(np.float64)
@@ -80,7 +80,7 @@ def pack(
 
 def _fits(arrays: Arrays, shape: Sequence[int], integers: NDArray[np.int64]) -> bool:
     """Return whether stored arrays have this shape and belong to these integers."""
-    return arrays[0].shape == tuple(shape) and arrays[1].tolist() == findings.mark(integers).tolist()
+    return arrays[0].shape == tuple(shape) and arrays[1].tolist() == calibration_maps.mark(integers).tolist()
 
 
 def rounded(weights: Doubles, most: int, *, columns: Columns, column_factors: ColumnFactors) -> NDArray[np.int64]:

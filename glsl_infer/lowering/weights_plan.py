@@ -45,11 +45,11 @@ PAIRS_COLUMN, PAIRS_FIXED = {8: 14.2, 16: 25.0}, 50.0
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
 """The same for columns that each multiply a different texel."""
 
-FINE_COLUMN = (2.0, 6.0)
+COLUMN_16_BITS = (2.0, 6.0)
 """Additional instructions of a 16-bit fetch for each column of weights: with four columns for a texel, and in a
 depthwise layer."""
 
-FINE_STORE, FINE_RESIDUAL = 44.0, 20.0
+STORE_16_BITS, RESIDUAL_16_BITS = 44.0, 20.0
 """Additional instructions of a fragment to store 16 bits, and to add a 16-bit residual."""
 
 DRAW = 95.0
@@ -113,7 +113,7 @@ compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts a
 therefore not the limit. A 1x1 window uses each coordinate once, and can read 8 slices and a residual.
 tests/vc4/test_registers.py has the cases."""
 
-FINE_WINDOW_READS, FINE_READS = 4, 6
+WINDOW_READS_16_BITS, READS_16_BITS = 4, 6
 """The same limit for 16-bit slices and 16-bit weights in a texture, for a window of several texels and of one. Each
 slice takes two more registers: 3x3 over 4 slices takes all 34, and 1x1 over 6 takes 31. 3x3 over 5 and 1x1 over 8 do
 not compile, nor does 3x3 over 4 with a 16-bit output. 1x1 windows over more slices share a coordinate."""
@@ -189,7 +189,7 @@ def work(layer: LayerWeights, mode: str) -> float:
     return layer.slices * layer.pixels * instructions(mode, layer)
 
 
-def fine_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> float:
+def sixteen_bit_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> float:
     """Return the estimated additional instructions times pixels due to 16-bit maps.
 
     Args:
@@ -198,7 +198,9 @@ def fine_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> 
         adds: whether a residual has 16 bits.
         stores: whether the output has 16 bits.
     """
-    per_pixel = reads * layer.columns * FINE_COLUMN[layer.depthwise] + adds * FINE_RESIDUAL + stores * FINE_STORE
+    per_pixel = (
+        reads * layer.columns * COLUMN_16_BITS[layer.depthwise] + adds * RESIDUAL_16_BITS + stores * STORE_16_BITS
+    )
     return layer.slices * layer.pixels * per_pixel
 
 

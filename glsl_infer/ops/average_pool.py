@@ -42,8 +42,8 @@ class AveragePool(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice."""
-        fine = ["y = floor(mean * 256.0 + (0.5 + 0.25 / area)) * (1.0 / 65280.0);"]
-        draw_windows(node, build, "average_pool.frag", texels=written_out(node.attrs["pool"]), fine=fine)
+        rounding = ["y = floor(mean * 256.0 + (0.5 + 0.25 / area)) * (1.0 / 65280.0);"]
+        draw_windows(node, build, "average_pool.frag", texels=written_out(node.attrs["pool"]), rounding=rounding)
 
 
 def window_means(node: Node, x: Array) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.lowering.binary import draw
 from glsl_infer.ops.operator import Operator
 
@@ -15,20 +16,9 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
 
-OPERATIONS: Mapping[str, tuple[Callable[[Array, Array], Array], str]] = {
-    "add": (np.add, "a + b"),
-    "subtract": (np.subtract, "a - b"),
-    "multiply": (np.multiply, "a * b"),
-    "divide": (np.divide, "a / b"),
-    "maximum": (np.maximum, "max(a, b)"),
-    "minimum": (np.minimum, "min(a, b)"),
-    "squared_difference": (lambda a, b: np.square(a - b), "(a - b) * (a - b)"),
-}
-"""NumPy function and GLSL expression of each operation."""
-
 
 class Binary(Operator):
-    """``operation`` (one of ``OPERATIONS``) of two inputs with broadcasting.
+    """``operation`` (one of ``elementwise.DRAWN``) of two inputs with broadcasting.
 
     The output is a feature map (height, width, channels). An operand has the same shape, or a height, width or channel
     count of 1, or is a vector (channels,), such as the gates of a squeeze-and-excite block. Attributes: ``operation``;
@@ -42,9 +32,9 @@ class Binary(Operator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the broadcast shape."""
-        if node.attrs["operation"] not in OPERATIONS:
+        if node.attrs["operation"] not in DRAWN:
             raise ModelError.layer(
-                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
+                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(DRAWN)}"
             )
         try:
             shape = np.broadcast_shapes(*inputs)
@@ -63,11 +53,11 @@ class Binary(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute the operation, then activate."""
         with np.errstate(divide="ignore"):  # infinities saturate, like other values outside the range
-            return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
+            return node.activation(DRAWN[node.attrs["operation"]].compute(inputs[0], inputs[1]))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each slice, which reads a tile of each operand, or two texels of a vector."""
-        draw(node, build, OPERATIONS[node.attrs["operation"]][1])
+        draw(node, build, DRAWN[node.attrs["operation"]].glsl)
 
 
 OPERATOR = Binary()

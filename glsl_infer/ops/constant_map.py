@@ -18,7 +18,7 @@ from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program.layout import (
     MAX_TEXTURE_SIZE,
     FeatureMap,
-    FineMap,
+    SixteenBitMap,
     View,
     compact,
     per_channel,
@@ -94,15 +94,15 @@ def _layout(node: Node, height: int, width: int, channels: int) -> tuple[Feature
     return FeatureMap(height, width, channels, 0, views, compact(scales), compact(zeros)), size
 
 
-def _stored_map(value: FeatureMap) -> Union[FeatureMap, FineMap]:
+def _stored_map(value: FeatureMap) -> Union[FeatureMap, SixteenBitMap]:
     """Return the map in its form in the bundle, with both tiles of each slice for 16 bits."""
     stored_map = stored(value)
-    assert isinstance(stored_map, (FeatureMap, FineMap))
+    assert isinstance(stored_map, (FeatureMap, SixteenBitMap))
     return stored_map
 
 
-def _read(texels: NDArray[np.uint8], value: Union[FeatureMap, FineMap]) -> NDArray[np.float32]:
-    assert isinstance(value, FineMap) or value.bits == 8
+def _read(texels: NDArray[np.uint8], value: Union[FeatureMap, SixteenBitMap]) -> NDArray[np.float32]:
+    assert isinstance(value, SixteenBitMap) or value.bits == 8
     tiles = [texels[view.y : view.y + value.height, view.x : view.x + value.width] for view in value.views]
     return decode_tiles(np.stack(tiles), value).astype(np.float32)
 

@@ -18,7 +18,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -110,8 +110,8 @@ class Conv2D(Operator):
         )
         # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
         # are nearly as exact, and are used unless most maps have 16 bits.
-        spares = build.typical.given and build.spares
-        exact = target.bits == 16 and not spares
+        tolerates_rounding = build.calibration_maps.has_images and build.tolerates_rounding
+        exact = target.bits == 16 and not tolerates_rounding
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
 
@@ -123,11 +123,11 @@ class Conv2D(Operator):
                 alpha=kernel.alpha,
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
-                fine=source.bits == 16,
-                stores_fine=target.bits == 16,
-                spares=spares,
+                reads_16_bits=source.bits == 16,
+                stores_16_bits=target.bits == 16,
+                tolerates_rounding=tolerates_rounding,
                 in_pairs=in_pairs,
-                has_images=build.typical.given,
+                has_images=build.calibration_maps.has_images,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
@@ -183,7 +183,7 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [source for source in inputs if isinstance(source, (FeatureMap, FineMap))]
+        maps = [source for source in inputs if isinstance(source, (FeatureMap, SixteenBitMap))]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of(

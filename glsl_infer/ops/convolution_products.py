@@ -25,7 +25,7 @@ from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap, FineMap, slices_of
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -227,21 +227,22 @@ class ConvolutionProducts(Operator):
         def find() -> truncation.Starts:
             constants = np.zeros_like(packed)
             constants[:, block_columns] = packed[:, block_columns]
-            texels = build.typical.texels(
+            texels = build.calibration_maps.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )
             return truncation.starts(
                 columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
             )
 
-        return truncation.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
+        key = f"{node.name} {block} {slots}"
+        return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).truncated
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from the packed blocks."""
         (source,) = inputs
-        if not isinstance(source, (FeatureMap, FineMap)):
+        if not isinstance(source, (FeatureMap, SixteenBitMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
         factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]

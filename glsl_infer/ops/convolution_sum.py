@@ -14,7 +14,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES, Binding, Read
 from glsl_infer.ops.convolution_products import ConvolutionProducts
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, View, slices_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, SixteenBitMap, View, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -153,7 +153,7 @@ class ConvolutionSum(Operator):
         """Return unit and bias from the constants of each slice."""
         source, residual = inputs[0], inputs[1] if len(inputs) > 1 else None
         (filters,) = shapes["bias"]
-        if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, FineMap, type(None))):
+        if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, SixteenBitMap, type(None))):
             raise ValueError(f"layer '{node.name}' reads the wrong kind of value")
         _, factor, bias, _ = _constants(node, source, residual, filters)
         names = ["unit", *["added"] * (residual is not None), "bias"]
@@ -229,7 +229,7 @@ def _terms(binding: Binding, taps: Sequence[tuple[int, tuple[int, int]]], ordere
 
 
 def _constants(
-    node: Node, source: FixedMap, residual: FeatureMap | FineMap | None, filters: int
+    node: Node, source: FixedMap, residual: FeatureMap | SixteenBitMap | None, filters: int
 ) -> tuple[fold.StoredSum, Array, Callable[[Array], Array], Array]:
     """Return (stored form of sums, factor of the unit, function to fold a bias, residual's factor)."""
     out = fold.output(node.activation, node.attrs, filters)

@@ -98,7 +98,7 @@ _SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in 
 """Line after a loop that is not unrolled. VideoCore IV runs two threads only if the last fetch is outside loops. The
 added value is 0, in a form that a compiler cannot detect."""
 
-_FINE = ["sum = (sum.xz + sum.yw * (1.0 / 256.0)).xyxy; // two high bytes, each with the low one"]
+_FROM_16_BITS = ["sum = (sum.xz + sum.yw * (1.0 / 256.0)).xyxy; // two high bytes, each with the low one"]
 """Line that combines the sums of both bytes of a 16-bit map, whose texels have two channels."""
 
 _STRIP, _LONG_STRIP, _LONG = 8, 16, 128
@@ -136,7 +136,7 @@ class _Draws:
         self, node: Node, build: Builder, source: FeatureMap, target: FixedPoint, window: tuple[int, int]
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
-        final_lines: dict[str, Sequence[str]] = {"all": _FINE} if source.bits == 16 else {}
+        final_lines: dict[str, Sequence[str]] = {"all": _FROM_16_BITS} if source.bits == 16 else {}
         self._turns, self._lines = window, {**FETCH, **final_lines}
         if window[0] * window[1] > _WRITTEN_OUT or window[0] > _WIDE:
             self._turns, lines = _strips(*window)

@@ -85,7 +85,7 @@ def draw_windows(
     template: str,
     *,
     texels: Sequence[str] = (),
-    fine: Sequence[str] = (),
+    rounding: Sequence[str] = (),
     macros: Mapping[str, int] | None = None,
     most: int = MOST_WRITTEN_OUT,
 ) -> None:
@@ -96,7 +96,7 @@ def draw_windows(
         build: the program.
         template: file name of the template.
         texels: lines of ``written_out``, for templates that accept them.
-        fine: line for 16-bit outputs, as in ``per_slice``.
+        rounding: line for 16-bit outputs, as in ``per_slice``.
         macros: further macros.
         most: number of texels above which loops must not be unrolled.
     """
@@ -111,7 +111,7 @@ def draw_windows(
         stride=(float(stride_x), float(stride_y)),
         defines=defines,
         lines={"texels": texels},
-        fine=fine,
+        rounding=rounding,
         corners="BOUNDED" in defines,
     )
 

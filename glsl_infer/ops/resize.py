@@ -85,7 +85,7 @@ class Resize(Operator):
             "resize.frag",
             stride=(source.width / width, source.height / height),
             defines={"NEAREST": 1} if method == "nearest" else {},
-            fine=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
+            rounding=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
             corners=True,
             uniforms=lambda source, view: {
                 **tile_uniforms(source, view),

@@ -56,7 +56,7 @@ class UpsampleBilinear(Operator):
             "upsample_bilinear.frag",
             stride=(1.0 / size_x, 1.0 / size_y),
             defines={"SIZE": f"vec2({size_x}.0, {size_y}.0)", "INVERSE": 1.0 / (4 * size_x * size_y)},
-            fine=["y = floor(sum * (INVERSE * 65280.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
+            rounding=["y = floor(sum * (INVERSE * 65280.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
             uniforms=size_of,
             corners=True,
         )

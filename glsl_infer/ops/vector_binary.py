@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
-from glsl_infer.ops.binary import OPERATIONS
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
@@ -25,7 +25,7 @@ LARGEST = 2.0**20
 
 
 class VectorBinary(Operator):
-    """``operation`` (one of ``binary.OPERATIONS``) of two vectors of equal length, or of a vector and a single element.
+    """``operation`` (one of ``elementwise.DRAWN``) of two vectors of equal length, or of a vector and a single element.
 
     Attributes: ``operation``; ``activation`` of the result; ``scale`` of the stored vector.
     """
@@ -35,9 +35,9 @@ class VectorBinary(Operator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the shape of the longer input."""
-        if node.attrs["operation"] not in OPERATIONS:
+        if node.attrs["operation"] not in DRAWN:
             raise ModelError.layer(
-                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
+                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(DRAWN)}"
             )
         lengths = {vector(node, shape) for shape in inputs}
         if len(inputs) != 2 or len(lengths - {1}) > 1:
@@ -51,24 +51,15 @@ class VectorBinary(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute the operation, then activate."""
         with np.errstate(divide="ignore"):  # infinities saturate, like other values outside the range
-            return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
+            return node.activation(DRAWN[node.attrs["operation"]].compute(inputs[0], inputs[1]))
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the activation on the interval of results at the ends of both inputs."""
-        function = OPERATIONS[node.attrs["operation"]][0]
-        (low, high), (other_low, other_high) = inputs
-        with np.errstate(divide="ignore", invalid="ignore"):
-            corners = [function(a, b) for a in (low, high) for b in (other_low, other_high)]
-        least, most = np.fmin.reduce(corners), np.fmax.reduce(corners)
-        crosses = (other_low <= 0.0) & (other_high >= 0.0)
-        if node.attrs["operation"] == "divide":
-            least, most = np.where(crosses, -LARGEST, least), np.where(crosses, LARGEST, most)
-        if node.attrs["operation"] == "squared_difference":
-            least = np.zeros_like(least)
+        """Return bounds of the activation on the interval of results."""
+        least, most = DRAWN[node.attrs["operation"]].range(*inputs)
         return node.activation.range(np.clip(least, -LARGEST, LARGEST), np.clip(most, -LARGEST, LARGEST))
 
     def passes(self, node: Node, build: Builder) -> None:
@@ -103,7 +94,7 @@ class VectorBinary(Operator):
                     "INVERSE_SCALE": 1.0 / target.scale,
                     "FIRST": operands[0],
                     "SECOND": operands[1],
-                    "RESULT": OPERATIONS[node.attrs["operation"]][1],
+                    "RESULT": DRAWN[node.attrs["operation"]].glsl,
                 },
             )
             uniforms = codegen.uniforms(constants, first)

@@ -32,8 +32,8 @@ GPU_TILE = 64
 class View:
     """Tile of a slice: the name of its texture, and the texel of pixel (0, 0).
 
-    A 16-bit slice has two tiles: channels 0 and 1 at (x, y), channels 2 and 3 ``half`` texels below. ``FineMap`` has
-    the encoding. For 8 bits ``half`` is 0.
+    A 16-bit slice has two tiles: channels 0 and 1 at (x, y), channels 2 and 3 ``half`` texels below.
+    ``SixteenBitMap`` has the encoding. For 8 bits ``half`` is 0.
     """
 
     texture: str
@@ -149,7 +149,7 @@ class FeatureMap(Ranged):
 
 
 @dataclass(frozen=True)
-class FineMap(Ranged):
+class SixteenBitMap(Ranged):
     """A 16-bit feature map: n of channel c has the value ``scales[c] * (n / 256 - zeros[c]) / 255``, n from 0 to 65280.
 
     View 2s holds channels 4s and 4s + 1 of each pixel, view 2s + 1 channels 4s + 2 and 4s + 3 if they exist. A texel
@@ -203,7 +203,7 @@ class FixedMap:
     views: tuple[View, ...]
 
 
-Value = Union[FeatureMap, FineMap, FixedPoint, FixedMap]
+Value = Union[FeatureMap, SixteenBitMap, FixedPoint, FixedMap]
 
 
 def stored(value: Value) -> Value:
@@ -215,7 +215,7 @@ def stored(value: Value) -> Value:
         for index, view in enumerate(value.views)
         for down in ((0, view.half) if value.channels > 4 * index + 2 else (0,))
     )
-    return FineMap(value.height, value.width, value.channels, views, value.scales, value.zeros)
+    return SixteenBitMap(value.height, value.width, value.channels, views, value.scales, value.zeros)
 
 
 def textures_of(value: Value) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ class CompiledNetwork:
         choices: storage of the weights of each convolution, by name.
         members: files of the bundle by name: shaders and weights.
         weight_members: for each node, the members from which its weights can be decoded.
-        findings: arrays derived from calibration images (``lowering.findings``).
+        calibration_data: arrays derived from calibration images (``lowering.calibration_maps``).
         exact: layers whose weights have more than 8 bits, because calibration images need it
             (``compiler.exact_weights``).
         memory: memory of each method of sharing textures.
@@ -182,7 +182,7 @@ class CompiledNetwork:
     choices: Mapping[str, WeightsChoice]
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
-    findings: Mapping[str, tuple[NDArray[Any], ...]]
+    calibration_data: Mapping[str, tuple[NDArray[Any], ...]]
     exact: tuple[str, ...] = ()
     memory: tuple[MemoryUse, ...] = ()
 

@@ -45,14 +45,14 @@ def store8(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.
     return stored
 
 
-FINE_LIMIT = 255 * 256
+LIMIT_16_BITS = 255 * 256
 """Largest integer of a 16-bit feature map. Its high byte is the byte of the 8-bit map."""
 
 
-def to_fine(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
-    """Return the integers n of a 16-bit feature map, 0 to ``FINE_LIMIT``: ``to_bytes`` with steps of 1/256."""
+def to_16_bits(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
+    """Return the integers n of a 16-bit feature map, 0 to ``LIMIT_16_BITS``: ``to_bytes`` with steps of 1/256."""
     steps = (np.asarray(values, np.float64) / scales * 255.0 + zeros) * 256.0
-    return np.clip(np.floor(steps + (0.5 + 1e-9)), 0, FINE_LIMIT).astype(np.int64)
+    return np.clip(np.floor(steps + (0.5 + 1e-9)), 0, LIMIT_16_BITS).astype(np.int64)
 
 
 def store_map(
@@ -65,17 +65,17 @@ def store_map(
 def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
     if bits == 8:
         return store8(values, scales, zeros)
-    integers = to_fine(values, scales, zeros).astype(np.float64)
+    integers = to_16_bits(values, scales, zeros).astype(np.float64)
     return np.asarray(np.asarray(scales, np.float64) * (integers / 256.0 - np.asarray(zeros, np.float64)) / 255.0)
 
 
-def split_fine(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
+def split_16_bits(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Return the (high, low) bytes of the integers of a 16-bit feature map, as a new last axis."""
     return np.stack([integers // 256, integers % 256], axis=-1).astype(np.uint8)
 
 
-def join_fine(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the integers with these (high, low) bytes on the last axis; inverse of ``split_fine``."""
+def join_16_bits(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the integers with these (high, low) bytes on the last axis; inverse of ``split_16_bits``."""
     integers: NDArray[np.int64] = 256 * pairs[..., 0].astype(np.int64) + pairs[..., 1]
     return integers
 

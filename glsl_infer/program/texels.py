@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, slices_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, slices_of
 from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -54,14 +54,16 @@ def put_picture(pixels: NDArray[np.uint8], texels: Texels) -> None:
     texels[..., channels:3] = 0
 
 
-def pack_tiles(output: Array, value: FeatureMap | FineMap | FixedMap) -> Texels:
+def pack_tiles(output: Array, value: FeatureMap | SixteenBitMap | FixedMap) -> Texels:
     """Encode a map (height, width, channels) as tiles (views, height, width, 4); padding lanes are 0."""
     views = len(value.views)
     if isinstance(value, FixedMap):
         texels = quantize.split_fixed16(quantize.fixed16(output, value.scale))
-    elif isinstance(value, FineMap):
+    elif isinstance(value, SixteenBitMap):
         texels = np.zeros((value.height, value.width, 2 * views, 2), np.uint8)
-        texels[..., : value.channels, :] = quantize.split_fine(quantize.to_fine(output, value.scale_of, value.zero_of))
+        texels[..., : value.channels, :] = quantize.split_16_bits(
+            quantize.to_16_bits(output, value.scale_of, value.zero_of)
+        )
     else:
         texels = np.zeros((value.height, value.width, 4 * views), np.uint8)
         texels[..., : value.channels] = quantize.to_bytes(output, value.scale_of, value.zero_of)
@@ -69,19 +71,19 @@ def pack_tiles(output: Array, value: FeatureMap | FineMap | FixedMap) -> Texels:
     return tiles
 
 
-def decode_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float64]:
+def decode_tiles(tiles: Texels, value: FeatureMap | SixteenBitMap | FixedMap) -> NDArray[np.float64]:
     """Decode the tiles (views, height, width, 4) of a map to (height, width, channels)."""
     stacked = tiles.transpose(1, 2, 0, 3).reshape(value.height, value.width, -1)
     if isinstance(value, FixedMap):
         integers = quantize.join_fixed16(stacked.reshape(value.height, value.width, -1, 2))
         return np.asarray(integers * (value.scale / 256.0), np.float64)
-    if isinstance(value, FineMap):
-        integers = quantize.join_fine(stacked.reshape(value.height, value.width, -1, 2))[..., : value.channels]
+    if isinstance(value, SixteenBitMap):
+        integers = quantize.join_16_bits(stacked.reshape(value.height, value.width, -1, 2))[..., : value.channels]
         return np.asarray(value.scale_of * (integers / 256.0 - value.zero_of) / 255.0, np.float64)
     return np.asarray(value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0, np.float64)
 
 
-def unpack_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float32]:
+def unpack_tiles(tiles: Texels, value: FeatureMap | SixteenBitMap | FixedMap) -> NDArray[np.float32]:
     """Return ``decode_tiles`` rounded to float32."""
     return decode_tiles(tiles, value).astype(np.float32)
 
@@ -114,6 +116,6 @@ def in_steps(output: Array, value: Value) -> NDArray[np.float64]:
     values = np.asarray(output, np.float64)
     if isinstance(value, FeatureMap):
         return values / value.scale_of * 255.0 + value.zero_of
-    if isinstance(value, FineMap):
+    if isinstance(value, SixteenBitMap):
         return (values / value.scale_of * 255.0 + value.zero_of) * 256.0
     return values / (value.scale / 256.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import PROBABLE
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
@@ -103,7 +103,7 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
     found: dict[str, Ends] = {}
     for node, layer in zip(nodes, network.layers):
         value = layer.output
-        if not node.inputs or "scales" not in layer.attrs or not isinstance(value, (FeatureMap, FineMap)):
+        if not node.inputs or "scales" not in layer.attrs or not isinstance(value, (FeatureMap, SixteenBitMap)):
             continue
         if node.name in likely or (readers[node.name] and all(map(_levels_off, readers[node.name]))):
             continue  # a sigmoid maps all values beyond the bounds to the same result

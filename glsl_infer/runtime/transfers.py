@@ -13,7 +13,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.handles import Handles
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import decode_fixed, decode_tiles, pack_fixed, pack_tiles, shape_of
 from glsl_infer.support.ndarray import NDArray
 
@@ -89,6 +89,6 @@ class Transfers:
             self._framebuffers[texture] = self._objects.framebuffer(texture)
         return self._framebuffers[texture]
 
-    def _tiles(self, value: FeatureMap | FineMap | FixedMap, handles: Handles) -> NDArray[np.uint8]:
+    def _tiles(self, value: FeatureMap | SixteenBitMap | FixedMap, handles: Handles) -> NDArray[np.uint8]:
         textures = {name: self.read_texture(name, handles) for name in textures_of(value)}
         return np.stack([textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views])

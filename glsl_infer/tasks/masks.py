@@ -75,7 +75,8 @@ class Mask:
     @cached_property
     def score(self) -> float:
         """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones."""
-        return np.count_nonzero(self.part > _SURE) / max(np.count_nonzero(self.part > _DOUBTED), 1)
+        certain, possible = (int(np.count_nonzero(self.part > least)) for least in (_SURE, _DOUBTED))
+        return certain / max(possible, 1)
 
     @property
     def present(self) -> bool:

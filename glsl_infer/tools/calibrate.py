@@ -12,7 +12,7 @@ from glsl_infer import importers
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
-from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
@@ -51,7 +51,8 @@ def calibrate(
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")
-    built = build(graph, [""] * classes_of(optimize.optimize(graph)), options=options, calibration=samples, tell=tell)
+    optimized = optimize.optimize(graph)
+    built = from_optimized(optimized, [""] * classes_of(optimized), options=options, calibration=samples, tell=tell)
     known = learnt([part.prepared for part in built.gpu], [part.program for part in built.gpu])
     stored = StoredRanges(graph.name, fingerprint(built.graph), known)
     ranges_file.write(stored, out)

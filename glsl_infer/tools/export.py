@@ -6,7 +6,7 @@ Problems of all files and layers are collected first and raised together.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from glsl_infer.bundle.format_constants import MAX_OUTPUTS
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
-from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.delegate import unseen as unseen_parts
-from glsl_infer.compiler.ranges import unseen_error
-from glsl_infer.compiler.trial import compile_on_trial
+from glsl_infer.compiler.dry_run import dry_run
+from glsl_infer.compiler.ranges import Calibration, unseen_error
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
@@ -76,14 +76,19 @@ def export(
     survey = _survey(model, options, problems)
     gc.collect()  # frees the framework's copy of all weights
     trim_heap()
-    graph = survey.graph if survey is not None else None
-    if graph is not None and (labels is None or names):
-        problems += _labels_problems(model, graph, labels, names)
+    graph, optimized = survey.graph if survey is not None else None, None
+    if survey is not None and graph is not None:
+        try:
+            optimized = optimize.optimize(graph)
+        except ModelError as error:
+            problems += () if survey.problems else (error,)  # The inputs for refused layers can be at fault.
+    if optimized is not None and (labels is None or names):
+        problems += _labels_problems(model, optimized, labels, names)
     if ranges is not None:
         try:
             stored = ranges_file.read(ranges)
-            if graph is not None and survey is not None and not survey.problems:
-                known_ranges = stored.of(optimize.optimize(graph), str(ranges), calibrated=bool(calibration))
+            if optimized is not None and survey is not None and not survey.problems:
+                known_ranges = stored.of(optimized, str(ranges), calibrated=bool(calibration))
                 options = replace(options, ranges=known_ranges)
         except InputError as error:
             problems.append(error)
@@ -93,16 +98,15 @@ def export(
         samples = calibration_samples(None if guesses else graph, calibration)
     except InputError as error:
         problems.append(error)
-    if graph is None or problems or samples is None:
-        if survey is not None and graph is not None:
-            given = () if guesses else samples or ()
-            problems += _layer_problems(
-                graph, given, options, survey.guessed, ranged=bool(calibration or known or ranges)
-            )
+    if optimized is None or problems or samples is None:
+        if survey is not None and optimized is not None:
+            images = Calibration(() if guesses else samples or (), percentile=options.percentile)
+            run = dry_run(optimized, options, images, placeholders=survey.guessed, delegate=options.delegate)
+            problems += [*run.problems, *(() if calibration or known or ranges else run.unranged)]
         raise together(problems)
-    numbered = classes_of(optimize.optimize(graph)) if labels is None else 0
+    numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
-    built = build(graph, names, options=options, calibration=samples, tell=tell)
+    built = from_optimized(optimized, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
     in_parts = bool(built.parts)
     reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
@@ -120,7 +124,7 @@ def export(
         more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
     of_file = survey.warnings if survey is not None else ()
     if numbered:
-        values = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
+        values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
         advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
         more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
     made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more), classes=len(names))
@@ -163,7 +167,7 @@ def _labels_problems(
     model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
     """Return an error if labels are given for a network without classes, or if their number is wrong."""
-    classes = classes_of(optimize.optimize(graph))  # optimize removes the output tail, which shows an output's purpose
+    classes = classes_of(graph)
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
         what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
@@ -179,24 +183,6 @@ def _labels_problems(
             )
         ]
     return []
-
-
-def _layer_problems(
-    graph: Graph, samples: Sequence[Inputs], options: Options, guessed: Collection[str], *, ranged: bool
-) -> list[InputError]:
-    """Return the problems found by a dry run of the compiler; without samples, those found before ranges are needed."""
-    try:
-        trial = compile_on_trial(
-            graph,
-            layout=options.layout,
-            samples=samples,
-            percentile=options.percentile,
-            guessed=guessed,
-            delegate=options.delegate,
-        )
-    except ModelError as error:
-        return [] if options.delegate and error.refused else [error]
-    return [*trial.problems, *(() if ranged else trial.unranged)]
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges
-from glsl_infer.lowering.findings import TYPES
+from glsl_infer.lowering.calibration_maps import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
 from glsl_infer.support.files import cannot_be_written, writing
@@ -40,7 +40,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
         InputError: the file cannot be written.
     """
     objects = {"scales": json.dumps(dict(stored.known.scales))}
-    for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.fine)):
+    for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.sixteen_bit)):
         lines = (
             f"{json.dumps(name)}: {json.dumps({'scales': list(found.scales), 'zeros': list(found.zeros)})}"
             for name, found in ranges.items()
@@ -48,7 +48,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
         objects[key] = "{\n  " + ",\n  ".join(lines) + "}"
     found = (
         f"{json.dumps(key)}: {json.dumps([_packed(array) for array in arrays])}"
-        for key, arrays in stored.known.findings.items()
+        for key, arrays in stored.known.calibration_data.items()
     )
     objects["findings"] = "{\n  " + ",\n  ".join(found) + "}"
     if stored.known.sixteen is not None:
@@ -71,14 +71,14 @@ def read(path: str | Path) -> StoredRanges:
         InputError: the file is missing, is not a file of ranges, has another version, or is damaged.
     """
     data = saved_json.read(Path(path), Kind("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
-    maps, fine = (
+    maps, sixteen_bit = (
         {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data[key].items()}
         for key in ("maps", "fine")
     )
     sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
     exact = tuple(data.get("exact", ()))
-    findings = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
-    known = KnownRanges(maps, fine, data["scales"], sixteen, exact, findings)
+    calibration_data = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
+    known = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, calibration_data)
     return StoredRanges(data["model"], data["fingerprint"], known)
 
 

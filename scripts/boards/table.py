@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write docs/engineering/boards.md: measurements on boards, compared with predictions.
+"""Write docs/engineering/boards.md, and the estimates in the tables of README.md and speed-on-a-pi.md.
 
-python scripts/boards/table.py             # the page, from boards/*.json and boards/predicted.json
-python scripts/boards/table.py --check     # ends with 1 where the page is another
+python scripts/boards/table.py             # boards.md from boards/*.json; estimates from ``estimates``
+python scripts/boards/table.py --check     # ends with 1 where a page is another
 python scripts/boards/table.py --predict   # boards/predicted.json anew, for models/; needs the vc4 driver
 scripts/boards/add REPORT.json [NAME]      # one report more, and the page
 """
@@ -14,22 +14,28 @@ import html
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support.files import write_text
 from glsl_infer.support.plain_text import one_line
+from glsl_infer.tools.get import catalogue
 from glsl_infer.tools.report import saved
 
 ROOT = Path(__file__).resolve().parents[2]
 BOARDS = ROOT / "boards"
 PREDICTED = "predicted.json"
 PAGE = ROOT / "docs/engineering/boards.md"
+NETWORKS = ROOT / "docs/engineering/videocore.md"
+GUIDE, README = ROOT / "docs/guide/speed-on-a-pi.md", ROOT / "README.md"
 MODELS = ROOT / "models"
 
 _LEFT_OUT = ("extensions", "contexts")
 """Long entries of a driver's report that no table uses."""
+
+_GUIDE_COLUMNS = 5
 
 _HEAD = """\
 # Boards
@@ -127,6 +133,48 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def estimates() -> dict[str, int]:
+    """Return the milliseconds of a frame on a Pi Zero W, by name.
+
+    Names are those of the shipped models (boards/predicted.json), of tasks and models for ``glsl-infer get``, and of
+    the networks of videocore.md, without their size.
+    """
+    stored = json.loads((BOARDS / PREDICTED).read_text("utf-8"))["Pi Zero W"]
+    others = re.findall(r"^\| (\w[^|,]*), \d+ \|.*\| ([\d,]+) \|$", NETWORKS.read_text("utf-8"), re.MULTILINE)
+    return {
+        **{name: int(milliseconds.replace(",", "")) for name, milliseconds in others},
+        **{name: round(times["total"]) for name, times in stored.items()},
+        **{name: model.zero_ms for model in catalogue.read().values() for name in model.tasks or (model.name,)},
+    }
+
+
+def guide(text: str, milliseconds: Mapping[str, int]) -> str:
+    """Return speed-on-a-pi.md with the times of its table replaced.
+
+    Raises:
+        InputError: a row has no estimate.
+    """
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        cells = line.split(" | ")
+        if len(cells) == _GUIDE_COLUMNS and cells[3][:1].isdigit():
+            name = cells[1].strip("`")
+            if name not in milliseconds:
+                raise InputError(f"{GUIDE.relative_to(ROOT)}: no estimate of '{name}'; leave the row out")
+            for column, value in ((3, milliseconds[name]), (4, 1000 // milliseconds[name])):
+                cells[column] = re.sub(r"^\d+", str(value), cells[column])
+            lines[index] = " | ".join(cells)
+    return "\n".join(lines)
+
+
+def readme(text: str, milliseconds: Mapping[str, int]) -> str:
+    """Return README.md with the times of the shipped models replaced."""
+    for path in MODELS.glob("*.glslnn"):
+        row = re.compile(rf"^(\| \[{re.escape(path.stem)}\].*\| )\d+( ms)", re.MULTILINE)
+        text = row.sub(rf"\g<1>{milliseconds[path.stem]}\g<2>", text)
+    return text
+
+
 def _row(report: dict[str, Any], models: list[str]) -> list[str]:
     by_name = {model["model"]: model for model in report["models"]}
     right = sum(model["selfcheck"].get("passed") is True for model in report["models"])
@@ -158,10 +206,10 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Run the command of the arguments; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/engineering/boards.md.")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--add", nargs="+", metavar=("REPORT.json", "NAME"), help="store a report first")
     parser.add_argument("--predict", action="store_true", help="estimate the shipped models anew first")
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 where the page is another")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if a page is out of date")
     args = parser.parse_args()
     try:
         if args.add:
@@ -170,18 +218,23 @@ def main() -> int:
             print(add(Path(args.add[0]), args.add[1] if len(args.add) > 1 else None).relative_to(ROOT))
         if args.predict:
             predict()
-        text = page()
+        milliseconds = estimates()
+        pages = {
+            PAGE: page(),
+            GUIDE: guide(GUIDE.read_text("utf-8"), milliseconds),
+            README: readme(README.read_text("utf-8"), milliseconds),
+        }
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    if args.check:
-        current = PAGE.read_text("utf-8") if PAGE.is_file() else ""
-        if text != current:
-            print(f"{PAGE.relative_to(ROOT)} is not what boards/ says: python scripts/boards/table.py", file=sys.stderr)
-        return int(text != current)
-    write_text(PAGE, text)
-    print(PAGE.relative_to(ROOT))
-    return 0
+    changed = [path for path, text in pages.items() if not path.is_file() or path.read_text("utf-8") != text]
+    for path in changed:
+        if args.check:
+            print(f"{path.relative_to(ROOT)} is out of date: python scripts/boards/table.py", file=sys.stderr)
+        else:
+            write_text(path, pages[path])
+            print(path.relative_to(ROOT))
+    return int(args.check and bool(changed))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ are unchanged. Mutants change no file, so ``install`` compiles each network on f
 from __future__ import annotations
 
 import importlib
-import pickle
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,9 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import keras_graphs  # noqa: E402
+import numpy as np  # noqa: E402
 
 
 def install(folder: Path) -> None:
@@ -75,15 +76,15 @@ def _row(folder: Path, row: Any) -> Any:
     """Return an exported row, as from scripts/operators_keras.py and ``exported.read``."""
     from operator_table import exported, models
 
-    graph, picture, expected = _read(folder / f"{row.name}.graph")
+    graph, facts = keras_graphs.read_all(folder / f"{row.name}.graph")
     made, calibrated = models.bundle_of(graph, models.pictures(row)[1:])
     without = None
     if row.without is not None:
         shape = (row.size, row.size, row.channels)
         pictures = [np.full(shape, value, np.uint8) for value in (0, 255)]
-        without = _again(models.bundle_of(_read(folder / f"{row.name}.without.graph"), pictures)[0])
+        without = _again(models.bundle_of(keras_graphs.read(folder / f"{row.name}.without.graph"), pictures)[0])
     softmax = models.ends_in_softmax(graph)
-    return exported.Exported(row, _again(made), without, calibrated, softmax, picture, expected)
+    return exported.Exported(row, _again(made), without, calibrated, softmax, **facts)
 
 
 def _model(folder: Path, name: str) -> Any:
@@ -97,31 +98,12 @@ def _model(folder: Path, name: str) -> Any:
     from glsl_infer.compiler.delegate import build
     from glsl_infer.compiler.optimize import optimize
 
-    graph, seed = _read(folder / f"{name}.graph"), zlib.crc32(name.encode())
+    graph, seed = keras_graphs.read(folder / f"{name}.graph"), zlib.crc32(name.encode())
     shown = [small_models.random_inputs(graph, seed + number) for number in range(small_models.PICTURES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
     path = Path(tempfile.mkdtemp(prefix="mutate-")) / f"{name}.glslnn"
     bundles.write(build(graph, labels, calibration=shown[1:]).bundle, path)
     return small_models.Exported("", 0.0, 1.0, path, shown[0])
-
-
-def _plain(graph: Any) -> Any:
-    nodes = [(node.name, node.op, node.inputs, dict(node.attrs), dict(node.weights)) for node in graph.nodes]
-    return graph.name, nodes, graph.outputs
-
-
-def _graph(plain: Any) -> Any:
-    from glsl_infer.graph import Graph, Node
-
-    name, nodes, outputs = plain
-    return Graph(name, [Node(*node) for node in nodes], outputs)
-
-
-def _read(path: Path) -> Any:
-    found = pickle.loads(path.read_bytes())
-    if isinstance(found, dict):
-        return _graph(found["graph"]), found["picture"], found["expected"]
-    return _graph(found)
 
 
 def main() -> int:
@@ -144,11 +126,11 @@ def _write_rows(folder: Path) -> None:
     for row in ROWS:
         model = models.row_model(row)
         graph, picture = to_graph(model, row.input_range), models.pictures(row)[0]
-        facts = {"graph": _plain(graph), "picture": picture, "expected": models.expected(row, model, picture)}
-        (folder / f"{row.name}.graph").write_bytes(pickle.dumps(facts))
+        expected = models.expected(row, model, picture)
+        keras_graphs.write(graph, folder / f"{row.name}.graph", picture=picture, expected=expected)
         if row.without is not None:
             alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
-            (folder / f"{row.name}.without.graph").write_bytes(pickle.dumps(_plain(alone)))
+            keras_graphs.write(alone, folder / f"{row.name}.without.graph")
 
 
 def _write_models(folder: Path) -> None:
@@ -163,7 +145,7 @@ def _write_models(folder: Path) -> None:
         keras.utils.clear_session(free_memory=False)
         model = small_models.with_weights(importlib.import_module(f"models.{name}").build(), zlib.crc32(name.encode()))
         try:
-            (folder / f"{name}.graph").write_bytes(pickle.dumps(_plain(to_graph(model))))
+            keras_graphs.write(to_graph(model), folder / f"{name}.graph")
         except InputError as error:
             print(f"{name}: {error}")
 

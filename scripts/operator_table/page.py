@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -108,11 +107,6 @@ def _networks() -> str:
     return TAIL.format(
         compared=len(cosines), low=low, high=high, below=below, goal=CLOSE, others=len(rows) - len(cosines)
     )
-
-
-def unmeasured(text: str) -> str:
-    """Return the page without machine-dependent text."""
-    return re.sub(r"^The largest error was .*$", "", text, flags=re.MULTILINE)
 
 
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import graph_file
+import keras_graphs
 import numpy as np
-from published_models import CACHE, ROOT, fetch, published
+from published_models import CACHE, fetch, published
 
-from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.tflite import reader
 from glsl_infer.tools.get import torch_weights
@@ -145,7 +142,8 @@ def efficientnet_lite0() -> Case:
     if not path.is_file():
         with tempfile.TemporaryDirectory() as given:
             np.savez(Path(given) / "weights.npz", **torch_weights.read(member(*LITE0)))
-            _keras_side("efficientnet", path.parent, "--pictures", Path(given) / "weights.npz")
+            graph = keras_graphs.run("efficientnet-lite0", Path(given))
+        keras_graphs.write(graph, path)
     sides = {}
     for split in PEOPLE:
         sources = (*PEOPLE[split], *THINGS[split])
@@ -154,25 +152,18 @@ def efficientnet_lite0() -> Case:
             for number, source in enumerate(sources)
             for view in views(picture(*source), (224, 224), 12, seed=number, least=0.35)
         ]
-    return Case("efficientnet-lite0", graph_file.read(path), sides["calibration"], sides["test"])
+    return Case("efficientnet-lite0", keras_graphs.read(path), sides["calibration"], sides["test"])
 
 
 def mobilenet_v2(data: Path) -> Case:
     """Return MobileNetV2 0.35 with random weights and the batch norm statistics of photographs."""
-    from accuracy_sections.common import photographs
+    from accuracy import photographs
 
     calibration, test = photographs(data, "train", 64, 96), photographs(data, "test", 100, 96)
     with tempfile.TemporaryDirectory() as given:
         np.savez(Path(given) / "pictures.npz", calibration=calibration)
-        _keras_side("mobilenetv2", Path(given), "--pictures", Path(given) / "pictures.npz")
-        graph = graph_file.read(Path(given) / "mobilenetv2.graph")
+        graph = keras_graphs.run("mobilenet-v2-0.35-96", Path(given))
     return Case("mobilenet-v2-0.35", graph, list(calibration), list(test))
-
-
-def _keras_side(task: str, folder: Path, *options: object) -> None:
-    command = [sys.executable, ROOT / "scripts/accuracy_keras.py", task, folder, *options]
-    if subprocess.run(list(map(str, command)), check=False, stderr=subprocess.DEVNULL).returncode:
-        raise InputError(f"Keras' side failed: {' '.join(map(str, command))}")
 
 
 NETWORKS: dict[str, Callable[[Path], Case]] = {

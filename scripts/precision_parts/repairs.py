@@ -56,7 +56,7 @@ REPAIRS: Mapping[str, Change] = {
     "weights rounded one by one, biases corrected": (_same, ((weight_rounding, "rounded", _evenly),)),
     "biases not corrected": (_same, ((weight_rounding, "moved", _unmoved),)),
     "weights of 16 bits": (lambda options: replace(options, weight_bits="16"), ()),
-    "weights of 16 bits for maps of 16 bits": (_same, ((builder, "MOST_FINE", -1.0),)),
+    "weights of 16 bits for maps of 16 bits": (_same, ((builder, "MOST_SIXTEEN_BIT", -1.0),)),
     "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
     "headroom 1.2": (_same, ((eight_bits, "HEADROOM", 1.2),)),
     "8 bits for weights of more noise": (_same, ((weight_bytes, "MOST_NOISE", 8.0),)),

@@ -5,7 +5,7 @@
     python scripts/vc4/networks.py --only mobilenet-0.25 --uniform-vectors 216
 
 Weights are random (seeded); batch norms have the statistics of the calibration images. Keras creates the graphs in a
-separate process (networks_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
+separate process (keras_networks.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
 Mesa's driver for the Raspberry Pi, or that of ``--uniform-vectors``.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import graph_file
+import keras_graphs
 from x22 import x22
 
 from glsl_infer import bundle as bundles
@@ -109,12 +108,8 @@ def graph_of(name: str, folder: Path) -> Graph:
     size = int(name.rpartition("-")[2])
     if name == "x22-385":
         return x22(size, 120)
-    np.savez(folder / "pictures.npz", pictures=np.stack(pictures(size)))
-    command = [sys.executable, str(Path(__file__).with_name("networks_keras.py")), name, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise GlslInferError(f"{name}: {done.stderr.strip().splitlines()[-1]}")
-    return graph_file.read(folder / f"{name}.graph")
+    np.savez(folder / "pictures.npz", calibration=np.stack(pictures(size)))
+    return keras_graphs.run(name, folder)
 
 
 def row(name: str, driver: Driver, options: Options) -> Row:

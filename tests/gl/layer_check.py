@@ -13,12 +13,13 @@ from glsl_infer import ops
 from glsl_infer.bundle import Bundle, manifest_json
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import DRAW, UNIFORM_VECTORS
-from glsl_infer.program.layout import FeatureMap, FineMap
-from glsl_infer.program.quantize import FINE_LIMIT
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
+from glsl_infer.program.quantize import LIMIT_16_BITS
 from glsl_infer.program.texels import in_steps, shape_of
 from glsl_infer.runtime.session import Session
 
@@ -50,14 +51,13 @@ def make_bundle(
     """
     prepared = prepare(
         graph,
-        pictures,
-        layout=prepared_for or layout,
-        uniform_vectors=uniform_vectors,
-        precision=precision,
-        precision_for=precision_for,
+        Calibration(pictures),
+        target=Target(layout=prepared_for or layout, uniform_vectors=uniform_vectors),
+        precision=Precision(precision, layers=precision_for),
     ).graph
     program = lower.to_program(
-        prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost
+        prepared,
+        Target(weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost),
     )
     classes = classes_of(program.graph)
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
@@ -72,8 +72,8 @@ def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]
     exact = ops.get(node.op).reference(node, [np.asarray(values, np.float64) for values in inputs])
     value = made.values[node.name]
     low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
-    if isinstance(value, FineMap):
-        low, high = 0, FINE_LIMIT
+    if isinstance(value, SixteenBitMap):
+        low, high = 0, LIMIT_16_BITS
     return np.clip(in_steps(exact, value), low, high)
 
 
@@ -120,8 +120,8 @@ def stored_inputs(made: Bundle, layer: str, rng: np.random.Generator) -> list[ND
         value = made.values[name]
         if isinstance(value, FeatureMap):
             inputs[name] = value.scale_of * (rng.integers(0, 256, shape_of(value)) - value.zero_of) / 255.0
-        elif isinstance(value, FineMap):
-            integers = rng.integers(0, FINE_LIMIT + 1, shape_of(value))
+        elif isinstance(value, SixteenBitMap):
+            integers = rng.integers(0, LIMIT_16_BITS + 1, shape_of(value))
             inputs[name] = value.scale_of * (integers / 256.0 - value.zero_of) / 255.0
         else:
             inputs[name] = rng.integers(-32768, 32768, shape_of(value)) * (value.scale / 256.0)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import keras_graphs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +13,9 @@ from glsl_infer.graph import Graph
 from glsl_infer.runtime.pictures.preprocess import open_image
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/accuracy_keras.py"
 SIZE, CALIBRATION, TEST = 64, 24, 12
-SOURCES = ("scripts/accuracy_keras.py", "scripts/graph_file.py", "training", "tests/gl/mobilenet.py", "docs/images")
+SOURCES = ("scripts/keras_networks.py", "scripts/keras_graphs.py", "training", "tests/gl/mobilenet.py", "docs/images")
+NAME = "mobilenet-varied-64"
 
 
 @dataclass(frozen=True)
@@ -34,20 +33,16 @@ def make(folder: Path) -> None:
     pictures = crops(CALIBRATION + TEST)
     calibration, test = pictures[:CALIBRATION], pictures[CALIBRATION:]
     np.savez(folder / "pictures.npz", calibration=calibration, test=test)
-    command = [sys.executable, str(SCRIPT), "mobilenet", str(folder), "--pictures", str(folder / "pictures.npz")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    keras_graphs.run(NAME, folder)
 
 
 def read(folder: Path) -> MobileNet:
     """Return the network written by ``make``."""
-    import graph_file
-
     with np.load(folder / "pictures.npz") as saved:
         calibration, test = saved["calibration"], saved["test"]
-    with np.load(folder / "mobilenet-varied.npz") as saved:
-        logits = saved["logits"]
-    return MobileNet(graph_file.read(folder / "mobilenet-varied.graph"), logits, calibration, test)
+    with np.load(folder / f"{NAME}.npz") as saved:
+        logits = saved["outputs"]
+    return MobileNet(keras_graphs.read(folder / f"{NAME}.graph"), logits, calibration, test)
 
 
 def crops(count: int) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program.layout import LAYOUTS, FineMap
+from glsl_infer.program.layout import LAYOUTS, SixteenBitMap
 from glsl_infer.runtime.session import Session
 
 T = TypeVar("T")
@@ -283,7 +283,7 @@ def fine_rounding(made: Bundle, node: Node) -> float:
 
     Weights in a texture are bytes with 128 as 0, so intermediate sums are larger than the result.
     """
-    if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
+    if not isinstance(made.values[node.name], SixteenBitMap) or node.op != "conv2d":
         return 0.0
     layer = next(layer for layer in made.network.layers if layer.name == node.name)
     return 256.0 * rounding(made, node) + 2.0 * any(member.endswith(".rgba") for member in layer.members)

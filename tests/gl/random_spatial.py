@@ -12,7 +12,7 @@ import numpy as np
 from graphs import conv_node, dense_node, pool_node
 
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.ops.mirror_padding import MODES
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
@@ -26,7 +26,7 @@ def shape_of_a(body: Sequence[Node]) -> Shape:
 
 def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
     """Return an operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a scalar."""
-    operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # the divisor could be 0
+    operation = str(rng.choice([name for name in DRAWN if name != "divide"]))  # the divisor could be 0
     height, width, _ = shape_of_a(body)
     kind = str(rng.choice(["same", "channel", "pixel", "row", "vector", "number"]))
     second = "b"

@@ -17,6 +17,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.lowering.target import Target
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames
@@ -121,7 +122,7 @@ CLASSES = 120
 @pytest.fixture(scope="module")
 def made() -> bundles.Bundle:
     graph = prepare(optimize(x22(385, CLASSES))).graph
-    return to_bundle(lower.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
+    return to_bundle(lower.to_program(graph, Target(memory="by-size")), [f"class {index}" for index in range(CLASSES)])
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler import joined_jobs
+from glsl_infer.compiler import sharing
 from glsl_infer.compiler.lower import to_program
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
@@ -61,7 +61,7 @@ def test_what_does_not_read_each_other_is_one_job(
         for layer in ("b", "pool", "sum", "boxes", "scores") if precision == "8" else ():
             assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= TOLERANCE
         together = session.run({"image": PICTURE})
-    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), memory=memory, precision=precision), context=context) as session:
         assert len(jobs(session.bundle)) == 7
         apart = session.run({"image": PICTURE})
@@ -77,7 +77,7 @@ def test_maps_of_8_and_of_16_bits_are_one_job(
     assert jobs(made) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
     with Session(made, context=context, selfcheck=True) as session:
         together = session.run({"image": PICTURE})
-    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), precision_for=bits), context=context) as session:
         apart = session.run({"image": PICTURE})
     assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
@@ -105,7 +105,7 @@ def test_a_map_that_no_reader_pads_is_beside_one_of_any_colour(
     assert jobs(made)[1:] == ([["b"], ["c"], ["d", "e"]] if padded == "both" else [["b", "c"], ["d", "e"]])
     with Session(made, context=context, selfcheck=True) as session:
         together = session.run({"image": PICTURE})
-    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(graph, pictures=pictures), context=context) as session:
         apart = session.run({"image": PICTURE})
     assert all((together[name] == apart[name]).all() for name in ("d", "e"))

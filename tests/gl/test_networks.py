@@ -20,7 +20,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node, reference
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap
+from glsl_infer.program.layout import FeatureMap, FixedMap, SixteenBitMap
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.export_report import report
 from models import NAMES, RUN_EVERYWHERE
@@ -69,7 +69,7 @@ def runs(name: str) -> object:
 def overlap(made: Bundle, node: Node) -> bool:
     """Return whether inputs of a node are views of the same tiles, so that they cannot differ at random."""
     places = [
-        [view for view in value.views] if isinstance(value, (FeatureMap, FineMap)) else [value.texture]
+        [view for view in value.views] if isinstance(value, (FeatureMap, SixteenBitMap)) else [value.texture]
         for value in (made.values[read] for read in dict.fromkeys(node.inputs))
         if not isinstance(value, FixedMap)
     ]

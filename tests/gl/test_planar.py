@@ -18,6 +18,7 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
 
@@ -101,7 +102,7 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
 def test_x22_gives_the_same_bytes(context: Context) -> None:
     shipped = bundles.read(SMALL)
     atlas, planar = (
-        to_bundle(lower.to_program(shipped.graph, weights="uniform", layout=layout), shipped.labels)
+        to_bundle(lower.to_program(shipped.graph, Target(weights="uniform", layout=layout)), shipped.labels)
         for layout in ("atlas", "planar")
     )
     assert_planar(planar)

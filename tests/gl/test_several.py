@@ -24,8 +24,9 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import ARGMAX, HostStep
+from glsl_infer.lowering.target import Target
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program.layout import FineMap
+from glsl_infer.program.layout import SixteenBitMap
 from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
@@ -288,13 +289,17 @@ def check(context: Context, made: Bundle, seed: int) -> None:
         for name, numbers in session.layers(given):
             off = np.abs(in_steps(numbers, made.values[name]) - in_steps(expected[name], made.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
-            few = 0.3 if isinstance(made.values[name], FineMap) else 0.02  # 256 times finer steps show float errors
+            few = (
+                0.3 if isinstance(made.values[name], SixteenBitMap) else 0.02
+            )  # 256 times finer steps show float errors
             assert off.max() < 3.01 and (off > 0.01).mean() < few, name
         results = session.run(given)
         for node in made.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
                 inputs = stored_inputs(made, node.name, np.random.default_rng(seed))
-                allowed = TOLERANCE + 2.0 * isinstance(made.values[node.name], FineMap)  # see test_fine_maps.py
+                allowed = TOLERANCE + 2.0 * isinstance(
+                    made.values[node.name], SixteenBitMap
+                )  # see test_sixteen_bit_maps.py
                 assert layer_error(session, node.name, inputs) <= allowed, node.name
     wanted = reference.run(made, given)
     assert list(results) == list(wanted)
@@ -330,6 +335,6 @@ def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
 def test_random_networks(context: Context, seed: int) -> None:
     graph = optimize(random_ends(seed))
     layout = "planar" if seed % 3 == 0 else "atlas"
-    program = lower.to_program(prepare(graph, layout=layout).graph, layout=layout)
+    program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, Target(layout=layout))
     made = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
     check(context, made, seed)

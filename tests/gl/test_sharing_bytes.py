@@ -16,11 +16,12 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.typical import typical_maps
+from glsl_infer.compiler.calibration_maps import compute_maps
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
-from glsl_infer.lowering.typical import Typical
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
+from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
@@ -34,11 +35,11 @@ class Maker:
 
     def __init__(self, graph: Graph, layout: str = "atlas") -> None:
         self._graph, self._layout = graph, layout
-        self._typical = Typical(lambda: typical_maps(graph, ()))
+        self._maps = CalibrationMaps(lambda: compute_maps(graph, ()))
 
     def __call__(self, memory: str) -> Bundle:
         program = lower.to_program(
-            self._graph, weights="uniform", layout=self._layout, memory=memory, typical=self._typical
+            self._graph, Target(weights="uniform", layout=self._layout, memory=memory), maps=self._maps
         )
         return to_bundle(program, [f"class {index}" for index in range(classes_of(self._graph))])
 
@@ -76,7 +77,7 @@ def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) ->
         graph, layout = network(kind, rng), pick(rng, LAYOUTS)
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
-        prepared = prepare(graph, pictures, layout=layout).graph
+        prepared = prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
         made = Maker(prepared, layout)
         wanted = outputs(context, made("naive"))
         for method in SHARED:
@@ -114,7 +115,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
 @pytest.mark.drivers("all")
 def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
     """Clear colours match the layers if gutters with and without 0 are in one network."""
-    graph = prepare(ranged.ranged_graph(), [ranged.ranged_picture(seed) for seed in range(3)]).graph
+    graph = prepare(ranged.ranged_graph(), Calibration([ranged.ranged_picture(seed) for seed in range(3)])).graph
     made = Maker(graph)
     wanted = outputs(context, made("naive"))
     for method in SHARED:

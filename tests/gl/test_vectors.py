@@ -15,7 +15,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.ops.vector_norm import KINDS
 from glsl_infer.program import quantize
@@ -84,7 +84,7 @@ def test_maps_of_vectors(
     compare(context, made, ["map"], seed)
 
 
-@given(st.integers(1, 40), st.sampled_from(sorted(OPERATIONS)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)
+@given(st.integers(1, 40), st.sampled_from(sorted(DRAWN)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)
 @OFTEN
 def test_two_vectors(context: Context, length: int, operation: str, function: str, single: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)

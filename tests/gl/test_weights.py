@@ -19,7 +19,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.lowering import weight_bytes
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import FineMap
+from glsl_infer.program.layout import SixteenBitMap
 from glsl_infer.runtime.drivers import shared_constants
 from glsl_infer.runtime.session import Session
 
@@ -152,7 +152,7 @@ def test_both_halves_are_one_draw(
     which = {"feed": feed, "wide": 16}
     options = Options(weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=which)
     made, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
-    assert isinstance(made.values["wide"], FineMap)
+    assert isinstance(made.values["wide"], SixteenBitMap)
     drawn = [entry for entry in made.manifest.passes if entry.layer == "wide"]
     assert len(drawn) == 1, "its halves are not drawn at once"
     assert sum(quad.width * quad.height for quad in drawn[0].quads) == 2 * -(-FILTERS // 4) * pictures[0][..., 0].size

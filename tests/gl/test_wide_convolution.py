@@ -132,7 +132,7 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.MonkeyPatch, weights: str) -> None:
     """Slices of three layers in three separate textures are convolved exactly."""
-    monkeypatch.setattr("glsl_infer.compiler.joined_jobs.MOST_TILES", -(1 << 20))
+    monkeypatch.setattr("glsl_infer.compiler.sharing.MOST_TILES", -(1 << 20))
     rng = np.random.default_rng(2)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 16) for index in range(3)]
     body = [

@@ -27,7 +27,6 @@ from glsl_infer.importers.shared.verdict import DROPPED
 L = keras.layers
 SHAPE = (8, 8, 3)
 SAMPLES = 4
-AUGMENTATION = {name for name in dir(L) if name.startswith("Random")}
 
 
 def classes_of_keras() -> dict[str, type]:

@@ -13,11 +13,12 @@ from operator_table.row import Refusal, Row
 
 from glsl_infer import ops
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
 from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.lowering.target import Target
 
 
 @cache
@@ -79,7 +80,10 @@ def test_every_operator_is_reached_by_a_row() -> None:
         if found < expected:
             pictures = models.pictures(row, 1)[1:]
             # Partial sums occur only in planar layout and in layers wider than those of any row.
-            prepared = [prepare(graph, pictures, layout=layout).graph for layout in ("planar", "atlas")]
+            prepared = [
+                prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
+                for layout in ("planar", "atlas")
+            ]
             found |= {node.op for one in prepared for node in one.nodes}
     assert found == expected
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from glsl_infer import importers
 from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.calibration_maps import clouds
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.typical import clouds
 from glsl_infer.graph import Graph, Node, reference
 
 MODEL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.keras"

@@ -12,11 +12,12 @@ import pytest
 from memory_cases import installed
 
 from glsl_infer.compiler import lower
+from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.lowering.typical import Typical
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
+from glsl_infer.lowering.target import Target
 from training import ChannelShuffle, PiecewiseLinearSigmoid
 from training.layers import BlockDiagonalConv2D
 from training.models import ACTIVATIONS, x22
@@ -250,18 +251,18 @@ def graph():
 
 @pytest.fixture(scope="module")
 def maps(graph):
-    return typical_maps(graph, ())
+    return compute_maps(graph, ())
 
 
 @pytest.fixture(scope="module")
 def typical(maps):
-    return Typical(lambda: maps)
+    return CalibrationMaps(lambda: maps)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("method", installed())
 def test_atlas(graph, typical, method):
-    made = lower.to_program(graph, weights="uniform", memory=method, typical=typical)
+    made = lower.to_program(graph, Target(weights="uniform", memory=method), maps=typical)
     taken = sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
     assert taken <= (GOAL if method != "naive" else 2 * BEATMUP)
     assert taken == TAKEN[method]
@@ -269,6 +270,6 @@ def test_atlas(graph, typical, method):
 
 @pytest.mark.exhaustive
 def test_planar_is_below_the_articles_engine(graph, maps):
-    typical = Typical(lambda: maps)
-    made = lower.to_program(graph, weights="uniform", layout="planar", memory="by-size", typical=typical)
+    typical = CalibrationMaps(lambda: maps)
+    made = lower.to_program(graph, Target(weights="uniform", layout="planar", memory="by-size"), maps=typical)
     assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 4_115_468 < BEATMUP

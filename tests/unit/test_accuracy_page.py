@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import accuracy  # noqa: E402
-import graph_file  # noqa: E402
-from accuracy_sections.common import compared, evenly  # noqa: E402
-from accuracy_sections.page import SECTIONS  # noqa: E402
+import keras_graphs  # noqa: E402
+from accuracy import compared, evenly  # noqa: E402
 from tiny import tiny_graph, tiny_picture  # noqa: E402
 
 from glsl_infer.errors import InputError  # noqa: E402
@@ -33,13 +32,14 @@ def test_a_section_without_numbers_is_named(tmp_path: Path) -> None:
 
 
 def test_sections_are_chosen_by_name() -> None:
-    assert accuracy.sections_of("counts,layers") == ["counts", "layers"]
+    assert accuracy.sections_of("drivers,layers") == ["drivers", "layers"]
     with pytest.raises(argparse.ArgumentTypeError, match="no section frames"):
         accuracy.sections_of("layers,frames")
 
 
-def test_every_section_can_be_measured() -> None:
-    assert list(accuracy.measures(argparse.Namespace())) == list(SECTIONS)
+def test_the_page_is_written_from_the_stored_results() -> None:
+    text = (ROOT / "docs/engineering/accuracy.md").read_text("utf-8")
+    assert accuracy.page(accuracy.stored(STORED), text) == text
 
 
 def test_logits_are_compared_without_their_mean() -> None:
@@ -60,7 +60,7 @@ def test_pictures_are_evenly_spaced() -> None:
 
 
 def test_a_graph_survives_the_way_between_processes(tmp_path: Path) -> None:
-    graph_file.write(tiny_graph(), tmp_path / "tiny.graph")
-    again = graph_file.read(tmp_path / "tiny.graph")
+    keras_graphs.write(tiny_graph(), tmp_path / "tiny.graph")
+    again = keras_graphs.read(tmp_path / "tiny.graph")
     one, other = (reference.run(graph, tiny_picture(0), mode="float") for graph in (tiny_graph(), again))
     assert (one == other).all()

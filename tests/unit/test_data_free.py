@@ -13,7 +13,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler import delegate
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import data_free, prepare, stored
+from glsl_infer.compiler.ranges import Calibration, data_free, prepare, stored
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.activations import activation
@@ -80,7 +80,7 @@ def test_ranges_cover_what_pictures_show_and_no_more_than_some_times_that() -> N
 
 
 def test_pictures_come_before_batch_norms() -> None:
-    prepared = prepare(optimize(network()), PICTURES)
+    prepared = prepare(optimize(network()), Calibration(PICTURES))
     assert not data_free.warnings([(one.layer, one.by) for one in prepared.ranges])
 
 

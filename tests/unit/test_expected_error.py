@@ -8,11 +8,11 @@ from graphs import conv_node, input_node
 from numpy.typing import NDArray
 
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.calibration_maps import clouds
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.expected_error import choose, shares_of
 from glsl_infer.compiler.ranges.observed import Shown, observe
-from glsl_infer.compiler.typical import clouds
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.purposes import VALUES
 
@@ -87,7 +87,7 @@ def noise(
     graph: Graph, pictures: list[NDArray[np.uint8]], count: int, headroom: float | None = None, precision: str = "8"
 ) -> float:
     """Return the mean noise of a network's outputs on images outside its calibration set, in dB of the signal."""
-    prepared = prepare(graph, pictures[:count], headroom=headroom, precision=precision).graph
+    prepared = prepare(graph, Calibration(pictures[:count], headroom=headroom), precision=Precision(precision)).graph
     ratios = []
     for picture in pictures[16:]:
         exact = reference.run(prepared, picture, mode="float")
@@ -119,7 +119,7 @@ def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> No
 
 def test_few_pictures_leave_it_at_widened_extremes() -> None:
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(8)]
-    assert {choice.by for choice in prepare(random_network(0), pictures).ranges} == {"maximum"}
+    assert {choice.by for choice in prepare(random_network(0), Calibration(pictures)).ranges} == {"maximum"}
 
 
 def test_what_ends_cut_off_is_each_pictures_own() -> None:

@@ -35,7 +35,7 @@ def test_what_a_failed_command_printed_is_in_the_report(tmp_path: Path) -> None:
         check=False,
         timeout=120,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 1
     crash, hang = done.stdout.split("_ test_hang _")

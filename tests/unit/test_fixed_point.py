@@ -8,7 +8,7 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer.compiler.ranges import fixed_point, prepare
+from glsl_infer.compiler.ranges import Calibration, fixed_point, prepare
 from glsl_infer.graph import Graph, reference
 
 
@@ -81,7 +81,7 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
     seen = pictures(rng, 8)
-    made = prepare(graph, seen)
+    made = prepare(graph, Calibration(seen))
     prepared, calibrated = made.graph, {one.layer: one for one in made.scales}
     assert calibrated["pool"].by == "bound"
     one = calibrated["dense"]

@@ -20,9 +20,10 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.graph.elementwise import DRAWN
+from glsl_infer.lowering.target import Target
 from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.resample import rounded
 from glsl_infer.ops.vector_affine import affine_node
@@ -102,7 +103,7 @@ def test_what_moves_values(tmp_path: Path) -> None:
         Node("last", "activation", ("wide",), {"function": "relu(1)"}),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("moves", nodes, "last"), pictures).graph
+    made = prepare(Graph("moves", nodes, "last"), Calibration(pictures)).graph
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "moves.glslnn")
     check(tmp_path / "moves.glslnn")
 
@@ -119,17 +120,17 @@ def test_what_computes_on_vectors(tmp_path: Path) -> None:
         affine_node("norm", "all", rng.normal(0, 1, 10), rng.normal(0, 1, 10)),
         *(
             Node(name, "vector_binary", ("norm", "all"), {"operation": name, "activation": "relu"})
-            for name in OPERATIONS
+            for name in DRAWN
             if name != "divide"
         ),
-        Node("sum", "vector_sum", tuple(name for name in OPERATIONS if name != "divide")),
+        Node("sum", "vector_sum", tuple(name for name in DRAWN if name != "divide")),
         Node("layer", "vector_norm", ("sum",), {"gamma": tuple(rng.normal(0, 1, 10).tolist()), "beta": (0.5,)}),
         Node("unit", "vector_norm", ("layer",), {"kind": "unit", "epsilon": 0.0}),
         Node("shares", "vector_softmax", ("unit",)),
         Node("y", "vector_map", ("sum", "shares"), {"shape": (1, 4, 5), "activation": "sigmoid"}),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("vectors", nodes, "y"), pictures).graph
+    made = prepare(Graph("vectors", nodes, "y"), Calibration(pictures)).graph
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "vectors.glslnn")
     check(tmp_path / "vectors.glslnn")
 
@@ -146,7 +147,7 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
         ),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("wide", nodes, "last"), pictures, layout="planar").graph
+    made = prepare(Graph("wide", nodes, "last"), Calibration(pictures), target=Target(layout="planar")).graph
     assert "convolution_sum" in {node.op for node in made.nodes}
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
@@ -165,7 +166,7 @@ def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None
         conv_node(rng, "last", ("many", "side"), 288, 22, kernel=(3, 3), activation=activation, padding=(1, 1, 1, 1)),
     )
     pictures = [rng.integers(0, 256, (5, 5, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("wide", nodes, "last"), pictures).graph
+    made = prepare(Graph("wide", nodes, "last"), Calibration(pictures)).graph
     whole = to_bundle(lower.to_program(made), ())
     assert len([entry for entry in whole.manifest.passes if entry.layer == "last"]) <= 2
     bundles.write(whole, tmp_path / "wide.glslnn")
@@ -192,7 +193,7 @@ def test_activations(tmp_path: Path, first: int) -> None:
         dense_node(rng, "e", "d", CHANNELS, 3),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("functions", nodes, "e"), pictures).graph
+    made = prepare(Graph("functions", nodes, "e"), Calibration(pictures)).graph
     bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
     check(tmp_path / "functions.glslnn")
 
@@ -207,7 +208,7 @@ def test_maps_of_constants(tmp_path: Path, precision: str) -> None:
         Node("last", "add", ("a", "positions")),
     )
     pictures = [rng.integers(0, 256, (600, 2, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("constants", nodes, "last"), pictures, precision=precision).graph
+    made = prepare(Graph("constants", nodes, "last"), Calibration(pictures), precision=Precision(precision)).graph
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "constants.glslnn")
     check(tmp_path / "constants.glslnn")
 
@@ -233,7 +234,7 @@ def test_reductions_and_normalisations(tmp_path: Path) -> None:
         Node("last", "add", ("number", "least")),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("statistics", nodes, "last"), pictures).graph
+    made = prepare(Graph("statistics", nodes, "last"), Calibration(pictures)).graph
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "statistics.glslnn")
     check(tmp_path / "statistics.glslnn")
 

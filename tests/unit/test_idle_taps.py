@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from glsl_infer.compiler.lower import gutters
-from glsl_infer.compiler.optimize.taps import leave_out_idle_taps
+from glsl_infer.compiler.optimize import leave_out_idle_taps
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, reference
 

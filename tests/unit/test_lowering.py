@@ -8,15 +8,16 @@ from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap
 
 
 def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> CompiledNetwork:
-    return lower.to_program(prepare(graph).graph, weights=weights, memory=memory)
+    return lower.to_program(prepare(graph).graph, Target(weights=weights, memory=memory))
 
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture", "auto"])
@@ -168,25 +169,25 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph
-    made = lower.to_program(graph, weights="uniform", weights_for={"first": "baked", "second": "texture"})
+    made = lower.to_program(graph, Target(weights="uniform", weights_for={"first": "baked", "second": "texture"}))
     assert {name: one.mode for name, one in made.choices.items()} == {"first": "baked", "second": "texture"}
     draws = [one.layer for one in made.passes]
     assert (draws.count("first"), draws.count("second")) == (2, 1)
     assert len({one.program for one in made.passes if one.layer == "first"}) == 2
     with pytest.raises(InputError, match="'third'"):
-        lower.to_program(graph, weights_for={"third": "baked"})
+        lower.to_program(graph, Target(weights_for={"third": "baked"}))
     with pytest.raises(InputError, match="'magic'"):
-        lower.to_program(graph, weights_for={"first": "magic"})
+        lower.to_program(graph, Target(weights_for={"first": "magic"}))
     with pytest.raises(InputError, match="'first'"):
-        lower.to_program(graph, weights_for={"first": "texture"}, layout="planar")
+        lower.to_program(graph, Target(weights_for={"first": "texture"}, layout="planar"))
 
 
 def test_unknown_modes() -> None:
     graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
-        lower.to_program(graph, weights="magic")
+        lower.to_program(graph, Target(weights="magic"))
     with pytest.raises(InputError, match="choose one of atlas, planar"):
-        lower.to_program(graph, layout="magic")
+        lower.to_program(graph, Target(layout="magic"))
 
 
 def test_the_program_prints_itself() -> None:
@@ -214,7 +215,7 @@ def test_many_inputs_in_planar_layout() -> None:
     parts = [conv_node(rng, f"part{index}", ("image",), 3, 4) for index in range(10)]
     joint = Node("joint", "concat", tuple(part.name for part in parts))
     graph = classifier(rng, [input_node(5), *parts, joint], 40)
-    lower.to_program(prepare(graph, layout="planar").graph, layout="planar")
+    lower.to_program(prepare(graph, target=Target(layout="planar")).graph, Target(layout="planar"))
 
 
 def test_depth_to_space_of_channels_with_different_ranges() -> None:
@@ -228,7 +229,7 @@ def test_depth_to_space_of_channels_with_different_ranges() -> None:
     ]
     picture = rng.integers(0, 256, (5, 5, 3), np.uint8)
     with pytest.raises(ModelError, match="'deep'"):
-        prepare(Graph("g", tuple(nodes), "deep"), [picture])
+        prepare(Graph("g", tuple(nodes), "deep"), Calibration([picture]))
 
 
 def test_padding_where_no_byte_is_0() -> None:

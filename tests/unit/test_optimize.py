@@ -9,7 +9,7 @@ import pytest
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.optimize.endings import peel_endings
+from glsl_infer.compiler.optimize import peel_endings
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
 

@@ -11,37 +11,38 @@ from glsl_infer.compiler import exact_weights, lower, ranges
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import Plans, planned
-from glsl_infer.compiler.ranges import prepare, sensitivity
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare, sensitivity
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.lowering.other_work import DENSE
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
+from glsl_infer.lowering.frame_cost import DENSE
+from glsl_infer.lowering.target import Target
+from glsl_infer.lowering.weights_plan import Cost
 
 SAMPLES = [{"image": picture} for picture in PICTURES]
 
 
 @pytest.mark.parametrize("bits", ["8", "16"])
 def test_draws_are_those_of_the_program(bits: str) -> None:
-    graph = prepare(optimize(GRAPH), PICTURES, precision=bits).graph
-    cost = planned(graph, given=True, uniform_vectors=UNIFORM_VECTORS)
-    passes = lower.to_program(graph, samples=SAMPLES).passes
+    graph = prepare(optimize(GRAPH), Calibration(PICTURES), precision=Precision(bits)).graph
+    cost = planned(graph, calibrated=True)
+    passes = lower.to_program(graph, calibration=Calibration(SAMPLES)).passes
     assert cost.draws == pytest.approx(len(passes), abs=2)
     assert cost.work > 0.0
 
 
 def test_auto_costs_no_more_than_it_may() -> None:
-    in_eight = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    cost_8bit = planned(prepare(optimize(GRAPH), Calibration(PICTURES)).graph, calibrated=True)
     _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=SAMPLES)
-    assert prepared.in_eight == in_eight
+    assert prepared.cost_8bit == cost_8bit
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
-    cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
-    assert max(cost.over(in_eight)) <= sensitivity.MOST_COST or len(prepared.precision) == rule
+    cost = planned(prepared.graph, calibrated=True)
+    assert max(cost.over(cost_8bit)) <= sensitivity.MOST_COST or len(prepared.precision) == rule
 
 
 class Asked(Plans):
     """Plans that record every graph and its cost."""
 
     def __init__(self) -> None:
-        super().__init__(given=True, uniform_vectors=UNIFORM_VECTORS)
+        super().__init__(Target(), calibrated=True)
         self.graphs: list[tuple[Graph, Cost]] = []
 
     def __call__(self, graph: Graph) -> Cost:
@@ -73,12 +74,12 @@ def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest
         monkeypatch.setattr(ranges, name, 0.0)
     plans = Asked()
     graph = optimize(chain(8))
-    prepare(graph, SAMPLES, precision="auto", plan=plans)
+    prepare(graph, Calibration(SAMPLES), precision=Precision("auto"), plan=plans)
     assert len(plans.graphs) >= 10
     layers = len(plans.graphs[0][0].nodes)
     assert plans.layers <= layers + 8 * len(plans.graphs) < layers * len(plans.graphs) / 3
     for asked, cost in plans.graphs:
-        assert planned(asked, given=True, uniform_vectors=UNIFORM_VECTORS) == cost
+        assert planned(asked, calibrated=True) == cost
 
 
 def test_dense_layers_are_work_too() -> None:
@@ -88,7 +89,7 @@ def test_dense_layers_are_work_too() -> None:
         rng = np.random.default_rng(4)
         body = [input_node(8), conv_node(rng, "feed", ("image",), 3, 16, activation="relu(6)")]
         graph = prepare(optimize(classifier(rng, body, 16, classes))).graph
-        return planned(graph, given=True, uniform_vectors=UNIFORM_VECTORS).work
+        return planned(graph, calibrated=True).work
 
     assert work(100) - work(4) == pytest.approx(DENSE * 16 * 96, rel=0.01)
 
@@ -97,10 +98,10 @@ def test_dense_layers_are_work_too() -> None:
 def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
     options = Options(precision="auto", draw_cost=draw_cost)
     _, program, prepared = build(GRAPH, [], options=options, calibration=4 * SAMPLES)
-    cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=draw_cost)
+    cost = planned(prepared.graph, Target(draw_cost=draw_cost), calibrated=True)
     assert cost.draws == pytest.approx(len(program.passes), abs=2)
-    assert prepared.in_eight is not None and prepared.in_eight.draws <= cost.draws
-    other = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=100.0 / draw_cost)
+    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws <= cost.draws
+    other = planned(prepared.graph, Target(draw_cost=100.0 / draw_cost), calibrated=True)
     assert (other.draws < cost.draws) == (draw_cost < 10.0) and other.draws != cost.draws
 
 
@@ -139,4 +140,4 @@ def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:
     pictures = [{"image": rng.integers(0, 256, (8, 8, 3), np.uint8)} for _ in range(3)]
     made, _, prepared = build(classifier(rng, body, 8), ("a", "b", "c"), calibration=pictures)
     assert "wide-products" in made.graph.by_name
-    assert prepared.in_eight is not None and prepared.in_eight.draws > 0
+    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws > 0

@@ -9,12 +9,12 @@ from graphs import conv_node, dense_node, input_node, pool_node
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.build import Options, build
-from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.sensitivity import BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import HostStep
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 
 RNG = np.random.default_rng(5)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
@@ -42,7 +42,7 @@ def fine(made: PreparedGraph) -> dict[str, str]:
 
 
 def layers(graph: Graph, how: str = "auto", **bits: int) -> dict[str, str]:
-    return fine(prepare(graph, PICTURES, precision=how, precision_for=bits))
+    return fine(prepare(graph, Calibration(PICTURES), precision=Precision(how, layers=bits)))
 
 
 def test_numbers_and_their_input_have_16_bits() -> None:
@@ -95,12 +95,12 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
         Node("swapped", "transpose", ("mean",)),
     )
     graph = network(GraphOutput("numbers", ("swapped",), purpose="values"), more=more)
-    made = prepare(graph, PICTURES, precision="8", precision_for={"head": 16})
+    made = prepare(graph, Calibration(PICTURES), precision=Precision("8", layers={"head": 16}))
     assert set(fine(made)) == {"head", "mean"}  # the others have only a choice of bits
     program = lower.to_program(made.graph)
     kinds = {name: type(value) for name, value in program.values.items()}
     assert kinds["neck"] is FeatureMap
-    assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {FineMap}
+    assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {SixteenBitMap}
 
 
 def test_what_is_joined_has_the_same_bits() -> None:
@@ -140,7 +140,7 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
     for how in ("8", "16"):
-        made = prepare(graph, MANY, precision=how).graph
+        made = prepare(graph, Calibration(MANY), precision=Precision(how)).graph
         bundle = to_bundle(lower.to_program(made), ())
         assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
         errors.append(float(np.abs(reference.run(made, PICTURES[0]) - floats).max()))
@@ -176,9 +176,9 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
         conv_node(RNG, "last", ("both",), 9, 4, kernel=(3, 3), padding=(1, 1, 1, 1), activation="linear"),
     ]
     graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
-    made = prepare(graph, MANY, precision="16").graph
+    made = prepare(graph, Calibration(MANY), precision=Precision("16")).graph
     program = lower.to_program(made)
-    assert type(program.values["both"]) is (FineMap if bits == 16 else FeatureMap)
+    assert type(program.values["both"]) is (SixteenBitMap if bits == 16 else FeatureMap)
     zeros = {zero for name in ("first", "second") for zero in made.by_name[name].attrs["zeros"]}
     assert len(zeros) == (1 if bits == 16 else 2)
     bundle = to_bundle(program, ())

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 
-from glsl_infer.compiler.ranges import carry_offset_in_alpha, prepare
+from glsl_infer.compiler.ranges import Calibration, carry_offset_in_alpha, prepare
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.lowering.target import Target
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
 AROUND = (1, 1, 1, 1)
@@ -57,7 +58,7 @@ def test_the_report_of_all_that_was_decided() -> None:
         conv_node(rng, "a", ("image",), 3, 40, activation="relu"),
         conv_node(rng, "b", ("a",), 40, 8),
     ]
-    made = prepare(classifier(rng, body, 8), [PICTURE], layout="planar")
+    made = prepare(classifier(rng, body, 8), Calibration([PICTURE]), target=Target(layout="planar"))
     assert [(one.layer, one.by) for one in made.ranges] == [("a", "maximum"), ("b", "function")]
     assert [one.layer for one in made.wide] == ["b"]
     assert [one.layer for one in made.scales] == ["b-products", "pool", "dense"]

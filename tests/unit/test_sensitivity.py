@@ -11,7 +11,7 @@ from graphs import conv_node, input_node
 from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.ranges import PreparedGraph, loss, precision, prepare, sensitivity
+from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, loss, precision, prepare, sensitivity
 from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
@@ -37,7 +37,7 @@ GRAPH = network()
 
 
 def made(precision: str = "8", **options: float) -> PreparedGraph:
-    return prepare(GRAPH, PICTURES, precision=precision, **options)  # type: ignore[arg-type]
+    return prepare(GRAPH, Calibration(PICTURES), precision=Precision(precision, **options))  # type: ignore[arg-type]
 
 
 def off(prepared: PreparedGraph) -> float:
@@ -50,7 +50,7 @@ def off(prepared: PreparedGraph) -> float:
 
 
 def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None:
-    prepared = prepare(GRAPH, PICTURES)
+    prepared = prepare(GRAPH, Calibration(PICTURES))
     coarse = [
         node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
         for node in prepared.graph.nodes
@@ -110,7 +110,9 @@ def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.Monkey
     plain, found = made(), made("auto")
     assert plain.spent is None
     assert found.spent is not None and found.spent.before > 1e-4
-    rule = prepare(GRAPH, (), precision="auto", assumed=(-4.0, 4.0))  # without images, no error is measured
+    rule = prepare(
+        GRAPH, Calibration(assumed=(-4.0, 4.0)), precision=Precision("auto")
+    )  # without images, no error is measured
     assert rule.spent is None
     measured = [choice for choice in found.precision if choice.why == BY_MEASURE]
     assert measured and sum(choice.added for choice in found.precision) <= 0.5 + 1e-9
@@ -118,7 +120,11 @@ def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.Monkey
 
 
 def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
-    found = prepare(GRAPH, PICTURES, precision="auto", precision_for=dict.fromkeys(("first", "second", "third"), 16))
+    found = prepare(
+        GRAPH,
+        Calibration(PICTURES),
+        precision=Precision("auto", layers=dict.fromkeys(("first", "second", "third"), 16)),
+    )
     assert found.spent is not None and found.spent.before <= AUTO_TOLERANCE
     assert all(choice.why != BY_MEASURE for choice in found.precision)
 
@@ -140,13 +146,15 @@ def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
     flag = replace(drawn, weights=weights)
     ends = [GraphOutput("numbers", ("mean",), purpose="values"), GraphOutput("flag", ("flag",), purpose="values")]
     both = Graph("both", [*GRAPH.nodes, flag], ends)
-    spent = prepare(both, PICTURES, tolerance=1e-9).spent
+    spent = prepare(both, Calibration(PICTURES), precision=Precision(tolerance=1e-9)).spent
     assert spent is not None
     assert spent.before < 1.0
 
 
 def test_what_a_person_wants_stays() -> None:
-    found = prepare(GRAPH, PICTURES, precision="8", precision_for={"fourth": 8, "mean": 8}, tolerance=1e-9)
+    found = prepare(
+        GRAPH, Calibration(PICTURES), precision=Precision("8", layers={"fourth": 8, "mean": 8}, tolerance=1e-9)
+    )
     assert {choice.layer for choice in found.precision} == {"first", "second", "third"}
 
 
@@ -155,7 +163,7 @@ def test_what_is_joined_is_paid_together() -> None:
     body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
     joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
     for budget in np.geomspace(1e-4, 1.0, 9):
-        found = prepare(joined, PICTURES, precision="8", budget=float(budget))
+        found = prepare(joined, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
         fine = {choice.layer for choice in found.precision}
         assert ("side" in fine) == ("fourth" in fine)
         assert found.spent is not None
@@ -164,7 +172,9 @@ def test_what_is_joined_is_paid_together() -> None:
 
 def test_it_needs_pictures_and_a_model_of_one_part() -> None:
     with pytest.raises(InputError, match="--tolerance"):
-        prepare(Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), tolerance=0.1)
+        prepare(
+            Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), precision=Precision(tolerance=0.1)
+        )
     options = Options(tolerance=0.1, delegate_for=("third",))
     with pytest.raises(InputError, match="for models that the GPU computes alone, and the CPU computes a part of 'net"):
         build(GRAPH, (), options=options, calibration=PICTURES)
@@ -181,7 +191,9 @@ def test_what_pictures_do_not_show_counts() -> None:
     graph = Graph("g", body, [GraphOutput("numbers", ("numbers",), purpose="values")])
     weak = [RNG.integers(0, 64, (20, 20, 3), np.uint8) for _ in range(16)]
     others = [*weak[:12], *(RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(4))]
-    before = [prepare(graph, pictures, precision="auto").spent.before for pictures in (weak, others)]  # type: ignore[union-attr]
+    before = [
+        prepare(graph, Calibration(pictures), precision=Precision("auto")).spent.before for pictures in (weak, others)
+    ]  # type: ignore[union-attr]
     assert before[1] > 3.0 * before[0]
 
 

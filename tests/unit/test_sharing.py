@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from tiny import tiny_program
 
 from glsl_infer.compiler import lower
+from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
-from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering.typical import Typical
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
+from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 
@@ -84,10 +85,10 @@ def read_by_all(graph: Graph) -> Graph:
 @settings(max_examples=30)
 @given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
-    prepared = prepare(graph, layout=layout).graph
-    typical = Typical(lambda: typical_maps(prepared, ()))
+    prepared = prepare(graph, target=Target(layout=layout)).graph
+    typical = CalibrationMaps(lambda: compute_maps(prepared, ()))
     for method in installed():
-        made = lower.to_program(prepared, weights="uniform", layout=layout, memory=method, typical=typical)
+        made = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), maps=typical)
         check_frame(made)
         (chosen,) = (one for one in made.memory if one.chosen)
         assert chosen.texture_bytes == target_bytes(made)
@@ -174,7 +175,7 @@ def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> No
 def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
-    made = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, memory="by-size")
+    made = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, Target(memory="by-size"))
     first, second = made.passes[:2]
     assert (first.layer, second.layer, second.clear) == ("unread", "next", False) and first.target == second.target
     taken = [
@@ -206,4 +207,4 @@ def test_without_networkx_auto_goes_on_and_says_why(monkeypatch: pytest.MonkeyPa
     assert (flow.texture_bytes, flow.textures, flow.chosen) == (None, None, False)
     assert "pip install networkx" in flow.note
     with pytest.raises(MissingExtraError, match="networkx"):
-        lower.to_program(prepared, memory="flow")
+        lower.to_program(prepared, Target(memory="flow"))

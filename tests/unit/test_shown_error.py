@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
-from glsl_infer.compiler.ranges import prepare, shown_error
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare, shown_error
 from glsl_infer.compiler.ranges.shown_error import Judge, scores_of
 from glsl_infer.graph import Graph, GraphOutput, host_steps
 from glsl_infer.graph.host_steps import HostStep
@@ -101,7 +101,7 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
     graph = Graph("detector", body, [boxes, scores])
 
     def nearer() -> float:
-        spent = prepare(graph, pictures, precision="8", tolerance=1e-9).spent
+        spent = prepare(graph, Calibration(pictures), precision=Precision("8", tolerance=1e-9)).spent
         assert spent is not None
         errors = {row.layer: row.error for row in spent.layers}
         return errors["near"] / errors["far"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from glsl_infer.lowering import simulated_sums, truncation
+from glsl_infer.lowering.calibration_maps import PICTURES, Texels
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.truncation import byte_start, starts
-from glsl_infer.lowering.typical import PICTURES, Texels
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.support import blas
 
@@ -97,7 +97,7 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
     constants = columns.pack(rng.uniform(0.001, 0.01, (3, 3, 8, 8)).astype(np.float32))
     biases = np.full((2, 4), 0.01, np.float32)
     found = starts(columns, constants, biases, texels, (1, 1))
-    assert (found.cut > biases).all() and (found.cut < biases + 1e-4).all()
+    assert (found.truncated > biases).all() and (found.truncated < biases + 1e-4).all()
     bytes_ = np.full((2, columns.count + 3, 4), 0.9, np.float32)
     assert byte_start(columns, bytes_, 1.0, texels, (1, 1)) < 0.0
 

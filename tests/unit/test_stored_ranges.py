@@ -18,14 +18,14 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.delegate.build import BuiltPart
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges import Calibration, Precision, prepare
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.lowering.typical import Typical
+from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.get import catalogue, making
 
@@ -42,7 +42,7 @@ def network(seed: int = 0) -> Graph:
 
 
 def calibrated(graph: Graph) -> StoredRanges:
-    return StoredRanges(graph.name, fingerprint(graph), learnt([prepare(graph, PICTURES)]))
+    return StoredRanges(graph.name, fingerprint(graph), learnt([prepare(graph, Calibration(PICTURES))]))
 
 
 def written(folder: Path, stored: StoredRanges) -> Path:
@@ -59,8 +59,10 @@ def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
-    again = prepare(graph, known_ranges=read.of(graph, "file"), precision=precision)
-    assert attributes(again.graph.nodes) == attributes(prepare(graph, PICTURES, precision=precision).graph.nodes)
+    again = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
+    assert attributes(again.graph.nodes) == attributes(
+        prepare(graph, Calibration(PICTURES), precision=Precision(precision)).graph.nodes
+    )
     assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
 
 
@@ -93,11 +95,13 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
     read = ranges_file.read(path)
     with pytest.raises(InputError, match="'conv0'"):
         read.of(graph, "r.json")
-    prepare(graph, PICTURES, known_ranges=read.of(graph, "r.json", calibrated=True))
+    prepare(graph, Calibration(PICTURES, known=read.of(graph, "r.json", calibrated=True)))
 
 
 def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges | None = None) -> BuiltPart:
-    made = build(graph, ["label"] * 3, options=Options(ranges=ranges, weights="texture"), calibration=pictures)
+    made = build(
+        graph, ["label"] * 3, options=Options(ranges=ranges or KnownRanges(), weights="texture"), calibration=pictures
+    )
     return made.gpu[0]
 
 
@@ -108,8 +112,8 @@ def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path
     pictures = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
     made = exported(graph, pictures)
     known = learnt([replace(made.prepared, precision=(PrecisionChoice("b", "asked for"),))], [made.program])
-    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*known.findings}
-    assert any(found[0].any() for key, found in known.findings.items() if key.endswith("rounded"))
+    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*known.calibration_data}
+    assert any(found[0].any() for key, found in known.calibration_data.items() if key.endswith("rounded"))
     known = ranges_file.read(
         written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), known))
     ).known
@@ -117,15 +121,15 @@ def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path
     known = replace(known, sixteen=())
     again = exported(graph, (), known)
     assert again.bundle.members == made.bundle.members
-    assert exported(graph, (), replace(known, findings={})).bundle.members != made.bundle.members
+    assert exported(graph, (), replace(known, calibration_data={})).bundle.members != made.bundle.members
 
 
 def test_what_was_found_of_other_weights_is_found_anew() -> None:
     found = (np.array([1.0]),)
-    typical = Typical(dict, stored={"a": found})
-    assert typical.given
-    assert typical.known("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
-    assert Typical(dict, stored={"a": found}).known("a", lambda: (np.array([2.0]),))[0] == 1.0
+    maps = CalibrationMaps(dict, stored={"a": found})
+    assert maps.has_images
+    assert maps.cached("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
+    assert CalibrationMaps(dict, stored={"a": found}).cached("a", lambda: (np.array([2.0]),))[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -143,8 +147,9 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
 )
 def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
     stored = calibrated(network())
-    path = written(tmp_path, replace(stored, known=replace(stored.known, findings={"a": (np.ones(2, np.float32),)})))
-    assert ranges_file.read(path).known.findings["a"][0].tolist() == [1.0, 1.0]
+    known = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
+    path = written(tmp_path, replace(stored, known=known))
+    assert ranges_file.read(path).known.calibration_data["a"][0].tolist() == [1.0, 1.0]
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
     path.write_text(json.dumps(data), "utf-8")
@@ -156,7 +161,7 @@ def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object],
 def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     model = catalogue.read()[name]
     stored = ranges_file.read(making.ranges_of(model))
-    assert stored.known.sixteen is not None and stored.known.findings
+    assert stored.known.sixteen is not None and stored.known.calibration_data
     if not making.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     source, ends = making.source_of(model), Ends({}, making.options_of(model).fits, {}, {}, ())

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer.lowering.bindings import Binding, Read
-from glsl_infer.lowering.taps import MARGIN, MOST_LATE, Coordinates, Product, Tap, late_by, picked, tap_lines
+from glsl_infer.lowering.taps import (
+    MARGIN,
+    MOST_FETCH_OFFSET,
+    Coordinates,
+    Product,
+    Tap,
+    fetch_offsets,
+    picked,
+    tap_lines,
+)
 from glsl_infer.program import Texture
 from glsl_infer.program.layout import View
 
@@ -113,7 +122,7 @@ def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> 
 def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) -> None:
     rng = np.random.default_rng(seed)
     constants = rng.normal(0.0, 0.7, (3, 17, 4)).astype(np.float32)
-    late = late_by(constants, plain_residual=plain_residual)
+    late = fetch_offsets(constants, plain_residual=plain_residual)
     assert late is not None
     assert (late > 0.0).all()
     texels = rng.choice([0.0, 1.0, 0.3], (3, 16))
@@ -126,10 +135,10 @@ def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) ->
 
 def test_sums_that_would_have_to_start_far_below_do_not() -> None:
     constants = np.zeros((1, 2, 4), np.float32)
-    constants[0, 0, 3] = MOST_LATE - 1.5
-    (late,) = late_by(constants, plain_residual=False)
-    assert late == pytest.approx(MOST_LATE - 1.5 + MARGIN, rel=1e-6)
-    assert late_by(constants + np.float32(2.0), plain_residual=True) is None
+    constants[0, 0, 3] = MOST_FETCH_OFFSET - 1.5
+    (late,) = fetch_offsets(constants, plain_residual=False)
+    assert late == pytest.approx(MOST_FETCH_OFFSET - 1.5 + MARGIN, rel=1e-6)
+    assert fetch_offsets(constants + np.float32(2.0), plain_residual=True) is None
     constants[0, 1, 3] = -1000.0
-    (late,) = late_by(constants, plain_residual=False)
+    (late,) = fetch_offsets(constants, plain_residual=False)
     assert late == pytest.approx(MARGIN, rel=1e-6)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.compiler.ranges.bounds import bounds_of
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.wide import Parts, split_wide
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.product_blocks import block_kernels
+from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.program.quantize import FIXED_LIMIT
 
@@ -73,7 +74,7 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 def test_stored_it_is_close(case: dict) -> None:
     """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
-    made = prepare(Graph("g", graph.nodes, "last"), PICTURES, layout="planar").graph
+    made = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
     node = made.by_name["last"]
     exact = reference.run(graph, PICTURES[0], mode="stored")
     found = reference.run(made, PICTURES[0])

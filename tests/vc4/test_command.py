@@ -18,7 +18,8 @@ from planted import executed, plant
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
 from glsl_infer.support.child_process import module_command
-from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore import Driver, measure, report
+from glsl_infer.tools.videocore.why import PURPOSES, explain
 
 
 @pytest.fixture
@@ -84,11 +85,33 @@ def test_disassembly_of_a_layer(model: Path, drivers: tuple[Driver, ...], capsys
     assert main(["vc4", str(model), "--disassemble", "unit-pw"]) == 0
     lines = capsys.readouterr().out.splitlines()
     heads = [line for line in lines if line.startswith("; ")]
-    compilers = [f", Mesa {driver.version}" for driver in drivers] if len(drivers) > 1 else [""]
-    assert heads == [f"; {model}: layer 'unit-pw', program 'unit-pw'{compiler}" for compiler in compilers]
+    assert heads == [f"; {model}: layer 'unit-pw', program 'unit-pw', Mesa {driver.version}" for driver in drivers]
     assert sum("load_tmu0" in line for line in lines) == 8 * len(drivers)
     message = refused(capsys, ["vc4", model, "--disassemble", "unit"])
     assert "no layer 'unit' that draws (did you mean unit-pw?); there are: stem, expand, " in message
+
+
+def test_a_layer_is_explained(model: Path, each_driver: Driver, capsys: Capture) -> None:
+    """The purposes add up to the layer's instructions, and a 1x1 convolution has one instruction for each product."""
+    made, measured = measure(model, each_driver, disassembly=True)
+    found = report(made, measured, str(model))
+    for row in found.rows:
+        why = explain(made, measured, found, row.layer)
+        assert sum(part.total for part in why.parts.values()) == row.total, row.layer
+        assert {part.floor is None for part in why.parts.values()} == {row.products is None}, row.layer
+    options = ["--mesa", each_driver.mesa]
+    assert main(["vc4", str(model), "--why", "unit-pw", *options, "--json"]) == 0
+    (data,) = json.loads(capsys.readouterr().out)["bundles"]
+    assert data["total"] == sum(data[name]["total"] for name in PURPOSES)
+    assert data["products"]["total"] == data["products"]["floor"]
+    assert main(["vc4", str(model), "--why", "unit-pw", *options]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith(f"{model}, Mesa {each_driver.version}: layer 'unit-pw' (conv2d, ")
+    assert [line.split()[0] for line in lines] == list(PURPOSES)
+    products, of, least = lines[0].split()[1:4]
+    assert of == "of" and 1.0 <= float(products) / float(least) < 1.02
+    assert "no layer 'unit' that draws (did you mean unit-pw?)" in refused(capsys, ["vc4", model, "--why", "unit"])
+    assert "--shaders and --why cannot be used together" in refused(capsys, ["vc4", model, "--shaders", "--why", "x"])
 
 
 def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -11,7 +11,6 @@ from graphs import classifier, conv_node, input_node
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.planned_cost import planned
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.measure import measure
 from glsl_infer.tools.videocore.report import report
@@ -34,6 +33,6 @@ def test_maps_of_16_bits_add_the_share_that_the_plan_says(driver: Driver, tmp_pa
         bundles.write(made, tmp_path / "model.glslnn")
         rows = report(*measure(tmp_path / "model.glslnn", driver), "model").rows
         counts.append(sum(row.total for row in rows if row.layer in ("feed", *FINE)))
-        plans.append(planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS).work)
+        plans.append(planned(prepared.graph, calibrated=True).work)
     assert counts[1] > 1.5 * counts[0]
     assert plans[1] / plans[0] == pytest.approx(counts[1] / counts[0], rel=0.1)

@@ -16,7 +16,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
-from glsl_infer.lowering.weights_plan import FINE_READS, FINE_WINDOW_READS, WINDOW_READS
+from glsl_infer.lowering.weights_plan import READS_16_BITS, WINDOW_READS, WINDOW_READS_16_BITS
 from glsl_infer.ops.convolution_sum import AT_ONCE
 from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
@@ -204,11 +204,11 @@ FINE_FEED = {"weights": "texture", "weight_bits": "16", "precision": "8", "preci
 @pytest.mark.parametrize(
     ("kernel", "slices", "mode"),
     [
-        ((1, 1), FINE_READS, "texture"),
+        ((1, 1), READS_16_BITS, "texture"),
         ((1, 1), 8, "texture"),
-        ((2, 2), FINE_WINDOW_READS, "texture"),
-        ((3, 3), FINE_WINDOW_READS, "texture"),
-        ((3, 3), FINE_WINDOW_READS + 1, "uniform"),
+        ((2, 2), WINDOW_READS_16_BITS, "texture"),
+        ((3, 3), WINDOW_READS_16_BITS, "texture"),
+        ((3, 3), WINDOW_READS_16_BITS + 1, "uniform"),
     ],
 )
 def test_slices_of_16_bits_that_meet_weights_of_16_bits(
@@ -222,12 +222,14 @@ def test_slices_of_16_bits_that_meet_weights_of_16_bits(
     assert compiled(nodes, **FINE_FEED).has_two_threads(mode)
 
 
-@pytest.mark.parametrize(("kernel", "slices", "name"), [((1, 1), 8, "FINE_READS"), ((3, 3), 6, "FINE_WINDOW_READS")])
+@pytest.mark.parametrize(
+    ("kernel", "slices", "name"), [((1, 1), 8, "READS_16_BITS"), ((3, 3), 6, "WINDOW_READS_16_BITS")]
+)
 def test_more_slices_of_16_bits_do_not_compile(
     compiled: Compile, limit: Limit, kernel: Kernel, slices: int, name: str
 ) -> None:
     limit(f"weights_plan.{name}", slices)
-    limit("weights_plan.FINE_READS", slices)
+    limit("weights_plan.READS_16_BITS", slices)
     result = compiled(layer(8, 4 * slices, kernel, activation="linear"), **FINE_FEED)
     assert result.mode == "texture" and "too few registers" in result.failures["layer"], "the limit can be higher"
 
@@ -325,7 +327,7 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     nodes = layer(14, 4 * slices, kernel, residual=residual)
     result = compiled(nodes, **options, precision_for={"feed": 16, "layer": 16})
     assert result.has_two_threads()
-    assert result.mode == "texture" or slices > FINE_READS
+    assert result.mode == "texture" or slices > READS_16_BITS
 
 
 @pytest.mark.exhaustive

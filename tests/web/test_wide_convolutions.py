@@ -17,6 +17,7 @@ from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering.target import Target
 
 FILTERS, SIZE = 64, 7
 
@@ -29,7 +30,7 @@ def test_weights_in_a_texture(
     rng = np.random.default_rng(1)
     feed, wide = conv_node(rng, "feed", ("image",), 3, channels), conv_node(rng, "wide", ("feed",), channels, FILTERS)
     graph = prepare(classifier(rng, [input_node(SIZE), feed, wide], FILTERS)).graph
-    made = to_bundle(lower.to_program(graph, weights="texture"), ["a", "b", "c"])
+    made = to_bundle(lower.to_program(graph, Target(weights="texture")), ["a", "b", "c"])
     assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [FILTERS // 4]
     path = tmp_path / f"wide-{channels}.glslnn"
     bundles.write(made, path)

@@ -1,7 +1,6 @@
-// A network of plain tfjs operations, from the files of convert.ts (for the page) and scripts/bench/web_runners.py:
-// equivalent to the result of tfjs's own converter for the same Keras model. Grouped convolutions, which tfjs lacks,
-// are computed in one of two ways: "split", a convolution for each group, or "whole", a convolution whose kernel is
-// zero between groups.
+// A network of plain tfjs operations, from the files of convert.ts: equivalent to the result of tfjs's own converter for
+// the same Keras model. Grouped convolutions, which tfjs lacks, are computed in one of two ways: "split", a convolution
+// for each group, or "whole", a convolution whose kernel is zero between groups.
 import * as tf from "@tensorflow/tfjs-core";
 
 /**

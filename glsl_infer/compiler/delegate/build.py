@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.compiler import build as gpu
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
-from glsl_infer.compiler.build import build as build_whole
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.place import Part, anchored, described, makes, moved, named_layers, place, reads
@@ -57,10 +57,22 @@ def build(
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
 ) -> Built:
-    """Turn an imported graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
+    """Optimise an imported graph, and compile it as ``from_optimized`` does."""
+    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, tell=tell)
+
+
+def from_optimized(
+    graph: Graph,
+    labels: Sequence[str],
+    *,
+    options: Options | None = None,
+    calibration: Sequence[Inputs] = (),
+    tell: Tell = tell_nobody,
+) -> Built:
+    """Turn an optimised graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
 
     Args:
-        graph: a graph from an importer.
+        graph: an optimised graph.
         labels: as for ``compiler.build.build``.
         options: options of the export; default: ``Options()``.
         calibration: calibration images, as for ``compiler.build.build``.
@@ -71,18 +83,17 @@ def build(
         InputError: labels or options do not fit the network.
     """
     options = options or Options()
-    small = optimize.optimize(graph)
-    precision.require_known(small, options.precision_for)
-    chosen = set(named_layers(small, options.delegate_for))
+    precision.require_known(graph, options.precision_for)
+    chosen = set(named_layers(graph, options.delegate_for))
     while True:
         try:
-            parts = place(small, chosen, delegate=options.delegate)
+            parts = place(graph, chosen, delegate=options.delegate)
             if not any(part.on_cpu for part in parts):
-                whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell, optimised=small)
-                return Built(whole[0], (BuiltPart(*whole, calibration),), small)
-            return _in_parts(small, parts, labels, options, calibration, tell)
+                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, tell=tell)
+                return Built(only[0], (BuiltPart(*only, calibration),), graph)
+            return _in_parts(graph, parts, labels, options, calibration, tell)
         except ModelError as refusal:
-            layer = small.by_name.get(refusal.refused or "")
+            layer = graph.by_name.get(refusal.refused or "")
             if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
                 raise
             chosen.add(layer.name)
@@ -110,7 +121,7 @@ def _in_parts(
             f"'{graph.name}'; give --precision-for LAYER=16"
         )
     wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    samples = crossing.typical(graph, wanted, calibration)
+    samples = crossing.values_of(graph, wanted, calibration)
     known: dict[str, Range] = {}
     made: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []
@@ -132,7 +143,10 @@ def _in_parts(
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
-        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, numbers=ends)
+        optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
+        bundle, program, prepared = gpu.from_optimized(
+            optimized, (), options=options, calibration=own, tell=told, numbers=ends
+        )
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)
         known.update(_stored_ranges(bundle))

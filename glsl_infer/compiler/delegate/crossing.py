@@ -20,7 +20,7 @@ from glsl_infer.program.layout import Range
 Values = Mapping[str, NDArray[Any]]
 
 
-def typical(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
+def values_of(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
     """Return the values of some nodes for each calibration image, computed in floats; inputs are returned unchanged."""
     given = {node.name for node in graph.inputs}
     collected: list[Values] = []

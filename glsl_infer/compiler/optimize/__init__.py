@@ -5,20 +5,20 @@ Every step is a pure function from graph to graph, and ``optimize`` runs them in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
-from glsl_infer.compiler.optimize.endings import peel_endings
 from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
-from glsl_infer.compiler.optimize.taps import leave_out_idle_taps
+from glsl_infer.compiler.optimize.rewriting import absorb, fused
 from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
-from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.activations.sigmoids import of_pieces
+from glsl_infer.graph.host_steps import SIGMOID, SOFTMAX, HostStep
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.ops.operator import CopyOperator
 
 
@@ -172,6 +172,98 @@ def _copies_input(graph: Graph, node: Node) -> bool:
             left += source.inputs
         seen.add(source.name)
     return False
+
+
+def peel_endings(graph: Graph) -> Graph:
+    """Turn softmaxes at the end of outputs, and sigmoids of vectors, into host steps.
+
+    The softmax of a network's only output is removed, because runners return logits, unless the output's purpose is
+    plain values or a host step follows. A sigmoid of a map stays in the shader of the map: it costs nothing there, and
+    it implies the range.
+    """
+    outputs = []
+    for output in graph.outputs:
+        peeled = output
+        while step := _last_step(graph, peeled):
+            below = tuple(graph.by_name[layer].inputs[0] for layer in peeled.layers)
+            dropped = step == SOFTMAX and len(graph.outputs) == 1 and not peeled.steps and peeled.purpose != VALUES
+            steps = peeled.steps if dropped else (HostStep(step), *peeled.steps)
+            peeled = replace(peeled, layers=below, steps=steps)
+        outputs.append(peeled)
+    return _without_unread(graph, outputs) if tuple(outputs) != graph.outputs else graph
+
+
+def _last_step(graph: Graph, output: GraphOutput) -> str:
+    """Return the common host step of an output's layers; empty if they have none, or different ones."""
+    steps = {_step(graph, graph.by_name[layer]) for layer in output.layers}
+    return steps.pop() if len(steps) == 1 else ""
+
+
+def _step(graph: Graph, node: Node) -> str:
+    step = ops.get(node.op).host_step(node)
+    return "" if step == SIGMOID and len(graph.shapes[node.name]) != 1 else step
+
+
+def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:
+    """Return the graph with other outputs, and without unread nodes; inputs stay."""
+    read = {layer for output in outputs for layer in output.layers}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.name in read or node.operator.is_input:
+            read.update(node.inputs)
+            kept.append(node)
+    return Graph(graph.name, reversed(kept), outputs)
+
+
+Axis = tuple[range, int, int]
+"""The remaining taps of one axis, and the padding before and after."""
+
+
+def leave_out_idle_taps(graph: Graph) -> Graph:
+    """Cut rows and columns off kernels whose taps are all in the padding, for all pixels of the output.
+
+    Windows with large dilations have such taps. For example, a 3x3 window with a dilation of 18 on a map of 16x16
+    covers the map only with its middle tap. It becomes a convolution of single pixels, without a gutter of 18 texels.
+    """
+
+    def reduced(node: Node) -> Node:
+        if not ops.get(node.op).convolves:
+            return node
+        sizes, outputs = graph.shapes[node.inputs[0]], graph.shapes[node.name]
+        kernel, (top, bottom, left, right) = node.weights["kernel"], node.attrs["padding"]
+        strides, dilations = node.attrs["strides"], node.attrs["dilations"]
+        rows, top, bottom = _met(sizes[0], outputs[0], kernel.shape[0], strides[0], dilations[0], (top, bottom))
+        columns, left, right = _met(sizes[1], outputs[1], kernel.shape[1], strides[1], dilations[1], (left, right))
+        if (len(rows), len(columns)) == kernel.shape[:2]:
+            return node
+        part = kernel[rows.start : rows.stop, columns.start : columns.stop]
+        attrs = {**node.attrs, "padding": (top, bottom, left, right)}
+        if part.shape[:2] == (1, 1):
+            attrs["dilations"] = (1, 1)
+        return replace(node, attrs=attrs, weights={**node.weights, "kernel": part})
+
+    return graph.rebuilt([reduced(node) for node in graph.nodes])
+
+
+def _met(size: int, output: int, taps: int, stride: int, dilation: int, padding: tuple[int, int]) -> Axis:
+    """Return the taps of one axis to keep, and the padding. A tap is also kept if the padding would become negative.
+
+    Args:
+        size: pixels of the input.
+        output: pixels of the output.
+        taps: number of taps of the kernel.
+        stride: pixels from window to window.
+        dilation: pixels from tap to tap.
+        padding: pixels of padding before and after.
+    """
+    before, after = padding
+    first, last = 0, taps
+    while last - first > 1 and dilation <= before and stride * (output - 1) < before:
+        # The first tap of the last window is before the map.
+        first, before = first + 1, before - dilation
+    while last - first > 1 and dilation <= after and (last - first - 1) * dilation - before >= size:
+        last, after = last - 1, after - dilation
+    return range(first, last), before, after
 
 
 STEPS: tuple[Callable[[Graph], Graph], ...] = (

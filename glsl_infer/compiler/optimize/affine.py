@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.optimize.absorb import absorb, fused
+from glsl_infer.compiler.optimize.rewriting import absorb, fused
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels

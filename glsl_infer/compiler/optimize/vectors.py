@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.optimize.draft import Draft
+from glsl_infer.compiler.optimize.rewriting import Draft
 from glsl_infer.graph import Graph, Node
 
 

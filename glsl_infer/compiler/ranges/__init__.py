@@ -6,10 +6,9 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -23,9 +22,9 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, s
 from glsl_infer.compiler.ranges.gated_sums import gated_sums
 from glsl_infer.compiler.ranges.held_out import PARTS, Fold
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
-from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
+from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
@@ -38,15 +37,17 @@ from glsl_infer.compiler.ranges.sensitivity import (
 )
 from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
 from glsl_infer.compiler.ranges.varied import FEW
-from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
+from glsl_infer.compiler.ranges.wide import Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
+from glsl_infer.lowering.target import Target
+from glsl_infer.lowering.weights_plan import Cost
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import Range
+
+__all__ = ["Calibration", "KnownRanges", "Precision", "PreparedGraph", "prepare"]
 
 LEARNT = ("error", "layer", "maximum", "percentile")
 """Names of the ways to choose ranges from calibration images."""
@@ -65,7 +66,7 @@ class PreparedGraph:
         spent: effect of each layer's rounding on the outputs, if it was measured.
         wider: ranges for 16 bits of layers whose range in 8 bits was learnt from calibration images.
         told: the learnt ranges in 8 bits.
-        in_eight: cost of the program with all maps in 8 bits, if it was counted.
+        cost_8bit: cost of the program with all maps in 8 bits, if it was counted.
         folds: ranges learnt without each part of the calibration images.
         runs: outputs of the float network for some calibration images, if they were needed.
     """
@@ -78,28 +79,17 @@ class PreparedGraph:
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
-    in_eight: Cost | None = None
+    cost_8bit: Cost | None = None
     folds: tuple[Fold, ...] = ()
     runs: Runs | None = None
 
 
 def prepare(
     graph: Graph,
-    pictures: Sequence[Inputs] = (),
+    calibration: Calibration | None = None,
     *,
-    percentile: float = 100.0,
-    layout: str = "atlas",
-    per_channel: bool = True,
-    headroom: float | None = None,
-    uniform_vectors: int = UNIFORM_VECTORS,
-    exactness: float = EXACTNESS,
-    assumed: tuple[float, float] | None = None,
-    precision: str = precision_of_layers.EIGHT,
-    precision_for: Mapping[str, int] = MappingProxyType({}),
-    numbers: Collection[str] | None = None,
-    known_ranges: KnownRanges | None = None,
-    tolerance: float | None = None,
-    budget: float | None = None,
+    target: Target | None = None,
+    precision: Precision | None = None,
     plan: Callable[[Graph], Cost] | None = None,
     shorten: Callable[[Graph], tuple[Graph, tuple[WideLayer, ...]]] | None = None,
 ) -> PreparedGraph:
@@ -107,21 +97,9 @@ def prepare(
 
     Args:
         graph: the result of ``optimize.optimize``.
-        pictures: calibration inputs, as for ``reference.run``.
-        percentile: see ``calibration.extremes``.
-        layout: see ``compiler.lower.to_program``.
-        per_channel: see ``eight_bits.assign_ranges``; for comparison.
-        headroom: see ``eight_bits.assign_ranges``; for comparison.
-        uniform_vectors: see ``compiler.lower.to_program``.
-        exactness: see ``wide.EXACTNESS``; for comparison.
-        assumed: see ``eight_bits.assign_ranges``.
-        precision: see ``precision.choose``.
-        precision_for: bits of single layers; unknown names are ignored.
-        numbers: see ``precision.choose``.
-        known_ranges: ranges of an earlier calibration, which have priority over ``pictures``.
-        tolerance: see ``sensitivity.spend``.
-        budget: see ``sensitivity.spend``. If neither is given and ``precision`` is ``auto``, an eighth more work is
-            spent to reach an error of ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
+        calibration: calibration images and known ranges; default: none.
+        target: the layout and the limits of the program; default: ``Target()``.
+        precision: bits of feature maps; default: 8.
         plan: function to count the cost of a prepared graph; without it, shares are estimated.
         shorten: function to split further layers of a prepared graph into partial sums. Calibration of scales
             follows it.
@@ -130,52 +108,54 @@ def prepare(
         InputError: an unknown precision, or a layer without support for its bits.
         ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
+    calibration, target, precision = calibration or Calibration(), target or Target(), precision or Precision()
+    pictures, before, headroom = calibration.images, calibration.known, calibration.headroom
+    tolerance, budget, by_itself = precision.tolerance, precision.budget, precision.bits == precision_of_layers.AUTO
     require_possible_size(graph)
     require_stored_values(graph)
-    before = known_ranges or KnownRanges()
     room = HEADROOM if headroom is None else headroom
-    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, assumed)
-    wider: dict[str, Range] = dict(before.fine)
-    by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
+    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, calibration.assumed)
+    wider: dict[str, Range] = dict(before.sixteen_bit)
+    searches = by_itself and bool(pictures) and tolerance is None and budget is None
     apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
     ranged, ranges = assign_ranges(
         graph,
         pictures,
-        percentile,
-        per_channel=per_channel,
+        calibration.percentile,
+        per_channel=calibration.per_channel,
         headroom=headroom,
-        assumed=assumed,
+        assumed=calibration.assumed,
         known=before.maps,
         wider=wider,
         apart=apart,
     )
     require_finite_ranges(ranged)
-    known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
+    known = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
     told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
-    stored = before.sixteen is not None and precision == precision_of_layers.AUTO and tolerance is None
-    if stored and budget is None:
-        chosen = precision_of_layers.stored(ranged, before.sixteen or (), known)
-        by_itself = False
+    if before.sixteen is not None and by_itself and tolerance is None and budget is None:
+        chosen = precision_of_layers.stored(ranged, before.sixteen, known)
+        searches = False
     else:
-        chosen = precision_of_layers.choose(ranged, precision, known, numbers)
-    spent, in_eight = None, None
+        chosen = precision_of_layers.choose(ranged, precision.bits, known, precision.numbers)
+    spent, cost_8bit = None, None
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
+    sums = target.layout, target.uniform_vectors, target.exactness
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = with_room(precise, wider, ranges)
-        narrow, _ = split_wide(_for_shaders(roomy, dense), layout, uniform_vectors, exactness, before=parts)
+        narrow, _ = split_wide(_for_shaders(roomy, dense), *sums, before=parts)
         return zeros_once(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
-    elif by_itself:
+    elif searches:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
         if plan is not None:
-            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
-            counted = partial(_times, in_eight, plan, drawn)
+            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
+            counted = partial(_times, cost_8bit, plan, drawn)
         folds = [fold for fold in apart if fold.maps]
         runs = unseen_runs.of_graph(ranged, pictures, len(folds))
 
@@ -195,7 +175,7 @@ def prepare(
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise, dense), layout, uniform_vectors, exactness, before=parts)
+    narrow, wide = split_wide(_for_shaders(precise, dense), *sums, before=parts)
     if shorten is not None:
         narrow, more = shorten(zeros_once(assign_scales(narrow, (), before.scales)[0]))
         wide += more
@@ -213,7 +193,7 @@ def prepare(
         spent,
         wider,
         told,
-        in_eight,
+        cost_8bit,
         tuple(fold for fold in apart if fold.maps),
         runs,
     )
@@ -229,10 +209,10 @@ def _range_of(graph: Graph, layer: str) -> Range:
 
 
 def _times(
-    in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
+    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
 ) -> tuple[float, float]:
-    """Return the cost of a graph with bits, as a multiple of ``in_eight``: (work, draws)."""
-    return plan(drawn(stored)).over(in_eight)
+    """Return the cost of a graph with bits, as a multiple of ``cost_8bit``: (work, draws)."""
+    return plan(drawn(stored)).over(cost_8bit)
 
 
 def require_possible_size(graph: Graph) -> None:

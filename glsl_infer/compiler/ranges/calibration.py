@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 BINS = 4096
 
@@ -38,7 +38,7 @@ def extremes(
         }
 
     seen: dict[str, Extremes] = {}
-    for found in in_order(ends, pictures):
+    for found in parallel_map(ends, pictures):
         for name, (low, high) in found.items():
             before = seen.get(name, (low, high))
             seen[name] = np.minimum(low, before[0]), np.maximum(high, before[1])

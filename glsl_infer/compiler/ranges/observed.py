@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 STEPS = 8
 """Bins of the histogram in an octave."""
@@ -81,7 +81,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
         }
 
     seen: dict[str, list[Shown]] = {name: [] for name in names}
-    for found in in_order(shown_by, pictures):
+    for found in parallel_map(shown_by, pictures):
         for name, one in found.items():
             seen[name].append(one)
     return seen

@@ -1,8 +1,8 @@
 """Bits of each feature map, 8 or 16.
 
 A map of 16 bits has the range of the same map in 8 bits and 256 times its steps. It is written by two draws for each
-slice and read by two fetches for each texel (``lowering.fine``). ``assign`` accepts any choice of bits: by a rule, by
-the user or by a search.
+slice and read by two fetches for each texel (``lowering.sixteen_bit``). ``assign`` accepts any choice of bits: by a
+rule, by the user or by a search.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glsl_infer.compiler.ranges.constraints import torn
 from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
-from glsl_infer.lowering.fine import ONE_DRAW
+from glsl_infer.lowering.sixteen_bit import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.support.near_names import did_you_mean
 

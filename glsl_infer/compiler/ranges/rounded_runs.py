@@ -16,7 +16,7 @@ from glsl_infer.compiler.ranges.shown_error import Shown, Squares
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 
 class Runs:
@@ -58,14 +58,14 @@ class Runs:
                 replaced = {} if other is None else {name: other}
                 return self._off(values, exact, {name: 8} if other is None else {}, own, replaced)
 
-            for name, found in zip(changes, in_order(alone, changes)):
+            for name, found in zip(changes, parallel_map(alone, changes)):
                 squares[name].append(found)
         self._spreads = self._judge.spreads(self._shown)
         self.errors = {name: shown_error.error(found, self._spreads) for name, found in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
         """Return the error of the outputs if all maps are rounded to their ``bits``."""
-        squares = list(in_order(partial(self._whole, bits), range(len(self._pictures))))
+        squares = list(parallel_map(partial(self._whole, bits), range(len(self._pictures))))
         return shown_error.error(squares, self._spreads)
 
     def _whole(self, bits: Mapping[str, int], index: int) -> Squares:

@@ -20,7 +20,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weight_bytes, weights_plan
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.fine import ONE_DRAW
+from glsl_infer.lowering.sixteen_bit import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import slices_of
 

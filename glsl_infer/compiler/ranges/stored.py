@@ -11,7 +11,7 @@ import numpy as np
 
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import open_layers
-from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
@@ -46,7 +46,7 @@ class StoredRanges:
                 names of these layers.
         """
         if self.fingerprint == fingerprint(graph):
-            known = (*self.known.maps.items(), *self.known.fine.items())
+            known = (*self.known.maps.items(), *self.known.sixteen_bit.items())
             wrong = {name for name, found in known if name in graph.shapes and not _fits(found, graph.shapes[name][-1])}
             if wrong:
                 layers = ", ".join(map(repr, sorted(wrong)))
@@ -93,8 +93,8 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
         return KnownRanges(maps, fine, scales)
     sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
     exact = tuple(layer for program in programs for layer in program.exact)
-    findings = {key: found for program in programs for key, found in program.findings.items()}
-    return KnownRanges(maps, fine, scales, sixteen, exact, findings)
+    calibration_data = {key: found for program in programs for key, found in program.calibration_data.items()}
+    return KnownRanges(maps, fine, scales, sixteen, exact, calibration_data)
 
 
 def fingerprint(graph: Graph) -> str:

@@ -25,7 +25,7 @@ from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.support.parallel import parallel_map
 
 IMAGES = 12
 """Largest number of measured images and copies, evenly spaced in the list."""
@@ -176,7 +176,7 @@ class Runs:
         count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
         self._samples = [self.samples[index * len(self.samples) // count] for index in range(count)]
         self._held_out, self._few = folds > 0, len(self.samples) > len(images)
-        self._floats = list(in_order(lambda sample: floats(sample[0]), self._samples))
+        self._floats = list(parallel_map(lambda sample: floats(sample[0]), self._samples))
         self._spans = {}
         for name in self._floats[0]:
             low = min(float(one[name].min()) for one in self._floats)
@@ -222,7 +222,7 @@ class Runs:
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
             return [network.run(image, None if seen else fold, store) for store in stores], losses
 
-        found = list(in_order(measured, self._samples))
+        found = list(parallel_map(measured, self._samples))
         outputs = [
             OutputError(
                 name,

@@ -35,16 +35,14 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
 from glsl_infer.lowering.product_blocks import block_kernels
+from glsl_infer.lowering.target import EXACTNESS
 from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import WeightsChoice, quantize
 from glsl_infer.program.layout import clear_colours
 from glsl_infer.program.placement import textures as placed_in
 
-EXACTNESS = 2.0
-"""Largest ratio of a single pass's cost to that of partial sums. It sums in floats and needs no 16-bit maps."""
-
-FINE_OPERATIONS = 8.6
+OPERATIONS_16_BITS = 8.6
 """Operations of a column of weights on a map of 16 bits, as readers count them: 34 for the four of a texel."""
 
 
@@ -130,7 +128,7 @@ def split_wide(
 
 def _too_many_operations(graph: Graph, node: Node, columns: Columns) -> str:
     """Return why a convolution of a 16-bit map has too many operations for a shader; empty if it has not."""
-    most = int(GLSL_LIMITS["written"] / FINE_OPERATIONS)
+    most = int(GLSL_LIMITS["written"] / OPERATIONS_16_BITS)
     if columns.count <= most or ranges_of(graph)[node.inputs[0]].bits == 8:
         return ""
     return f"{columns.count} columns of weights on a map of 16 bits; a shader of the format has {most}"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.cpu import numbers
 from glsl_infer.graph.activations import activation
+from glsl_infer.graph.elementwise import BINARY, UNARY
 
 KERAS, ONNX, TFLITE = FRAMEWORKS = ("keras", "onnx", "tflite")
 
@@ -127,9 +127,9 @@ def computes(framework: str) -> dict[str, Callable[..., Any]]:
     """Return the NumPy function of each operator of a framework, to fold constants."""
     return {
         **{name: _UNLIMITED.get(text, activation(text)) for name, text in activations(framework).items()},
-        **{name: numbers.FUNCTIONS[operation] for name, operation in functions(framework).items()},
+        **{name: UNARY[operation].compute for name, operation in functions(framework).items()},
         **{
-            name: numbers.OPERATIONS[operation]
+            name: BINARY[operation].compute
             for name, operation in {**operations(framework), **comparisons(framework)}.items()
         },
     }

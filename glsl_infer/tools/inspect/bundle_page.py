@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import Shape
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value
 from glsl_infer.tools.inspect import inspection
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.page import Row, Table, page
@@ -63,7 +63,7 @@ def sides(shape: Shape | list[int]) -> str:
 
 def range_of(value: Value | None) -> tuple[float, float] | None:
     """Return the smallest and largest value of a layer's output; None on the CPU, whose values have no limits."""
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         low, high = value.range.ends(value.channels)
         return float(low.min()), float(high.max())
     if isinstance(value, (FixedPoint, FixedMap)):

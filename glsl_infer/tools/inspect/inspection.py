@@ -11,7 +11,7 @@ from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.bundle.network import Layer
 from glsl_infer.bundle.parted_ends import TensorOutput
 from glsl_infer.compiler import amplification
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import shape_of
 from glsl_infer.tools.inspect.parts import cpu_rows, parts_of
 
@@ -148,7 +148,7 @@ def stored_as(value: Value) -> str:
     """Return a short description of the storage of a layer's output."""
     if isinstance(value, FeatureMap):
         return f"8 bit, {len(value.views)} slice{'s' * (len(value.views) != 1)}"
-    if isinstance(value, (FineMap, FixedMap)):
+    if isinstance(value, (SixteenBitMap, FixedMap)):
         return f"16 bit, {len(value.views)} tiles"
     assert isinstance(value, FixedPoint)
     return "16 bit, partial sums" if value.columns else "16 bit, vector"

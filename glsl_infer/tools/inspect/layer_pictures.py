@@ -13,7 +13,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.program.layout import FeatureMap, FineMap, Value
+from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value
 
 GAP = 1
 """Pixels between two channels, before enlargement."""
@@ -42,7 +42,7 @@ def draw(output: NDArray[np.floating], value: Value | None) -> NDArray[np.uint8]
     numbers = np.asarray(output, np.float64)
     if numbers.ndim not in (1, 2, 3):
         numbers = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim else 1)
-    if isinstance(value, (FeatureMap, FineMap)):
+    if isinstance(value, (FeatureMap, SixteenBitMap)):
         low, high = value.range.ends(value.channels)
     else:
         low, high = np.asarray(numbers.min()), np.asarray(numbers.max())

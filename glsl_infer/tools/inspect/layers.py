@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import importers, ops
+from glsl_infer.compiler.dry_run import DryRun, dry_run
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.place import place_of
-from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.importers.shared.ends import Ends
@@ -77,26 +78,29 @@ def inspected(survey: Survey, path: str) -> Inspected:
     rows, needs_pictures = survey.rows, False
     if survey.graph is not None:
         try:
-            trial = compile_on_trial(survey.graph, guessed=survey.guessed)
+            optimized = optimize(survey.graph)
+            result = dry_run(optimized, placeholders=survey.guessed)
         except ModelError as error:
             problems.append(error)
         else:
-            problems += trial.problems
-            needs_pictures = bool(trial.unranged)
-            rows = _with_trial(rows, survey.graph, trial)
+            problems += result.problems
+            needs_pictures = bool(result.unranged)
+            rows = _with_placement(rows, survey.graph, optimized, result)
     messages = tuple(str(problem) for problem in problems)
     return Inspected(path, rows, messages, needs_pictures, survey.graph, survey.warnings)
 
 
-def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:
+def _with_placement(
+    rows: Sequence[LayerVerdict], graph: Graph, optimized: Graph, result: DryRun
+) -> tuple[LayerVerdict, ...]:
     """Return the rows with layers refused by the compiler, and layers left to the CPU."""
     refused: dict[str, ModelError] = {}
-    for error in trial.problems:
+    for error in result.problems:
         refused.setdefault(row_of(error.name or "", rows), error)
-    hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(trial.graph)
+    hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(optimized)
     places = {
-        name: CPU if node.name in trial.on_cpu else place_of(node)
-        for node in trial.graph.nodes
+        name: CPU if node.name in result.on_cpu else place_of(node)
+        for node in optimized.nodes
         for name in (*node.attrs.get("fused", ()), node.name)
     }
     return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)

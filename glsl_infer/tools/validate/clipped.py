@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.program.layout import FeatureMap, FineMap, Range
+from glsl_infer.program.layout import FeatureMap, Range, SixteenBitMap
 
 
 def stored_ranges(bundle: Bundle) -> dict[str, Range]:
@@ -15,7 +15,7 @@ def stored_ranges(bundle: Bundle) -> dict[str, Range]:
         layer.name: layer.output.range
         for part in bundle.gpu_parts
         for layer in part.network.layers
-        if "scales" in layer.attrs and isinstance(layer.output, (FeatureMap, FineMap))
+        if "scales" in layer.attrs and isinstance(layer.output, (FeatureMap, SixteenBitMap))
     }
 
 

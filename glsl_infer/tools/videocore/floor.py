@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from glsl_infer.bundle.network import Layer
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap
+from glsl_infer.program.layout import FeatureMap, FixedMap, SixteenBitMap
 
 COORDINATES = 2
 """Instructions that write the coordinates of a fetch."""
@@ -27,7 +27,7 @@ def products(layer: Layer) -> int | None:
     if any(member.endswith(".rgba") for member in layer.members):
         return None
     kernel: Sequence[int] | None = layer.weights.get("kernel")
-    if not isinstance(layer.output, (FeatureMap, FineMap, FixedMap)) or kernel is None or len(kernel) != 4:
+    if not isinstance(layer.output, (FeatureMap, SixteenBitMap, FixedMap)) or kernel is None or len(kernel) != 4:
         return None
     height, width, channels, filters = kernel
     columns = columns_of((height, width, channels + bool(layer.attrs.get("alpha")), filters), layer.attrs["groups"])

@@ -43,7 +43,13 @@ class _Stays:
 
 
 def executed(listing: Sequence[str], written: Sequence[Loop]) -> Executed:
-    """Return the instructions and fetches executed for a fragment; both sides of a conditional branch count.
+    """Return the instructions and fetches executed for a fragment; see ``executions`` for the arguments."""
+    times = executions(listing, written)
+    return Executed(sum(times), sum(count for count, line in zip(times, listing) if _FETCH.match(line)))
+
+
+def executions(listing: Sequence[str], written: Sequence[Loop]) -> list[int]:
+    """Return how often each instruction is executed for a fragment; both sides of a conditional branch count.
 
     Args:
         listing: a line for each instruction.
@@ -60,8 +66,7 @@ def executed(listing: Sequence[str], written: Sequence[Loop]) -> Executed:
     for loop, turns in zip(stay, _which(stay, written)):
         for at in range(loop.first, min(loop.last + 1, len(listing))):
             times[at] *= _times(loop, at, turns)
-    fetches = sum(count for count, line in zip(times, listing) if _FETCH.match(line))
-    return Executed(sum(times), fetches)
+    return times
 
 
 def _loop(first: int, last: int, branches: dict[int, int]) -> _Stays:

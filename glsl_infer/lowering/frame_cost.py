@@ -1,0 +1,57 @@
+"""Estimated cost of a frame. The work of layers is estimated from instruction counts of Mesa's vc4 compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from glsl_infer.graph import Graph
+from glsl_infer.lowering.weights_plan import Cost
+from glsl_infer.program.layout import slices_of
+
+DENSE = 29.0
+"""Instructions for a weight of a dense layer (930 for 32)."""
+
+EACH: Mapping[str, tuple[float, float]] = {
+    "add": (31.0, 56.0),
+    "binary": (190.0, 220.0),
+    "gated_sum": (270.0, 330.0),
+    "max_pool": (38.0, 123.0),
+    "upsample_bilinear": (89.0, 187.0),
+}
+"""Instructions for a fragment of an 8-bit map, and for the two stores of a 16-bit map."""
+OTHERS = (40.0, 90.0)
+
+
+def frame_cost(
+    graph: Graph, bits: Mapping[str, int], convolutions: Mapping[str, tuple[float, int]], drawn: Sequence[str]
+) -> Cost:
+    """Return the cost of a frame of a program.
+
+    Args:
+        graph: graph with split dense layers.
+        bits: of feature maps, by layer.
+        convolutions: (work, draws) of the convolutions.
+        drawn: the layer of each draw; those of ``convolutions`` are ignored.
+    """
+    others = [layer for layer in drawn if layer not in convolutions]
+    work = sum(work for work, _ in convolutions.values()) + other_work(graph, {*others}, bits)
+    return Cost(work, len(others) + sum(draws for _, draws in convolutions.values()))
+
+
+def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) -> float:
+    """Return the estimated instructions times pixels of some layers.
+
+    Args:
+        graph: graph with split dense layers.
+        drawn: names of the layers with draws, except convolutions.
+        bits: of feature maps, by layer.
+    """
+    work = 0.0
+    for node in graph.nodes:
+        if node.name in drawn and node.op in ("dense_products", "dense_at_once"):
+            work += DENSE * node.weights["kernel"].size
+        elif node.name in drawn and len(graph.shapes[node.name]) == 3:
+            height, width, channels = graph.shapes[node.name]
+            draws = 2 if bits.get(node.name, 8) == 16 else 1
+            work += height * width * slices_of(channels) * draws * EACH.get(node.op, OTHERS)[draws - 1]
+    return work

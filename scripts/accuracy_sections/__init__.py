@@ -1,1 +1,0 @@
-"""The sections of accuracy.md: their measurements, and the text written from the stored results."""

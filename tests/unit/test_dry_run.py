@@ -1,0 +1,65 @@
+"""A dry run of compilation finds every obstacle of a network, without calibration images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, input_node
+
+from glsl_infer.compiler.dry_run import dry_run
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.graph import Graph, GraphOutput, Node
+
+
+def network(*body: Node, outputs: tuple[str, ...]) -> Graph:
+    rng = np.random.default_rng(0)
+    first = [input_node(33), conv_node(rng, "stem", ("image",), 3, 5, activation="relu")]
+    return Graph("n", [*first, *body], [GraphOutput(name, (name,), (), "values") for name in outputs])
+
+
+def two_problems() -> Graph:
+    rng = np.random.default_rng(1)
+    return network(
+        Node("shaped", "reshape", ("stem",), {"shape": (11, 99, 5)}),
+        conv_node(rng, "middle", ("shaped",), 5, 4, activation="linear"),
+        Node("flat", "flatten", ("middle",)),
+        dense_node(rng, "head", "flat", 11 * 99 * 4, 2),
+        Node("again", "reshape", ("stem",), {"shape": (99, 11, 5)}),
+        outputs=("head", "again"),
+    )
+
+
+def layers(names: object) -> set[str]:
+    """Return the layers of nodes. The optimiser can split one into several."""
+    return {str(name).partition("-")[0] for name in names}  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_all_problems_are_met_in_one_run() -> None:
+    result = dry_run(optimize(two_problems()), delegate=False)
+    assert layers(error.name for error in result.problems) >= {"shaped", "again"}
+    assert all(error.advice for error in result.problems)
+    assert not result.on_cpu
+
+
+@pytest.mark.slow
+def test_the_cpu_takes_what_has_no_shader() -> None:
+    result = dry_run(optimize(two_problems()))
+    assert layers(result.on_cpu) >= {"shaped", "again"}
+    assert not {error.name for error in result.problems} & result.on_cpu
+
+
+def test_ranges_that_only_pictures_tell_are_no_problem_of_a_layer() -> None:
+    rng = np.random.default_rng(2)
+    result = dry_run(optimize(network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",))))
+    assert not result.problems
+    assert [error.name for error in result.unranged] == ["stem"]
+
+
+def test_a_tensor_of_rows_hides_only_what_reads_it() -> None:
+    rows = Node("rows", "tensor_reshape", ("stem",), {"shape": (33 * 33, 5)})
+    bad = Node("bad", "reshape", ("stem",), {"shape": (11, 99, 5)})
+    graph = network(rows, Node("best", "tensor_argmax", ("rows",), {"axis": 0}), bad, outputs=("best", "bad"))
+    result = dry_run(optimize(graph))
+    assert layers(result.on_cpu) >= {"rows", "best", "bad"}
+    assert not result.problems
