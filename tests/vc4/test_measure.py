@@ -1,4 +1,4 @@
-"""Measurements of a bundle: programs, jobs, loops and the GPU's counters, and their pages."""
+"""Measurements of a bundle: programs, jobs, loops and the GPU's counters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import applications
 import numpy as np
 import pytest
 import tiny
@@ -127,27 +126,3 @@ def test_the_driver_gives_what_was_executed(executor: Executor, tmp_path: Path) 
 
 def _quads() -> list[Quad]:
     return [quad for entry in bundles.read(MODEL).manifest.passes for quad in entry.quads]
-
-
-def test_rows_counted_again_take_their_place(tmp_path: Path) -> None:
-    page = tmp_path / "rows.json"
-    one, other, new = ({"network": name, "passes": 1} for name in ("Xception", "VGG16", "MobileNet"))
-    assert applications.kept([one], page) == [one]
-    page.write_text(json.dumps([one, other]), "utf-8")
-    again = {**one, "passes": 2}
-    assert applications.kept([new, again], page) == [again, other, new]
-
-
-def test_a_file_is_taken_where_all_readers_read_the_same(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{name}.glslnn" for name in "abc"]
-    verdicts = {"Python": ["ok 1", "ok 2", "no"], "Java": ["ok 1", "ok 3", "no"]}
-    assert applications.disagreements(paths, {"Python": ["ok 1", "ok 2", "ok -3"]}) == []
-    assert applications.disagreements(paths, verdicts) == [
-        "b.glslnn: Python: ok 2; Java: ok 3",
-        "c.glslnn: Python: no; Java: no",
-    ]
-
-
-def test_the_page_has_each_network_once() -> None:
-    names = [row["network"] for row in json.loads(applications.PAGE.read_text("utf-8"))]
-    assert sorted(names) == sorted(applications.NETWORKS)

@@ -1,4 +1,4 @@
-"""Scripts that draw, of scripts/bench and scripts/reliability: a short run of each, and refused arguments."""
+"""scripts/reliability/: a short run of each script, and refused arguments."""
 
 from __future__ import annotations
 
@@ -7,61 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import needs
 import pytest
 from command_line import run_script
 from PIL import Image
-from tiny import tiny_bundle, tiny_picture, write_tiny
-
-from glsl_infer import bundle
-from glsl_infer.gl.context import Context
-from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts/bench"))
-
-from everything_bound import everything_bound  # noqa: E402
-
-FIRST_FRAME = ROOT / "scripts/bench/first_frame.py"
-
-
-def test_first_frame(tmp_path: Path) -> None:
-    path = write_tiny(tmp_path)
-    done = run_script(FIRST_FRAME, path, "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    manifest = bundle.read(path).manifest
-    assert {row["program"] for row in rows} == {one.name for one in manifest.programs}
-    assert sum(row["draws"] for row in rows) == len(manifest.passes)
-    assert all(0 <= row["compiled"] <= row["draws"] for row in rows)
-    assert min(row["first_ms"] for row in rows) > 0
-
-
-def test_a_file_that_is_missing_is_named() -> None:
-    done = run_script(FIRST_FRAME, "nowhere.glslnn")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: nowhere.glslnn: no such file")
-    assert done.stdout == ""
-
-
-@pytest.mark.drivers("all")
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-def test_the_output_is_the_same_and_every_draw_sets_its_state(tiled: Context, layout: str) -> None:
-    with Session(tiny_bundle("uniform", layout), context=tiled) as session:
-        passes = session.bundle.manifest.passes
-        expected = session.run(tiny_picture(1))
-        before = len(session.frame)
-        session.frame = everything_bound(session.frame, passes)
-        assert session.run(tiny_picture(1)).tobytes() == expected.tobytes()
-        counts = Counter(function.__name__ for function, _ in session.frame)
-    assert len(session.frame) > before
-    assert counts["glDrawArrays"] == counts["glUseProgram"] == len(passes)
-    clears = sum(one.clear for one in passes)
-    assert counts["glBindFramebuffer"] == counts["glViewport"] == len(passes) + clears
-    assert counts["glBindTexture"] == counts["glActiveTexture"] == sum(len(one.textures) for one in passes)
 
 
 SCRIPTS = ROOT / "scripts/reliability"
