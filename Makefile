@@ -55,16 +55,16 @@ quick-tests: $(VENV)/.dev
 # The longest first. What several of them need is there before they begin. Three fill two cores, because parts wait, too.
 PARTS := test-llvmpipe test-keras test-training test-engine test-vc4 test-android check test-virtual-gpu test-softpipe test-web
 test: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
+	$(BIN)/python scripts/build/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
 
 test-rest: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) docs test-cpus test-arm $(OTHER_DEBIAN)
+	$(BIN)/python scripts/build/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) docs test-cpus test-arm $(OTHER_DEBIAN)
 
 test-all: test test-rest
 
 # Faults that a sweep finds become tests. It ends at the first one, or with Ctrl-C.
 sweep: $(VENV)/.all
-	$(BIN)/python scripts/sweep.py --seed $(SEED)
+	$(BIN)/python scripts/bench/sweep.py --seed $(SEED)
 
 check: lint types
 
@@ -104,7 +104,7 @@ test-virtual-gpu: $(VENV)/.all vc4-drivers
 
 # Tests that compare computed values, as two other CPUs would compute them.
 test-cpus: $(VENV)/.all
-	$(BIN)/python scripts/test_cpus.py
+	$(BIN)/python scripts/build/test_cpus.py
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
 test-web: $(VENV)/.all $(WEB)
@@ -150,13 +150,13 @@ aar:
 	$(PYTHON) android/build_aar.py
 
 docs: $(VENV)/.all
-	$(BIN)/python scripts/api_reference.py build/api
+	$(BIN)/python scripts/docs/api_reference.py build/api
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python scripts/lint_shaders.py
-	$(BIN)/python scripts/lint_prose.py
+	$(BIN)/python scripts/build/lint_shaders.py
+	$(BIN)/python scripts/build/lint_prose.py
 	$(BIN)/lint-imports --no-logo
 
 python-types: $(VENV)/.dev

@@ -221,7 +221,7 @@ def settings() -> dict[str, str]:
 
 
 def version() -> str:
-    """Return the version of the Python package, used by all others (scripts/release.py)."""
+    """Return the version of the Python package, used by all others (scripts/build/release.py)."""
     text = (ANDROID.parent / "glsl_infer" / "__init__.py").read_text("utf-8")
     (release,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     return str(release)

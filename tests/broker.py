@@ -28,7 +28,7 @@ def tools() -> tuple[str, str, dict[str, str]]:
         return installed, "mosquitto_passwd", dict(os.environ)
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"glsl-infer/mosquitto-{own_release()}"
     if not (folder / "done").is_file():
-        command = [sys.executable, ROOT / "scripts/debian_packages.py", folder, "--missing", "mosquitto"]
+        command = [sys.executable, ROOT / "scripts/build/debian_packages.py", folder, "--missing", "mosquitto"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             needs.missing(f"mosquitto cannot be fetched: {done.stderr.strip()[-300:]}")

@@ -30,7 +30,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # modules for generated pages of docs/: operator_table
+sys.path[:0] = [str(Path(__file__).parents[1] / f"scripts/{name}") for name in ("build", "bench", "docs")]
+sys.path.append(str(Path(__file__).parents[1] / "scripts/vc4"))
 
 pytest_plugins = ["failed_commands", "independent", "needs", "snapshots", "tiers"]
 
@@ -66,7 +67,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End the report with the ten slowest files; scripts/test_parts.py reads these lines."""
+    """End the report with the ten slowest files; scripts/build/test_parts.py reads these lines."""
     seconds: dict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:

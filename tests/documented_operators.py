@@ -1,7 +1,7 @@
 """The operator lists that MACE and TensorFlow Lite's GPU delegate document, and a small graph for each row.
 
-The lists are scripts/operator_table/mace.csv and tflite_gpu.csv. A row has their name, our operator, the place where it
-runs (``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph of this module that runs it.
+The lists are mace.csv and tflite_gpu.csv in scripts/docs/operator_table. A row has their name, our operator, the place
+where it runs (``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph of this module that runs it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows() -> list[Documented]:
     """Return all rows of both lists."""
     found = []
     for name in LISTS:
-        with (ROOT / f"scripts/operator_table/{name}.csv").open(newline="", encoding="utf-8") as file:
+        with (ROOT / f"scripts/docs/operator_table/{name}.csv").open(newline="", encoding="utf-8") as file:
             found += [Documented(name, **row) for row in csv.DictReader(file)]
     return found
 

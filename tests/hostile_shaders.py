@@ -13,6 +13,13 @@ def _main(*lines: str) -> str:
     return "\n".join(["void main() {", *lines, "    gl_FragColor = texture2D(source, coord0.xy);", "}", ""])
 
 
+TURNS = (
+    "#ifdef ROLLED_FETCHES\n#define TURNS(count) count + 1024\n"
+    "#define END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;\n"
+    "#else\n#define TURNS(count) count\n#define END_AFTER(count, turn)\n#endif\n"
+)
+MANY_TURNS = "for (int j = 0; j < 1000; j++) {\n        y += coord0.y * 2.0;\n    }\n    }\n    y += 1.0; //!"
+
 FOLLOWED: dict[str, tuple[str, str]] = {
     "float folded": ("const float Z = 16777217.0 - 16777216.0;\n", "float y = Z / Z; //!"),
     "float absorbed": ("", "float y = 1.0 / (1.0 + 1e-9 - 1.0); //!"),
@@ -72,6 +79,54 @@ FOLLOWED: dict[str, tuple[str, str]] = {
     "infinite mix": ("", "vec4 y = texture2D(source, mix(vec2(1.0), exp(coord0.xy), coord0.zw)); //!"),
     "infinite sine": ("", "vec4 y = texture2D(source, sin(exp(coord0.xy))); //!"),
     "infinite quotient": ("", "float e = exp(coord0.x) + 1.0;\n    vec4 y = texture2D(source, vec2(e / e)); //!"),
+    "reciprocal of a large number": ("", "float y = 1.0 / (3e38 / 3e38); //!"),
+    "flushed to 0": ("", "float y = 1.0 / (1e-39 * 1e30); //!"),
+    "constants multiplied first": ("", "vec4 y = texture2D(source, coord0.xy * 1e30 * 1e30); //!"),
+    "constants of two statements": (
+        "",
+        "vec2 p = min(abs(coord0.xy), 1e-30) * 1e30;\n    vec4 y = texture2D(source, p * 1e30); //!",
+    ),
+    "return on one side": (
+        "float f(float x) {\n#ifdef LATE_FETCH\n    return log(x);\n#endif\n    return 1.0; //!\n}\n",
+        "vec4 y = texture2D(source, f(coord0.x) * coord0.xy);",
+    ),
+    "macro redefined in a loop": (
+        "#define A 100.0\n",
+        "vec2 p = coord0.xy;\n    for (int i = 0; i < 200; i++) {\n    p *= A;\n#undef A\n#define A 1.0 //!\n    }\n"
+        "    vec4 y = texture2D(source, p - p);",
+    ),
+    "assigned in one side of a choice": (
+        "vec2 g;\nfloat f() {\n    g = coord0.xy;\n    return 1.0;\n}\n",
+        "float y = coord0.x > 2.0 ? f() : 0.0; //!\n    vec4 z = texture2D(source, g);",
+    ),
+    "assigned after an and": (
+        "vec2 g;\nfloat f() {\n    g = coord0.xy;\n    return 1.0;\n}\n",
+        "float y = 0.0;\n    if (coord0.x > 2.0 && f() > 0.0) y = 1.0; //!\n    vec4 z = texture2D(source, g);",
+    ),
+    "read before a call": (
+        "float g;\nfloat f() {\n    g = exp(coord0.x);\n    return coord0.y;\n}\n",
+        "g = 1.0;\n    vec4 y = texture2D(source, vec2(g * f())); //!",
+    ),
+    "changed by a call": (
+        "float g;\nfloat f() {\n    g = 0.0;\n    return 1.0;\n}\n",
+        "g = 1.0;\n    g += f(); //!",
+    ),
+    "turns of some devices": (
+        f"#ifdef LATE_FETCH\n#define PAIRS 2000\n#else\n#define PAIRS 1\n#endif\n{TURNS}",
+        f"float y = 0.0;\n    for (int i = 0; i < TURNS(PAIRS); i++) {{\n        END_AFTER(PAIRS, i)\n    {MANY_TURNS}",
+    ),
+    "turns without their end": (
+        "#ifdef ROLLED_FETCHES\n#define TURNS(count) count + 1024\n#else //!\n#define TURNS(count) count\n#endif\n"
+        "#define END_AFTER(count, turn)\n",
+        "",
+    ),
+    "end without its turns": ("#define END_AFTER(count, turn) //!\n", ""),
+    "turns defined again": (f"{TURNS}#undef TURNS //!\n", ""),
+    "turns of another coordinate": (
+        TURNS,
+        "vec4 coord0 = vec4(1e9);\n    float y = 0.0;\n"
+        f"    for (int i = 0; i < TURNS(1); i++) {{\n        END_AFTER(1, i)\n    {MANY_TURNS}",
+    ),
     "itself among overloads": (
         "float f(vec2 x) {\n    return x.x;\n}\nfloat f(float x) {\n    return f(x); //!\n}\n",
         "float y = f(coord0.x);",
@@ -178,6 +233,20 @@ TAKEN: dict[str, str] = {
     "a macro": "#define WAIT(at) max(at, 0.0)\n" + _main("vec4 y = texture2D(source, WAIT(coord0.xy));"),
     "a part of a parameter": "#define HALF(y) (coord0.w > 0.5 ? y.zw : y.xy)\n" + _main("vec2 y = HALF(coord0) * 2.0;"),
     "an index": "#define LAST 3\n" + _main("vec4 y = weights[LAST - 1] + weights[0].xyzw;"),
+    "turns that end": TURNS
+    + _main(
+        "float y = 0.0;",
+        "for (int i = 0; i < TURNS(500); i++) {",
+        "    END_AFTER(500, i)",
+        "    for (int j = 0; j < 1000; j++) {",
+        "        y += coord0.x;",
+        "    }",
+        "}",
+    ),
+    "return on both sides": "float f(float x) {\n#ifdef LATE_FETCH\n    return x;\n#else\n    return 1.0;\n#endif\n}\n"
+    + _main("float y = f(coord0.x) > 0.5 ? 1.0 : 0.0;"),
+    "a call that changes another variable": "float g;\nfloat h;\nfloat f() {\n    g += 1.0;\n    return g;\n}\n"
+    + _main("g = 0.0;", "h = 0.0;", "h += f() * f();", "vec2 y = vec2(h + f(), f());"),
     "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
 }
 """Valid texts, which readers must accept."""

@@ -1,6 +1,6 @@
 """Shared exports of tests: created once, and cached for the user until their sources or packages change.
 
-folder = made_once("rows", export, ["scripts/operator_table", "scripts/operators_keras.py"])
+folder = made_once("rows", export, ["scripts/docs/operator_table", "scripts/docs/operators_keras.py"])
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGES = ("keras", "numpy", "pillow", "tensorflow")
 """Packages whose results an export depends on."""
 
 CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
-"""Variables that make libraries behave as on another CPU (scripts/test_cpus.py)."""
+"""Variables that make libraries behave as on another CPU (scripts/build/test_cpus.py)."""
 
 KEPT = 4
 """Number of cached results per name, so a switch between branches does not export again."""

@@ -35,8 +35,8 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.onnx.reader import Imported, imported
-from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap
 from glsl_infer.runtime.session import Session
 
@@ -215,7 +215,7 @@ def _imported(model: onnx.ModelProto) -> Imported:
     first = imported(model)
     graph = first.survey.whole()
     fits = {node.name: "none" for node in graph.inputs if is_picture(node)}
-    return imported(model, None, Ends(fits=fits, purposes={output.name: "values" for output in graph.outputs}))
+    return imported(model, None, IoOptions(fits=fits, purposes={output.name: "values" for output in graph.outputs}))
 
 
 def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, float, float]]:
@@ -234,7 +234,7 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         own = float(np.max(np.abs(stored[output.name] - right) / step))
         off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
         apart = np.subtract(*(one[output.name] for one in floats))
-        mixed = float(np.max(np.abs(apart) / step)) if bundle.parts else 0.0
+        mixed = float(np.max(np.abs(apart) / step)) if len(bundle.parts) > 1 else 0.0
         wide = float(np.max(MOST_OFF * span / step))
         yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
 

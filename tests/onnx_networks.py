@@ -563,7 +563,7 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     }
     pictures = {name: "none" for name, value in feeds.items() if value.ndim in (3, 4)}
     expected = run(model, feeds)
-    imported = importer.imported(model, ends=importer.Ends(fits=pictures))
+    imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
     held = {name: imported.given(name, values) for name, values in feeds.items()}
     made = reference.run(graph, held, mode="float")

@@ -12,7 +12,7 @@ import os
 import sys
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.importers.keras.quiet import stderr_silenced
+from glsl_infer.importers.keras.installed import stderr_silenced
 
 __all__ = ["keras"]
 

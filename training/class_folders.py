@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.decoding import missing_decoder
 from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.tools.export import read_labels
 from training.command import warn

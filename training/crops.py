@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.decoding import missing_decoder
 from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.runtime.pictures.preprocess import open_image
 from training import reading

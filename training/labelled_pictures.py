@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.decoding import missing_decoder
 from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.tools.export import read_labels
 from training.class_folders import SPLITS, a_few

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.preprocess import load
-from glsl_infer.support.child_process import ChildProcess, execute, tell
+from glsl_infer.support.child_process import ChildProcess, execute, report_progress
 
 BATCH = 8
 """Images that Keras computes at a time. The number is constant, so that an image's logits do not depend on the
@@ -175,7 +175,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(job: dict[str, Any]) -> None:
-    computed = ENGINES[job["engine"]](Path(job["model"]), [Path(path) for path in job["paths"]], tell)
+    computed = ENGINES[job["engine"]](Path(job["model"]), [Path(path) for path in job["paths"]], report_progress)
     if computed.logits.ndim != 2:
         raise InputError(f"{job['model']}: ends in a feature map and has no classes; a classifier ends in a vector")
     np.savez(job["out"], logits=computed.logits, machine=np.array(computed.machine))

@@ -57,8 +57,10 @@ export function offerModels(dist, folders) {
     const of = detector === undefined ? undefined : tasks.get(detector.replace(/\.json$/, ""));
     return [model, ...(of ? needs({ model: of.model }) : [])];
   }
+  const models = [...new Set([...shipped, ...own.map(([, name]) => name)])].sort();
   const offered = {
-    models: [...new Set([...shipped, ...own.map(([, name]) => name)])].sort(),
+    models,
+    bytes: Object.fromEntries(models.map((name) => [name, statSync(join(dist, "models", name)).size])),
     tasks: [...tasks]
       .filter(([, { task }]) => KINDS.includes(task))
       .map(([name, task]) => ({ name, kind: task.task, missing: needs(task).filter((model) => !(model in taskModels)) })),

@@ -1,7 +1,7 @@
 """The bundle file: write, read, check."""
 
 from glsl_infer.bundle.bundle import Bundle, classes_of, split_labels
-from glsl_infer.bundle.container import MANIFEST, SUFFIX, has_parts
+from glsl_infer.bundle.container import MANIFEST, SUFFIX
 from glsl_infer.bundle.file import read, write
 
-__all__ = ["MANIFEST", "SUFFIX", "Bundle", "classes_of", "has_parts", "read", "split_labels", "write"]
+__all__ = ["MANIFEST", "SUFFIX", "Bundle", "classes_of", "read", "split_labels", "write"]

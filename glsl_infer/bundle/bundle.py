@@ -23,8 +23,8 @@ from glsl_infer.program.texels import shape_of
 
 # Imports for graph.json and bundles of parts are made when these are read, so that other starts are faster.
 if TYPE_CHECKING:
-    from glsl_infer.bundle.cpu_part import CpuPart
     from glsl_infer.bundle.network import Layer, Network
+    from glsl_infer.bundle.parts import CpuPart
     from glsl_infer.graph import Graph, Node
 
 
@@ -36,37 +36,48 @@ class Bundle:
         path: the file of the bundle.
         digest: sha256 of the file's manifest.json, which has the hash of every member; None for a bundle made in
             memory.
-        parts: of a bundle of parts, in order: a bundle for each GPU part, and the CPU parts. Its manifest has inputs,
-            outputs and limits, and neither textures nor passes.
+        nested: the parts of a bundle of several parts, whose manifest has inputs, outputs and limits, and neither
+            textures nor passes. Empty for a bundle that is one part for the GPU: use ``parts``.
     """
 
     manifest: Manifest
     members: Mapping[str, bytes]
     path: Path | None = None
     digest: str | None = field(default=None, compare=False)
-    parts: tuple[Union[Bundle, CpuPart], ...] = ()
+    nested: tuple[Union[Bundle, CpuPart], ...] = ()
+
+    @property
+    def parts(self) -> tuple[Union[Bundle, CpuPart], ...]:
+        """The parts in the order in which they run: a bundle for each GPU part, and the CPU parts."""
+        return self.nested or (self,)
 
     @property
     def gpu_parts(self) -> tuple[Bundle, ...]:
-        """The bundles for the GPU: the GPU parts, or the bundle itself if it has no parts."""
-        return tuple(part for part in self.parts if isinstance(part, Bundle)) or (self,)
+        """The parts for the GPU."""
+        return tuple(part for part in self.parts if isinstance(part, Bundle))
 
     @property
     def cpu_operators(self) -> tuple[str, ...]:
         """The names of the operators of CPU parts, each once."""
-        names = [name for part in self.parts if not isinstance(part, Bundle) for name in part.operators]
+        names = [name for part in self.nested if not isinstance(part, Bundle) for name in part.operators]
         return tuple(dict.fromkeys(names))
 
-    def require_whole(self, what: str) -> None:
-        """Refuse a bundle of parts; ``what`` names the feature that needs a bundle for the GPU alone.
+    @property
+    def custom_operators(self) -> tuple[str, ...]:
+        """The names of the functions of custom operators."""
+        nodes = [node for part in self.nested if not isinstance(part, Bundle) for node in part.nodes]
+        return tuple(dict.fromkeys(str(node.attrs["calls"]) for node in nodes if "calls" in node.attrs))
+
+    def require_one_part(self, feature: str) -> None:
+        """Refuse a bundle of several parts; ``feature`` needs a model that the GPU computes alone.
 
         Raises:
-            InputError: the bundle has parts; names the operators of its CPU parts.
+            InputError: the bundle has several parts; names the operators of its CPU parts.
         """
-        if self.parts:
+        if self.nested:
             raise InputError(
-                f"{self.path or self.manifest.name} runs in {len(self.parts)} parts, some of them on the CPU "
-                f"({', '.join(self.cpu_operators)}); {what} needs a model that the GPU computes alone"
+                f"{self.path or self.manifest.name} runs in {len(self.nested)} parts, some of them on the CPU "
+                f"({', '.join(self.cpu_operators)}); {feature} needs a model that the GPU computes alone"
             )
 
     @cached_property
@@ -82,12 +93,11 @@ class Bundle:
             BundleError: it does not follow the format, or contradicts the manifest.
         """
         from glsl_infer.bundle import network as network_member
-        from glsl_infer.bundle.network_check import check as check_network
 
-        self.require_whole("graph.json")
+        self.require_one_part("graph.json")
         try:
             network = network_member.from_json(parse(self.members[GRAPH], GRAPH))
-            check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
+            network_member.check(network, self.manifest, {name: len(data) for name, data in self.members.items()})
         except BundleError as error:
             raise BundleError(f"{self.path or 'bundle'}: {one_line(error)}{named(error.rule)}", error.rule) from None
         return network
@@ -99,9 +109,10 @@ class Bundle:
         Raises:
             BundleError: layers and weights do not fit together.
         """
-        if self.parts:
-            return self._joined()
         from glsl_infer.graph import Graph, GraphOutput
+
+        if self.nested:
+            return self._graph_of_parts()
 
         network = self.network
         try:
@@ -130,11 +141,11 @@ class Bundle:
                 f"{self.path or 'bundle'}: its layers do not fit together ({one_line(error)})", "graph"
             ) from error
 
-    def _joined(self) -> Graph:
-        from glsl_infer.bundle import joined
+    def _graph_of_parts(self) -> Graph:
+        from glsl_infer.bundle.parts import graph_of
 
         try:
-            graph = joined.graph(self)
+            graph = graph_of(self)
             _ = graph.shapes
         except (ModelError, LookupError, ValueError, TypeError, RuntimeError) as error:
             raise BundleError(
@@ -144,8 +155,8 @@ class Bundle:
 
     @cached_property
     def values(self) -> dict[str, Value]:
-        """Location of each layer's output, by layer name; in a bundle of parts in the textures of its part."""
-        if self.parts:
+        """Location of each layer's output in the textures of its part, by layer name."""
+        if self.nested:
             return {name: value for part in self.gpu_parts for name, value in part.values.items()}
         return {layer.name: layer.output for layer in self.network.layers}
 

@@ -30,7 +30,6 @@ from glsl_infer.support.files import not_a_file, reading
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
-PARTS = "parts/"
 AGAIN = zip_directory.AGAIN
 
 _KERAS = "a Keras model; make a model file of it with: glsl-infer export"
@@ -57,17 +56,6 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
             return unpack_all(file, path.suffix)
     except (ValueError, OSError) as error:
         raise BundleError(f"damaged or not readable ({error}); {AGAIN}", "container") from None
-
-
-def has_parts(path: Path) -> bool:
-    """Return whether a file is a bundle of parts, judged by the names of its members; False for an unreadable file."""
-    try:
-        if not_a_file(path):
-            return False
-        with reading(path) as file:
-            return any(entry.name.startswith(PARTS) for entry in zip_directory.read(file))
-    except (InputError, OSError, ValueError):
-        return False
 
 
 def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:

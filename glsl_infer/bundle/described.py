@@ -1,8 +1,16 @@
-"""Reader of JSON by description: an interpreter of the objects and types in format.json.
+"""Reader of JSON by description: an interpreter of the objects and types in format.json and other such tables.
 
 A reader takes a value and returns the object for it, or refuses the value: unknown or missing keys, wrong types,
 integers and lengths out of range. Readers are created at their first use. Rules between fields are code, in the
 constructors of the objects.
+
+A type is a name, such as ``name``, ``boolean``, ``integer RANGE``, ``object NAME``, or a key of the table of types, or
+one of these::
+
+    {"list": TYPE, "least": 1, "most": 9, "cap": 9, "unique": RULE}      "or_one": a value alone is a list of one
+    {"tuple": [TYPE, ...]}    {"map": TYPE}    {"choice": {OBJECT: [KEY, ...]}}
+    {"integer": [1, 9]}       {"number": [0, 1]}    {"words": [WORD, ...]}
+    {"type": TYPE, "default": VALUE}         for a key that can be missing; the value null is None
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ from glsl_infer.errors import BundleError
 
 Read = Callable[[Any], Any]
 
+_REQUIRED = object()
 _LOWEST = {"number": -MAX_NUMBER, "nonzero": -MAX_NUMBER, "positive": 0.0, "tolerance": 0.0}
 _CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile")
 
@@ -53,10 +62,18 @@ class Described:
         make: constructors by the name of an object or a type. A constructor gets the values of an object's keys, in
             order, with None for keys only in other variants of the object.
         own: readers of types without a description, or faster readers of described types.
+        objects: the keys of objects and their types, by the objects' names; by default those of format.json.
+        types: types that have a description.
     """
 
-    def __init__(self, make: Mapping[str, Callable[..., Any]], own: Mapping[str, Read]) -> None:
-        self._make, self._readers = make, dict(own)
+    def __init__(
+        self,
+        make: Mapping[str, Callable[..., Any]],
+        own: Mapping[str, Read],
+        objects: Mapping[str, Mapping[str, Any]] = OBJECTS,
+        types: Mapping[str, Any] = TYPES,
+    ) -> None:
+        self._make, self._readers, self._objects, self._types = make, dict(own), objects, types
 
     def read(self, kind: str, data: Any, name: str = "manifest") -> Any:
         """Read an object.
@@ -100,7 +117,9 @@ class Described:
             return lambda value: value
         if kind in ("name", "reference"):
             return text
-        read, make = self._reader(TYPES[kind]), self._make.get(kind)
+        if kind == "boolean":
+            return _boolean
+        read, make = self._reader(self._types[kind]), self._make.get(kind)
         return read if make is None else lambda value: make(read(value))
 
     def _compound(self, kind: Mapping[str, Any]) -> Read:
@@ -110,14 +129,21 @@ class Described:
             return _tuple([self._reader(item) for item in kind["tuple"]])
         if "map" in kind:
             return _map(self._reader(kind["map"]))
-        return _choice([(keys, self._object(name)) for name, keys in kind["choice"].items()])
+        if "choice" in kind:
+            return _choice([(keys, self._object(name)) for name, keys in kind["choice"].items()])
+        if "words" in kind:
+            return _word(tuple(kind["words"]))
+        return _integer(*kind["integer"]) if "integer" in kind else _number_between(*kind["number"])
 
     def _object(self, name: str) -> Read:
-        keys = list(OBJECTS[name])
+        keys = list(self._objects[name])
         entries = []
-        for key, kind in OBJECTS[name].items():
+        for key, kind in self._objects[name].items():
             other, words = ONLY.get((name, key), (key, ()))
-            entries.append((key, self._reader(kind), keys.index(other), words))
+            if isinstance(kind, str) or "default" not in kind:
+                entries.append((key, self._reader(kind), keys.index(other), words, _REQUIRED))
+            else:
+                entries.append((key, self._reader(kind["type"]), keys.index(other), words, kind["default"]))
         return _object(entries, SECTIONS.get(name, ()), self._make.get(name, lambda *values: values))
 
 
@@ -140,48 +166,54 @@ def scalar(value: Any) -> Any:
     return value if isinstance(value, int) else number
 
 
-def _object(
-    entries: list[tuple[str, Read, int, tuple[str, ...]]], sections: tuple[str, ...], make: Callable[..., Any]
-) -> Read:
+Entry = tuple[str, Read, int, tuple[str, ...], Any]
+"""A key of an object: reader of its value, index of the key that it depends on, that key's words, default."""
+
+
+def _object(entries: list[Entry], sections: tuple[str, ...], make: Callable[..., Any]) -> Read:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise FieldError("is not an object")
-        found: list[Any] = []
+        fields: list[Any] = []
         left, key = len(value), ""
         try:
-            for key, reader, other, words in entries:
-                if words and found[other] not in words:
-                    found.append(None)
-                    continue
-                if key not in value:
+            for key, reader, other, words, default in entries:
+                if words and fields[other] not in words:
+                    fields.append(None)
+                elif key in value:
+                    fields.append(reader(value[key]))
+                    left -= 1
+                elif default is _REQUIRED:
                     raise FieldError(f"'{key}' is missing")
-                found.append(reader(value[key]))
-                left -= 1
+                else:
+                    fields.append(default if default is None else reader(default))
         except FieldError as error:
             if key in value:
                 error.place.append(f".{key}")
                 error.rule = error.rule or (key if key in sections else None)
             raise
         if left:
-            raise FieldError(f"unknown key '{_surplus(value, entries, found)}'")
-        return make(*found)
+            raise FieldError(f"unknown key '{_surplus(value, entries, fields)}'")
+        return make(*fields)
 
     return read
 
 
-def _surplus(value: Mapping[str, Any], entries: list[tuple[str, Read, int, tuple[str, ...]]], found: list[Any]) -> str:
+def _surplus(value: Mapping[str, Any], entries: list[Entry], fields: list[Any]) -> str:
     """Return the first unknown key of an object."""
-    taken = {key for key, _, other, words in entries if not words or found[other] in words}
-    return f"{min(set(value) - taken):.60}"
+    keys = {key for key, _, other, words, _ in entries if not words or fields[other] in words}
+    return f"{min(set(value) - keys):.60}"
 
 
 def _list(reader: Read, kind: Mapping[str, Any]) -> Read:
     least, cap, unique = kind.get("least", 0), kind.get("cap"), kind.get("unique")
-    most = kind.get("most", cap)
+    most, or_one = kind.get("most", cap), kind.get("or_one", False)
 
     def read(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise FieldError("is not a list")
+            if not or_one:
+                raise FieldError("is not a list")
+            value = [value]
         if len(value) < least or (most is not None and len(value) > most):
             bounds = f"{least} or more" if most is None else f"{least} to {most}"
             raise FieldError(f"is a list of {len(value)}, not of {bounds}", "caps" if cap and value else None)
@@ -272,6 +304,21 @@ def _number(low: float, *, zero: bool) -> Read:
         return float(value)
 
     return read
+
+
+def _number_between(low: float, high: float) -> Read:
+    def read(value: Any) -> float:
+        if not isinstance(value, (float, int)) or isinstance(value, bool) or not low <= value <= high:
+            raise FieldError(f"is {value!r:.40}, not a number from {low:g} to {high:g}")
+        return float(value)
+
+    return read
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise FieldError(f"is {value!r:.40}, not true or false")
+    return value
 
 
 _any_number = _number(-MAX_NUMBER, zero=True)

@@ -112,12 +112,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """A result: values from the passes, host steps for the CPU, and its purpose (``PURPOSES``)."""
+    """A result: values from the passes, host steps for the CPU, and its purpose (``PURPOSES``).
+
+    Attributes:
+        values: locations of the inputs of the host steps. Empty in the manifest of several parts.
+        tensors: names of the inputs of the host steps, which the parts compute; only in the manifest of several parts.
+        shapes: of these tensors; derived from the parts.
+    """
 
     name: str
     purpose: str
     values: tuple[FixedPoint | FeatureMap | SixteenBitMap | FixedMap, ...]
     steps: tuple[HostStep, ...] = ()
+    tensors: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,7 +134,7 @@ class Output:
         Raises:
             ValueError: the steps do not fit the values; impossible in a bundle from a file.
         """
-        return host_steps.shape_of(self.steps, [shape_of(value) for value in self.values])
+        return host_steps.shape_of(self.steps, self.shapes or [shape_of(value) for value in self.values])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 from glsl_infer.bundle.described import Described, FieldError, scalar, text
 from glsl_infer.bundle.format_constants import FORMAT, PROFILE, RANGES, VERSION
-from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
     CLASSES,
     IMAGE,
@@ -135,14 +134,16 @@ def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> None:
     Raises:
         BundleError: another format, another version or another profile.
     """
-    with rule("keys"):
-        fields = Fields(data, "manifest")
+    if not isinstance(data, dict):
+        raise BundleError("manifest is not an object", "keys")
     with rule("version"):
-        if fields.optional("format") != FORMAT:
+        if data.get("format") != FORMAT:
             raise BundleError(
                 f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file"
             )
-        version = fields.integer("version", 1, 1 << 30)
+        version, profile = data.get("version"), data.get("profile")
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise BundleError(f"manifest: 'version' is {version!r:.40}, not an integer")
         if version < VERSION:
             raise BundleError(
                 f"the model has format version {version}, this program reads version {VERSION}; export it again"
@@ -152,10 +153,9 @@ def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> None:
                 f"the model has format version {version}, this program reads up to {VERSION}; "
                 f"update glsl-infer: git pull in its checkout, then {pip_install('.')}"
             )
-        profile = fields.text("profile")
         if profile not in profiles:
             has = " and ".join(profiles)
-            raise BundleError(f"needs profile '{profile:.40}'; this runner has {has}; update the runner")
+            raise BundleError(f"needs profile '{profile!s:.40}'; this runner has {has}; update the runner")
 
 
 def _input(name: str, kind: str, fit: str | None, value: Value) -> Input:

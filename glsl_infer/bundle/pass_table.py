@@ -18,7 +18,6 @@ from glsl_infer.support.records import dataclass
 
 MEMBER = "passes.bin"
 MAX_SIDE = RANGES["side"][1]
-_LARGEST = GLSL_LIMITS["uniform"]
 
 _HEAD = struct.Struct("<HHHBB")
 _SOURCE = struct.Struct("<Bff")
@@ -104,9 +103,9 @@ class _Bytes:
     def integer(self, width: int) -> int:
         return int.from_bytes(self.take(width), "little")
 
-    def floats(self, count: int) -> tuple[float, ...]:
+    def floats(self, count: int, most: int) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to need an array
-        if not all(abs(number) <= _LARGEST for number in numbers):  # also refuses NaN
+        if not all(abs(number) <= most for number in numbers):  # also refuses NaN
             raise BundleError(f"{self.where}: a number that is not finite, or too large")
         return numbers
 
@@ -153,7 +152,7 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
     sources = []
     for _ in range(source_count):
         unit = source.integer(1)
-        stride_x, stride_y = source.floats(2)
+        stride_x, stride_y = source.floats(2, MAX_SIDE)
         if unit > RANGES["unit"][1]:
             raise BundleError(f"{where}: texture unit {unit}; 0 to {RANGES['unit'][1]} are possible")
         sources.append(Source(unit, stride_x, stride_y))
@@ -201,7 +200,7 @@ def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
 def _unpack_uniform(source: _Bytes, length: int, floats: Sequence[str]) -> UniformValue:
     kind = source.integer(1)
     if kind == _LITERAL:
-        return source.floats(length)
+        return source.floats(length, GLSL_LIMITS["uniform"])
     if kind != _FROM_MEMBER:
         raise BundleError(f"{source.where}: a uniform of kind {kind}; 0 and 1 are possible")
     member, offset = _SLICE.unpack(source.take(_SLICE.size))

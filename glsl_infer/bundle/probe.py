@@ -94,14 +94,14 @@ def compare(
         value = layer.value
         expected = records[layer.offset : layer.offset + layer.count]
         places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
-        given = np.array(
+        drawn = np.array(
             [textures[places[k % len(places)]][record["y"], record["x"]] for k, record in enumerate(expected)], np.uint8
         )
         if isinstance(value, FeatureMap):
-            difference = given.astype(np.int64) - expected["value"]
+            difference = drawn.astype(np.int64) - expected["value"]
         else:
             shape = (layer.count, 2, 2)
-            difference = quantize.join_fixed16(given.reshape(shape)) - quantize.join_fixed16(
+            difference = quantize.join_fixed16(drawn.reshape(shape)) - quantize.join_fixed16(
                 expected["value"].reshape(shape)
             )
         if isinstance(value, FixedPoint):

@@ -45,10 +45,7 @@ _LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
-_ARGUMENTS = {"clamp": 3, "mix": 3, "smoothstep": 3} | dict.fromkeys(
-    ("dot", "greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual", "max", "min", "pow", "step"), 2
-)
-_COMPARISONS = frozenset(("greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual"))
+_ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
 _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")", ",", _END))
 
 INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
@@ -63,6 +60,8 @@ _MOST_OPERATORS = GLSL_LIMITS["operators"]
 _SMALL, _GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less than that."""
 _LARGEST_INT = 1 << 30
+_FAR = 1e36
+"""Products of factors beyond it can be infinite in another order, and sums of such products."""
 
 
 class Value(NamedTuple):
@@ -74,6 +73,7 @@ class Value(NamedTuple):
         most: the largest.
         marks: WILD if it can be NaN, CONST if compilers know it, GROWN if it is a sum of small numbers, of any length.
         uniform: the name of the uniform that it is a part of, or "".
+        reach: the largest product of factors within it in any order, because drivers multiply constants first.
     """
 
     type: int
@@ -81,6 +81,7 @@ class Value(NamedTuple):
     most: float
     marks: int = 0
     uniform: str = ""
+    reach: float = 1.0
 
 
 class Variable(NamedTuple):
@@ -127,6 +128,7 @@ class Shader:
     Attributes:
         uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
         divisors: uniforms by which the shader divides: no component can be 0.
+        needs_coordinates_inside: loops end after their counted turns only if ``coord0.x`` is at most 2.
         read: tokens, with those that the checker has read again.
         written: operations as a compiler sees them: functions in their places, of a loop those of one turn.
         executed: operations of one fragment, with all turns of loops.
@@ -135,6 +137,7 @@ class Shader:
 
     uniforms: dict[str, str] = field(default_factory=dict)
     divisors: set[str] = field(default_factory=set)
+    needs_coordinates_inside: bool = False
     read: int = field(default=0, compare=False)
     written: int = 0
     executed: int = 0
@@ -176,14 +179,17 @@ class _Lines:
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
         self._number = 0
+        self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
         foreign = re.search(r"[^ -~\n]|\\|/\*", text)
         last = text.count("\n", 0, foreign.start()) + 1 if foreign else -1
         for self._number, whole in enumerate(text[:-1].split("\n"), 1):
             if self._number == last:
-                raise self.refuse(last, "a character that is not allowed, or a comment with /*")
+                raise self.refuse(last, "a character that is not allowed, or /*")
             line = whole.split("//", 1)[0].rstrip(" ")
+            if self._next_line and line != self._next_line:
+                raise self._refused(f"'{self._next_line}' is expected")
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
@@ -230,7 +236,7 @@ class _Lines:
             terms = _TERM.findall(rest)
             named = all(_MACRO.fullmatch(name) for _, name in terms)
             if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
-                raise self._refused("a condition that is not of this format, or too deep")
+                raise self._refused("a condition of another form, or too deep")
             states = [_not(self._known.get(name, False), sign == "!") for sign, name in terms]
             state = False if False in states else None if None in states else True
             branches.append(state)
@@ -253,11 +259,15 @@ class _Lines:
 
     def _definition(self, word: str, rest: str) -> None:
         found = _DEFINE.fullmatch(rest)
-        exempt = rest in GLSL_LINES
         certain = None not in self._branches
-        reserved = word == "define" and found is not None and found[1] in GLSL_STATEMENTS
-        if found is None or not (exempt or _MACRO.fullmatch(found[1])) or (reserved and not exempt):
+        statement = found is not None and found[1] in GLSL_STATEMENTS
+        follows = f"#define {rest}" == self._next_line
+        exempt = word == "define" and rest in GLSL_LINES and (follows or not rest.startswith(GLSL_STATEMENTS[1]))
+        if found is None or not (exempt or (_MACRO.fullmatch(found[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
+        self._next_line = ""
+        if found[1] == GLSL_STATEMENTS[0]:
+            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
         name, params = found[1], tuple(found[2].split(", ")) if found[2] else None
         self._known[name] = (word == "define") if certain else None
         self.tokens.append(f"#{len(self.macros)}")
@@ -284,7 +294,7 @@ def _hull(one: Value, other: Value) -> Value:
     least, most = min(one.least, other.least), max(one.most, other.most)
     if (one.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (one, other)):
         marks |= GROWN
-    return Value(one.type, least, most, marks, one.uniform if one.uniform == other.uniform else "")
+    return Value(one.type, least, most, marks, "", max(one.reach, other.reach))
 
 
 def _is_small(value: Value) -> bool:
@@ -299,43 +309,48 @@ def _is_infinite(value: Value) -> bool:
     return value.least == -_INF or value.most == _INF
 
 
-def _rounded(kind: int, least: float, most: float, marks: int) -> Value:
-    """Return a value with its ends rounded outward."""
+def _reach(value: Value) -> float:
+    return max(value.reach, -value.least, value.most)
+
+
+def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
+    """Return a value with its ends rounded outward, and to 0 where GPUs flush small numbers to 0."""
     least -= abs(least) * _EPSILON if least > -_INF else 0.0
     most += abs(most) * _EPSILON if most < _INF else 0.0
-    return Value(kind, least if least >= -MAX_FLOAT else -_INF, most if most <= MAX_FLOAT else _INF, marks)
+    least = 0.0 if 0.0 < least <= _TINY else least if least >= -MAX_FLOAT else -_INF
+    most = 0.0 if -_TINY <= most < 0.0 else most if most <= MAX_FLOAT else _INF
+    return Value(kind, least, most, marks, "", reach)
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
     if (left.marks | right.marks) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
     if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
         return Value(kind, -_INF, _INF, marks | WILD)
-    return _rounded(kind, left.least + right.least, left.most + right.most, marks)
+    return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
-    ends = [a * b for a in left[1:3] for b in right[1:3]]
-    if _is_infinite(left) or _is_infinite(right):
-        if (_is_infinite(left) and _may_be_zero(right)) or (_is_infinite(right) and _may_be_zero(left)):
-            return Value(kind, -_INF, _INF, marks | WILD)
-        ends = [0.0 if math.isnan(end) else end for end in ends]
-    elif left.least == left.most == 0.0 or right.least == right.most == 0.0:
+    reach = _reach(left) * _reach(right)
+    if reach > _FAR:
+        return Value(kind, -_INF, _INF, marks | WILD)
+    if left.least == left.most == 0.0 or right.least == right.most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
-    return _rounded(kind, min(ends), max(ends), marks)
+    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    return _rounded(kind, min(ends), max(ends), marks, reach)
 
 
 def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
-    if _may_be_zero(right) or (_is_infinite(left) and _is_infinite(right)):
+    """Return the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU."""
+    if _may_be_zero(right):
         return Value(kind, -_INF, _INF, marks | WILD)
-    ends = [0.0 if a in (-_INF, _INF) and b in (-_INF, _INF) else a / b for a in left[1:3] for b in right[1:3]]
-    return _rounded(kind, min(ends), max(ends), marks)
+    return _multiply(kind, left, _rounded(kind, 1.0 / right.most, 1.0 / right.least, right.marks), marks)
 
 
 def _negative(value: Value) -> Value:
-    return Value(value.type, -value.most, -value.least, value.marks)
+    return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
 
 
 def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
@@ -376,10 +391,9 @@ class _Checker:
         self.returns = "void"
         self.returned: Value | None = None
         self.conditional = 0
-        self.numbers = {
-            token: Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
-            for token, number in lines.decimals()
-        }
+        self.chosen = 0  # choices around the place, of which a fragment executes one side
+        self.globals_read: list[str] = []  # by the statement
+        self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
@@ -413,7 +427,7 @@ class _Checker:
     def name(self) -> str:
         """Return the next token, a name that a shader may give."""
         token = self.next()
-        if not _NAME.fullmatch(token) or token in _WORDS:
+        if not _NAME.fullmatch(token) or token in _WORDS or token in self.macros:
             raise self.refused(f"a name is expected, not '{token}'")
         return token
 
@@ -422,7 +436,7 @@ class _Checker:
         self.written += written
         self.executed += executed
         if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
-            raise self.refused("the shader has more operations than any of this format")
+            raise self.refused("too many operations")
 
     def again(self, tokens: int) -> None:
         """Count tokens that are read again: of a macro, a function or a loop."""
@@ -441,8 +455,6 @@ class _Checker:
     def declare(self, name: str, kind: str, type_: int, value: Value | None, size: int = 0) -> None:
         """Make a variable of the innermost block."""
         self.cost(1)
-        if name in self.macros:
-            raise self.refused(f"'{name}' is a macro already")
         self.scopes[-1][name] = Variable(kind, type_, value, size)
 
     def find(self, name: str) -> Variable | None:
@@ -484,7 +496,7 @@ class _Checker:
                 continue
             word = self.next()
             if main:
-                raise self.refused("a declaration after main")
+                raise self.refused("code after main")
             if word in ("varying", "uniform"):
                 self.interface(word)
             elif word == "const":
@@ -508,7 +520,7 @@ class _Checker:
             self.expect("]")
             size = int(bound.least)
             if bound.type != INT or bound.least != bound.most or not 1 <= size <= GLSL_LIMITS["array"]:
-                raise self.refused(f"an array has a constant size of 1 to {GLSL_LIMITS['array']}")
+                raise self.refused(f"an array has a size of 1 to {GLSL_LIMITS['array']}")
         if kind not in _TYPES or kind == "int" or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
             raise self.refused(f"the {word} '{name}' is not of this format")
         self.expect(";")
@@ -531,7 +543,7 @@ class _Checker:
             if self.tokens[self.at] != ")":
                 self.expect(",")
         main = name == "main" and kind == "void"
-        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D" or name in self.macros
+        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D"
         if builtin or kind in ("int", "sampler2D") or kind not in (*_TYPES, "void") or (name == "main") != main:
             raise self.refused(f"the function '{name}' is not of this format")
         function = Function(kind, self.at, params, dict(self.macros), dict(self.functions))
@@ -549,7 +561,7 @@ class _Checker:
         if not main:
             self.scopes[0] = outer
         elif self.scopes[0]["gl_FragColor"].value is None:
-            raise self.refused("main does not write gl_FragColor")
+            raise self.refused("gl_FragColor has no value")
         signature = f"{name}({','.join(str(type_) for _, type_ in params)}"
         self.functions = {**self.functions, signature: [*self.functions.get(signature, ()), function]}
         return main
@@ -574,13 +586,16 @@ class _Checker:
         outer = self.saved()
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
+        before_call, self.globals_read = self.globals_read, []
         cost, loops, turning = (self.written, self.executed), self.loops, self.turning
         most = (0, 0)
         result: Value | None = None
         after: _Scopes = []
+        if self.chosen:
+            raise self.refused(f"'{name}' is called in one side of a choice")
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
-            raise self.refused("calls of functions are too deep in each other")
+            raise self.refused("calls are too deep in each other")
         for function in self.functions[signature]:
             key = (
                 function.at,
@@ -612,6 +627,10 @@ class _Checker:
         self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
         self.calls -= 1
         self.scopes = [after[0], *outer[1:]]
+        self.globals_read = before_call
+        stale = [key for key in before_call if after[0][key].value != outer[0][key].value]
+        if stale:
+            raise self.refused(f"'{stale[0]}' is read before a call that changes it")
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -630,14 +649,18 @@ class _Checker:
         elif token in ("#else", "#endif"):
             blocks, before, returned, first = self.branches.pop() if self.branches else (-1, [], None, None)
             if blocks != self.blocks:
-                raise self.refused("a condition ends in another block than it begins")
+                raise self.refused("a condition ends in another block")
             if token == "#else":
                 self.branches.append((blocks, before, returned, (self.scopes, self.returned)))
                 self.scopes, self.returned = before, returned
             else:
                 other, others = first or (before, returned)
                 self.join(other)
+                if (self.returned is None) != (others is None):
+                    raise self.refused("'return' on one side of a condition")
                 self.returned = self.returned and others and _hull(self.returned, others)
+        elif self.blocks:
+            raise self.refused("a macro is defined in a function")
         else:
             macro = self.lines.macros[int(token[1:])]
             if isinstance(macro, str):
@@ -663,13 +686,14 @@ class _Checker:
             if not self.directive():
                 self.statement()
         if len(self.branches) != conditions:
-            raise self.refused("a condition ends in another block than it begins")
+            raise self.refused("a condition ends in another block")
         self.scopes.pop()
         self.blocks -= 1
 
     def statement(self) -> None:
         """Read one statement."""
         self.operators = 0
+        self.globals_read = []
         token = self.tokens[self.at]
         after = self.tokens[self.at + 1 : self.at + 2]
         if self.returned is not None:
@@ -692,7 +716,7 @@ class _Checker:
         elif token == "return":
             self.at += 1
             if self.returns == "void" or self.conditional or self.turning:
-                raise self.refused("'return' is the last statement of a function with a result")
+                raise self.refused("'return' ends a function with a result")
             value = self.typed(_TYPES[self.returns], self.expression())
             self.expect(";")
             self.returned = value
@@ -715,7 +739,7 @@ class _Checker:
         self.typed(BOOL, self.expression())
         self.expect(")")
         if self.tokens[self.at] in ("if", "for", "{", "const", "return") or self.tokens[self.at] in _TYPES:
-            raise self.refused("an assignment or 'break' is expected after 'if'")
+            raise self.refused("another statement after 'if'")
         before = self.saved()
         self.conditional += 1
         self.statement()
@@ -729,6 +753,7 @@ class _Checker:
         local = len(self.scopes) > 1
         while True:
             self.operators = 0
+            self.globals_read = []
             name = self.name()
             value = None
             if (local or constant) and self.take("="):
@@ -743,21 +768,23 @@ class _Checker:
     def typed(self, type_: int, value: Value) -> Value:
         """Return a value, if it is of this type."""
         if value.type != type_:
-            raise self.refused("a value of another type than is expected")
+            raise self.refused("a value of another type")
         return value
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
         name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
-        variable = None if name in self.macros else self.find(name)
+        variable = self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
-            raise self.refused(f"'{name}' is no variable that can be assigned to")
+            raise self.refused(f"'{name}' cannot be assigned to")
         part = self.component() if self.tokens[self.at] == "." else 0
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
             raise self.refused(f"an assignment is expected, not '{sign}'")
         if variable.value is None and (part or sign != "="):
             raise self.refused(f"'{name}' is used before it has a value")
+        if sign != "=" and variable.kind in ("global", "output"):
+            self.globals_read.append(name)
         value = self.expression()
         type_ = part or variable.type
         scope = self.scopes[-1]
@@ -765,13 +792,12 @@ class _Checker:
             scope = next(scope for scope in reversed(self.scopes) if name in scope)
         before = scope[name].value  # a call in the expression can have changed it
         if sign != "=":
-            least, most, marks = (before or value)[1:4]
-            value = self.combine(sign[0], Value(type_, least, most, marks), value)
+            value = self.combine(sign[0], (before or value)._replace(type=type_, uniform=""), value)
         value = self.typed(type_, value)
         self.expect(";")
         if part and before:
             value = _hull(before, value)
-        scope[name] = Variable(variable.kind, variable.type, Value(variable.type, *value[1:4]))
+        scope[name] = Variable(variable.kind, variable.type, value._replace(type=variable.type, uniform=""))
 
     def loop(self) -> None:
         """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
@@ -785,14 +811,9 @@ class _Checker:
             self.expect(turn, "++")
         self.expect(")")
         if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= GLSL_LIMITS["turns"]:
-            raise self.refused(f"a loop has a constant number of turns, at most {GLSL_LIMITS['turns']}")
-        count = self.tokens[bound + 2]
-        header = " ".join(self.tokens[bound : bound + 4] + self.tokens[self.at : self.at + 7])
-        ended = header == f"TURNS ( {count} ) {{ END_AFTER ( {count} , {turn} )"  # of what TURNS may be: it ends there
-        most = int(max(turns.least if ended else turns.most, 1))
+            raise self.refused(f"a loop has a constant bound of at most {GLSL_LIMITS['turns']}")
+        most = max(int(self.counted(turns, bound, turn)), 1)
         self.cost(1)
-        if turn in self.macros:
-            raise self.refused(f"'{turn}' is a macro already")
         counter = Variable("turn", INT, Value(INT, 0.0, max(turns.most - 1.0, 0.0)))
         start, written, executed, place = self.at, self.written, self.executed, len(self.loops)
         outer = self.breaks
@@ -819,6 +840,21 @@ class _Checker:
         self.loops.insert(place, Loop(self.turning, most, most * once))
         self.turning -= 1
 
+    def counted(self, turns: Value, bound: int, turn: str) -> float:
+        """Return the most turns of a loop; ``TURNS`` with ``END_AFTER`` ends it where coordinates are at most 2."""
+        count, at = self.tokens[bound + 2], self.at
+        header = " ".join(self.tokens[bound : bound + 4] + self.tokens[at : at + 7])
+        coordinate = self.find("coord0")
+        if header != f"TURNS ( {count} ) {{ END_AFTER ( {count} , {turn} )" or not coordinate:
+            return turns.most
+        if coordinate.kind != "varying":
+            return turns.most
+        self.at = bound + 2
+        most = self.expression().most
+        self.at = at
+        self.made.needs_coordinates_inside |= most < turns.most
+        return most
+
     # Expressions
 
     def expression(self) -> Value:
@@ -828,9 +864,11 @@ class _Checker:
             self.typed(BOOL, value)
             self.at += 1
             self.cost(GLSL_LIMITS["choice"])
+            self.chosen += 1
             value = self.binary(1)
             self.expect(":")
             value = _hull(value, self.typed(value.type, self.binary(1)))
+            self.chosen -= 1
         return value
 
     def binary(self, level: int) -> Value:
@@ -843,7 +881,9 @@ class _Checker:
             if own < level or not own:
                 return value
             self.at += 1
+            self.chosen += own < 3
             value = self.combine(sign, value, self.binary(own + 1))
+            self.chosen -= own < 3
 
     def combine(self, sign: str, left: Value, right: Value) -> Value:
         """Return the value of an operation, if it is one that no compiler can choke on."""
@@ -856,11 +896,11 @@ class _Checker:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
         if _LEVELS[sign] < 5:
             if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
-                raise self.refused("an operation on values of two types")
+                raise self.refused("values of two types")
             return Value(BOOL, 0.0, 1.0)
         kind = left.type if right.type == FLOAT else right.type
         if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
-            raise self.refused("an operation on values of two types")
+            raise self.refused("values of two types")
         if sign == "-":
             right = _negative(right)
         marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
@@ -869,11 +909,11 @@ class _Checker:
         if sign != "/":
             return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
         if _may_be_zero(right) and right.marks & CONST:
-            raise self.refused("a division by a constant that is 0 or may be")
+            raise self.refused("a division by a constant that can be 0")
         if right.uniform:
             self.made.divisors.add(right.uniform)
-            far = max(-left.least, left.most) * GLSL_LIMITS["uniform"]
-            return _rounded(kind, -far, far, marks)
+            most = float(GLSL_LIMITS["uniform"])
+            return self.constant(_multiply(kind, left, Value(kind, -most, most), marks))
         return self.constant(_divide(kind, left, right, marks))
 
     def integer(self, sign: str, left: Value, right: Value, marks: int) -> Value:
@@ -892,7 +932,7 @@ class _Checker:
         if value.marks & CONST:
             most = GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT
             if max(-value.least, value.most) > most or value.marks & WILD:
-                raise self.refused("a constant is infinite, or too large for a coordinate")
+                raise self.refused("a constant is too large")
         return value
 
     def unary(self) -> Value:
@@ -921,13 +961,15 @@ class _Checker:
                 else:
                     self.at = at + 1
                     value = variable.value
+                    if variable.kind in ("global", "output"):
+                        self.globals_read.append(token)
                     if value[3] & CONST:
                         self.constant(value)
         else:
             value = self.primary()
         if self.tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
-                raise self.refused("components of a value that has none")
+                raise self.refused("components of a number")
             return Value(self.component(), *value[1:])
         return value
 
@@ -979,8 +1021,8 @@ class _Checker:
                 value = Value(INT, number, number, CONST)
             else:
                 if number > MAX_FLOAT:
-                    raise self.refused("a constant is infinite, or too large for a coordinate")
-                value = Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+                    raise self.refused("a constant is too large")
+                value = _rounded(FLOAT, number, number, CONST)
             self.numbers[token] = value
         if self.in_coordinate and value[2] > GLSL_LIMITS["coordinate"]:
             return self.constant(value)
@@ -1039,8 +1081,6 @@ class _Checker:
                 given.append(Value(SAMPLER, 0.0, 0.0))
             else:
                 given.append(self.expression())
-            if len(given) > 16:
-                raise self.refused("a function has more than 16 arguments")
         self.nested(-1)
         given_ = [value._replace(uniform="") if value.uniform else value for value in given]
         signature = "(" + ",".join([str(value.type) for value in given])
@@ -1071,22 +1111,21 @@ class _Checker:
         marks = constant | wild
         if name in _TYPES and name != "sampler2D" and given and kind <= BOOL:
             return self.constructed(name, given, marks)
-        right = _ARGUMENTS.get(name, 1)
         is_curve = name in GLSL_CURVES
         if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in given), default=0) < FLOAT:
-            raise self.refused(f"'{name[:20]}' is no function of this format, or not of such arguments")
-        if len(given) not in ((1, 2) if name == "atan" else (right,)):
+            raise self.refused(f"'{name[:20]}' is no function of this format and arguments")
+        if len(given) != _ARGUMENTS.get(name, 1):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
             if not self.calls:
                 raise self.refused(f"'{name}' of constants")
             marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
-        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
+        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "fract"):
             marks |= WILD
-        if name in _COMPARISONS:
+        if name == "lessThan":
             return Value(BOOL, 0.0, 1.0)
-        if name in GLSL_WILD or (name == "atan" and len(given) == 2):
+        if name in GLSL_WILD:
             return Value(kind, -_INF, _INF, marks | WILD)
         if name in ("min", "max"):
             return _bounded(kind, first, given[1], min if name == "min" else max)
@@ -1096,33 +1135,30 @@ class _Checker:
             return _mixed(kind, *given)
         if name == "dot":
             one, count = _multiply(FLOAT, first, given[1], marks), first.type
-            if count > 1 and one.least == -_INF and one.most == _INF:
-                return one._replace(marks=one.marks | WILD)
-            return _rounded(FLOAT, min(one.least, one.least * count), max(one.most, one.most * count), one.marks)
-        least, most = first.least, first.most
+            low, high = min(one.least, one.least * count), max(one.most, one.most * count)
+            return _rounded(FLOAT, low, high, one.marks, one.reach)
+        least, most, reach = first.least, first.most, 1.0
         if name == "abs":
             least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
-        elif name in ("floor", "ceil"):
-            whole = math.floor if name == "floor" else math.ceil
-            least = float(whole(least)) if least > -_INF else least
-            most = float(whole(most)) if most < _INF else most
-        elif name == "length":
-            return Value(FLOAT, 0.0, _INF, marks)
+            reach = first.reach
+        elif name == "floor":
+            least = float(math.floor(least)) if least > -_INF else least
+            most = float(math.floor(most)) if most < _INF else most
         else:
             least, most = _RANGES[name]
-        return Value(kind, least, most, marks)
+        return Value(kind, least, most, marks, "", reach)
 
     def constructed(self, name: str, given: list[Value], marks: int) -> Value:
         """Return the value of a constructor."""
         least, most = min([value.least for value in given]), max([value.most for value in given])
         if name == "int":
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
-                raise self.refused("'int' of a value that is no constant")
+                raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
         near = all(value.marks & GROWN or _is_small(value) for value in given)
         if near and any(value.marks & GROWN for value in given):
             marks |= GROWN
-        return Value(_TYPES[name], least, most, marks)
+        return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in given]))
 
     def fetch(self) -> Value:
         """Read the arguments of texture2D after its bracket."""
@@ -1135,7 +1171,7 @@ class _Checker:
         self.in_coordinate = outer
         # In a function a coordinate can be constant for one call and not for the next.
         if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
-            raise self.refused("a coordinate is constant, or may be no number")
+            raise self.refused("a coordinate is constant, or can be NaN")
         self.expect(")")
         self.nested(-1)
         self.cost(GLSL_LIMITS["fetch"], GLSL_LIMITS["fetch"])
@@ -1147,7 +1183,7 @@ class _Checker:
         place = self.at - 1
         params = definitions[0].params
         if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
-            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is in macros of macros")
+            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
         alone = self.tokens[place - 1] in _BEFORE if place else self.alone
@@ -1176,7 +1212,7 @@ class _Checker:
                 value = self.expression() if alone else self.unary()
                 result = value if result is None else _hull(result, self.typed(result.type, value))
             if self.tokens[self.at] != _END:
-                raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")
+                raise self.refused(f"macro '{name}' needs brackets")
             most = max(most[0], self.written), max(most[1], self.executed)
             self.tokens, self.at, self.place, self.alone = outer
             if before:
@@ -1211,15 +1247,12 @@ class _Checker:
 
 
 _RANGES = {
-    "atan": (-2.0, 2.0),
     "cos": (-1.0, 1.0),
     "exp": (0.0, _INF),
     "exp2": (0.0, _INF),
     "fract": (0.0, 1.0),
-    "sign": (-1.0, 1.0),
     "sin": (-1.0, 1.0),
     "step": (0.0, 1.0),
-    "tan": (-_INF, _INF),
 }
 
 
@@ -1227,12 +1260,13 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        if _is_infinite(both):
+        reach = _reach(both) * share.reach
+        if reach > _FAR:
             return Value(kind, -_INF, _INF, marks | WILD)
         if both.marks & GROWN:
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
         far = 1e-4 * max(abs(both.least), abs(both.most))
-        return _rounded(kind, both.least - far, both.most + far, marks)
+        return _rounded(kind, both.least - far, both.most + far, marks, reach)
     rest = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
     first, second = _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks)
     return _add(kind, first, second, marks | ((first.marks | second.marks | rest.marks) & WILD))
@@ -1241,8 +1275,9 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
 def _widened(one: Value, other: Value) -> Value:
     """Return a value that holds both, and sums that grow from one to the other."""
     both = _hull(one, other)
+    reach = both.reach if both.reach <= one.reach else _INF
     if both.least >= one.least and both.most <= one.most:
-        return both
+        return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN)
-    return Value(one.type, -_INF, _INF, both.marks & ~GROWN)
+        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+    return Value(one.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

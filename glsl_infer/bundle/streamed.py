@@ -31,20 +31,20 @@ class Members(Mapping[str, bytes]):
 
     def __init__(self, path: Path, members: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
         self._path, self._digests = path.absolute(), digests
-        self._held: dict[str, bytes | None] = dict(members)
+        self._loaded: dict[str, bytes | None] = dict(members)
         self._entries: dict[str, Entry] = {}
 
     @property
-    def held(self) -> int:
+    def loaded(self) -> int:
         """Number of bytes in memory."""
-        return sum(len(data) for data in self._held.values() if data is not None)
+        return sum(len(data) for data in self._loaded.values() if data is not None)
 
-    def let_go(self, name: str) -> int:
+    def release(self, name: str) -> int:
         """Release a member from memory unless it is small; return the number of bytes freed."""
-        data = self._held[name]
+        data = self._loaded[name]
         if data is None or len(data) < LEAST:
             return 0
-        self._held[name] = None
+        self._loaded[name] = None
         return len(data)
 
     def __getitem__(self, name: str) -> bytes:
@@ -53,14 +53,14 @@ class Members(Mapping[str, bytes]):
         Raises:
             BundleError: it was released, and the file has changed since.
         """
-        data = self._held[name]
+        data = self._loaded[name]
         return self._again(name) if data is None else data
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._loaded)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._loaded)
 
     def _again(self, name: str) -> bytes:
         try:
@@ -81,13 +81,13 @@ class Members(Mapping[str, bytes]):
 
 
 def streamed(bundle: Bundle) -> Bundle:
-    """Return a bundle from a file with members that can be released; a bundle with parts is returned unchanged."""
-    if bundle.path is None or bundle.parts:
+    """Return a bundle from a file with members that can be released; several parts are returned unchanged."""
+    if bundle.path is None or bundle.nested:
         return bundle
     return replace(bundle, members=Members(bundle.path, bundle.members, bundle.manifest.members))
 
 
-def let_go(bundle: Bundle, name: str) -> int:
+def release(bundle: Bundle, name: str) -> int:
     """Release a member of a bundle if it can be read again; return the number of bytes freed, or 0."""
     members = bundle.members
-    return members.let_go(name) if isinstance(members, Members) and name in members else 0
+    return members.release(name) if isinstance(members, Members) and name in members else 0

@@ -115,14 +115,14 @@ def unpack(file: BinaryIO, entry: Entry) -> bytes:
     """
     file.seek(entry.offset + len(entry.header))
     data = file.read(entry.packed)
-    whole = len(data) == entry.packed
+    complete = len(data) == entry.packed
     if entry.method == _DEFLATED:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
             data = inflater.decompress(data, entry.size + 1)
         except zlib.error:
-            whole = False
-        whole = whole and inflater.eof and not inflater.unused_data and not inflater.unconsumed_tail
-    if not whole or len(data) != entry.size or zlib.crc32(data) != entry.crc:
+            complete = False
+        complete = complete and inflater.eof and not inflater.unused_data and not inflater.unconsumed_tail
+    if not complete or len(data) != entry.size or zlib.crc32(data) != entry.crc:
         raise BundleError(f"member '{entry.name}' is damaged, or is not as large as is declared")
     return data

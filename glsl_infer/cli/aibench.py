@@ -84,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     machine: dict[str, Any] = {}
     for test in chosen:
-        with progress.status(f"{test.number} {test.task}") as tell:
+        with progress.status(f"{test.number} {test.task}") as say:
             row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
             try:
-                row.update(_done(test, args, folder, machine, tell))
+                row.update(_done(test, args, folder, machine, say))
             except (GlslInferError, MemoryError) as error:
                 row["failed"] = str(error) or "out of memory"
         rows.append(row)
@@ -106,23 +106,23 @@ def run(args: argparse.Namespace) -> int:
     return 1 if all("failed" in row for row in rows) else 0
 
 
-def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], tell: Any) -> dict[str, Any]:
+def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
     """Run a test; return the content of its row."""
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.aibench import bundles, largest, needs, timing
     from glsl_infer.tools.aibench.tests import LARGEST
     from glsl_infer.tools.benchmark.machine import describe
 
-    path = bundles.bundle_of(test, folder, args.quick, tell)
+    path = bundles.bundle_of(test, folder, args.quick, say)
     needs.check(path)
-    tell("running")
+    say("running")
     started = time.perf_counter()
     with Session(path, context=args.context, isolated="first") as session:
         machine.update(describe(session.context))
         bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:
             limit, sizes = (QUICK_LIMIT, largest.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest.MEGAPIXELS)
-            found = largest.largest(session, args.memory << 20, limit, tell, sizes)
+            found = largest.largest(session, args.memory << 20, limit, say, sizes)
             return {"megapixels": found.megapixels, "seconds": found.seconds, "stopped": found.why}
         most = QUICK_PICTURES if args.quick else timing.MOST_PICTURES
         times = timing.timed(session, test.limit or LARGEST_LIMIT, started, most)
@@ -137,14 +137,14 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
 
 def _score(rows: list[dict[str, Any]], args: argparse.Namespace) -> float | None:
     """Return the score of a complete run, or None for a partial one."""
-    from glsl_infer.tools.aibench import score
+    from glsl_infer.tools.aibench.phones import score_of
 
     if args.quick or args.only is not None:
         return None
     results: dict[int, float] = {
         row["test"]: row["ms"] if "ms" in row else row["megapixels"] for row in rows if "failed" not in row
     }
-    return score.score(results)
+    return score_of(results)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.gl.ways import CHOICES
+from glsl_infer.gl import CHOICES
 
 GPU, ADVANCED = "GPU", "Advanced"
 """Titles of groups with options of several modules."""
@@ -36,7 +36,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         "--context",
         choices=CHOICES,
         default="auto",
-        help="The way to create the OpenGL ES context (default: auto, the first way that works).",
+        help="The way to create the OpenGL ES context (default: auto, the first working way).",
     )
 
 
@@ -58,6 +58,17 @@ def add_model(parser: argparse.ArgumentParser, default: str = "the model that co
         metavar="MODEL.glslnn",
         help=f"The exported model, or the name of one that glsl-infer get has fetched (default: {default}). The option "
         "name can be omitted before a file.",
+    )
+
+
+def add_only_model(parser: argparse.ArgumentParser) -> None:
+    """Declare the optional model of a command without other positional arguments."""
+    parser.add_argument(
+        "model",
+        type=Path,
+        nargs="?",
+        metavar="MODEL.glslnn",
+        help="The exported model (default: the model that comes with the package).",
     )
 
 

@@ -54,8 +54,6 @@ def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[
         many = "--csv" if len(files) == 1 else f"{len(files)} images"
         raise InputError(f"--out {args.out} is for one image; with {many}, give --out-dir DIR")
     if args.csv is not None:
-        if not args.csv.absolute().parent.is_dir():
-            raise InputError(f"--csv {args.csv}: no such folder")
         check_table(args.csv)
     if args.out_dir is None:
         return files

@@ -9,9 +9,8 @@ from pathlib import Path
 from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export import MAX_CALIBRATION, spread
 from glsl_infer.cli.terminal_text import say_warning
-from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import paths as pictures
-from glsl_infer.support.files import output_file
+from glsl_infer.support.files import check_output
 
 SUFFIX = ".json"
 
@@ -57,11 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.calibrate import calibrate
     from glsl_infer.tools.calibration import FILES
 
-    if args.out.suffix != SUFFIX:
-        raise InputError(f"{args.out}: name the file *{SUFFIX}")
-    if not args.out.parent.is_dir():
-        raise InputError(f"{args.out.parent}: no such folder")
-    output_file(args.out)
+    check_output(args.out, SUFFIX)
     files = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     options = Options(
         input_ranges=ends.by_name("--input-range", args.input_range),
@@ -75,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
     ends.allow_weights(args.max_weights)
     ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
-    with progress.status("calibrate") as tell:
-        stored = calibrate(args.model, args.out, files, options=options, tell=tell)
+    with progress.status("calibrate") as say:
+        stored = calibrate(args.model, args.out, files, options=options, progress=say)
     if args.json:
         print(json.dumps({"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}))
     else:

@@ -18,7 +18,7 @@ from glsl_infer.support.files import output_file, writing
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
-    from glsl_infer.cli.camera_events import Tell
+    from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.classifier import Classifier, Prediction
     from glsl_infer.runtime.pictures.picture_input import Picture
     from glsl_infer.tools.camera.frame import Frame
@@ -90,20 +90,20 @@ def run(args: argparse.Namespace) -> int:
     camera_events.check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
-        told = camera_events.opened(args, stack)
+        listeners = camera_events.opened(args, stack)
         if args.window:
             from glsl_infer.tools.window.window import PictureWindow
 
             window = stack.enter_context(PictureWindow())
             window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
             if args.task is not None:
-                camera_tasks.run(args, source, window, told)
+                camera_tasks.run(args, source, window, listeners)
             else:
-                _in_window(args, source, window, told)
+                _in_window(args, source, window, listeners)
         elif args.task is not None:
-            camera_tasks.run(args, source, None, told)
+            camera_tasks.run(args, source, None, listeners)
         else:
-            _as_lines(args, source, told)
+            _as_lines(args, source, listeners)
     return 0
 
 
@@ -124,7 +124,7 @@ def _check(args: argparse.Namespace) -> None:
         output_file(args.screenshot)
 
 
-def _as_lines(args: argparse.Namespace, source: CameraSource, told: Sequence[Tell]) -> None:
+def _as_lines(args: argparse.Namespace, source: CameraSource, listeners: Sequence[Listener]) -> None:
     from glsl_infer.runtime.classifier import Classifier
 
     started = time.monotonic()
@@ -151,10 +151,12 @@ def _as_lines(args: argparse.Namespace, source: CameraSource, told: Sequence[Tel
             labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
             print(one_line(f"{what}: {labels} ({rate:.1f} frames a second)"), flush=True)
 
-        _classify(args, classifier, frames, report, told)
+        _classify(args, classifier, frames, report, listeners)
 
 
-def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWindow, told: Sequence[Tell]) -> None:
+def _in_window(
+    args: argparse.Namespace, source: CameraSource, window: PictureWindow, listeners: Sequence[Listener]
+) -> None:
     from PIL import Image
 
     from glsl_infer.runtime.classifier import Classifier
@@ -178,7 +180,7 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
                     return
                 yield frame
 
-        _classify(args, classifier, while_open(frames), report, told)
+        _classify(args, classifier, while_open(frames), report, listeners)
         if args.screenshot is not None:
             try:
                 with writing(args.screenshot) as file:
@@ -210,7 +212,7 @@ def _classify(
     classifier: Classifier,
     frames: Iterable[Frame],
     report: OnFrame,
-    told: Sequence[Tell],
+    listeners: Sequence[Listener],
 ) -> None:
     """Report every frame, while the GPU computes the next."""
     watches = camera_labels.Watches(
@@ -220,7 +222,7 @@ def _classify(
         args.appear_after or camera_tasks.APPEAR_AFTER,
         args.leave_after or camera_tasks.LEAVE_AFTER,
         switched=tuple(camera_events.pins_of(args)),
-        told=told,
+        listeners=listeners,
         every=args.mqtt is not None,
     )
     if not args.no_selfcheck:

@@ -11,7 +11,7 @@ from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.tools.camera import mqtt, pins
 
-Tell = Callable[[str, bool], None]
+Listener = Callable[[str, bool], None]
 """Callback with the name of a label or result, and whether it is now present."""
 
 OF_TASK = ""
@@ -70,17 +70,17 @@ def check(args: argparse.Namespace) -> None:
         mqtt.address_of(args.mqtt)
 
 
-def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Tell]:
+def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Listener]:
     """Return the callbacks for events. ``stack`` closes their resources.
 
     Raises:
         InputError: the pin does not exist, or a package is missing.
         RunError: the broker cannot be reached.
     """
-    told: list[Tell] = []
+    listeners: list[Listener] = []
     if args.gpio:
-        told.append(stack.enter_context(pins.Pins(pins_of(args))).changed)
+        listeners.append(stack.enter_context(pins.Pins(pins_of(args))).changed)
     if args.mqtt is not None:
         broker = stack.enter_context(mqtt.Broker(args.mqtt))
-        told.append(lambda name, there: broker.changed(name or Path(args.task).stem, there))
-    return told
+        listeners.append(lambda name, there: broker.changed(name or Path(args.task).stem, there))
+    return listeners

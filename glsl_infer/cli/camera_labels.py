@@ -15,7 +15,7 @@ from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
-    from glsl_infer.cli.camera_events import Tell
+    from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.classifier import Prediction
 
 
@@ -41,7 +41,7 @@ class Watches:
         model: name of the model in messages.
         appear_after, leave_after: numbers of consecutive frames, as in ``Presence``.
         switched: labels with a pin.
-        told: callbacks for events of watched labels.
+        listeners: callbacks for events of watched labels.
         every: watch all labels of the model, except "none of these".
 
     Raises:
@@ -57,7 +57,7 @@ class Watches:
         leave_after: int,
         *,
         switched: Sequence[str] = (),
-        told: Sequence[Tell] = (),
+        listeners: Sequence[Listener] = (),
         every: bool = False,
     ) -> None:
         known = {*labels, NONE}
@@ -75,7 +75,7 @@ class Watches:
         everything = [label for label in labels if label != NONE] if every else []
         watched = [*(label for label, _ in given), *switched, *everything]
         self._there = {label: Presence(appear_after, leave_after) for label in watched}
-        self._told = told
+        self._listeners = listeners
 
     def saw(self, predictions: Sequence[Prediction]) -> list[str]:
         """React to a frame's predictions, best first; return the events as text."""
@@ -87,8 +87,8 @@ class Watches:
                 continue
             events.append(f"{label} {event}")
             print(one_line(f"{label} {event}"), file=sys.stderr, flush=True)
-            for tell in self._told:
-                tell(label, event == APPEARED)
+            for listener in self._listeners:
+                listener(label, event == APPEARED)
             for watched, reaction in self._reactions:
                 if watched == label and event == APPEARED:
                     reaction.appeared(None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from glsl_infer.cli.camera_events import Tell
+    from glsl_infer.cli.camera_events import Listener
     from glsl_infer.tasks import Task
     from glsl_infer.tools.camera.frame import Frame
     from glsl_infer.tools.camera.sources import CameraSource
@@ -41,14 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument(
         "--task",
         metavar="TASK",
-        help="Find something instead of classifying: faces, hands, people, selfie, another task, or a file *.json of "
-        "your own.",
+        help="Find something instead of classifying: faces, face-mesh, hands, people, selfie, another task, or a file "
+        "*.json of your own.",
     )
-    tasks.add_argument(
-        "--points",
-        action="store_true",
-        help="With --task faces or hands, find the points of each (468 or 21) instead of boxes.",
-    )
+    # Accepted but not listed: an earlier spelling of --task face-mesh and hands.
+    tasks._remove_action(tasks.add_argument("--points", action="store_true"))
+    parser.set_defaults(points=False)
     tasks.add_argument(
         "--background",
         metavar="BACKGROUND",
@@ -135,7 +133,7 @@ def task_of(args: argparse.Namespace) -> str:
 
 
 def run(
-    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, told: Sequence[Tell] = ()
+    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, listeners: Sequence[Listener] = ()
 ) -> None:
     """Detect, track and show results until the source ends.
 
@@ -143,7 +141,7 @@ def run(
         args: the checked arguments of the command.
         source: source of the frames.
         window: the window that shows the frames, or None.
-        told: callbacks for a result that appears or leaves.
+        listeners: callbacks for a result that appears or leaves.
 
     Raises:
         InputError: the task or the port cannot be used.
@@ -162,21 +160,21 @@ def run(
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
             print(f"frames at {server.address}", file=sys.stderr, flush=True)
-        tell = _teller(args, source, task)
+        show = _result_writer(args, source, task)
         for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:
                 result = task.follow(frame.picture)
                 task.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
                 event = presence.update(result.present)
-                for tell_other in told if event is not None else ():
-                    tell_other(camera_events.OF_TASK, event == APPEARED)
+                for listener in listeners if event is not None else ():
+                    listener(camera_events.OF_TASK, event == APPEARED)
                 drawn = None
                 masked = result if isinstance(result, Mask) else None
                 if server is not None or (window is not None and masked is None):
                     plain = masked is None or args.background is None
                     drawn = result.draw(frame.pixels()) if plain else result.over(frame.pixels(), args.background)
                 snapshot = reaction.appeared(_image(frame.pixels())) if event == APPEARED else None
-                rate = tell(frame, result, dropped, event, snapshot)
+                rate = show(frame, result, dropped, event, snapshot)
                 if server is not None and drawn is not None:
                     server.show(drawn)
                 if window is not None:
@@ -207,11 +205,11 @@ def _look(background: str | None) -> Any:
     return ground(background) or background
 
 
-def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
+def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
     """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
     started, ends = time.monotonic(), deque[float](maxlen=_RATE_OVER)
 
-    def tell(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
+    def show(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
         ends.append(time.monotonic())
         rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
         if args.json:
@@ -237,7 +235,7 @@ def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
             print(one_line(f"{name}: {task.description.name}: {what} ({rate:.1f} frames a second){note}"), flush=True)
         return rate
 
-    return tell
+    return show
 
 
 @contextlib.contextmanager
@@ -250,7 +248,7 @@ def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    copied = args.upload or any(session.bundle.parts for session in task.sessions)
+    copied = args.upload or any(len(session.bundle.parts) > 1 for session in task.sessions)
     frames = every(frames_for(task.session, source, copy=copied), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None

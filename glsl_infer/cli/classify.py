@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, ends, execution, progress
-from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.runtime.none_of_these import NONE
@@ -23,8 +20,8 @@ from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
-    from glsl_infer.runtime.outputs import Results
     from glsl_infer.runtime.pipeline import PendingFrame
+    from glsl_infer.runtime.transfers import Results
 
 
 EXAMPLES = (
@@ -96,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(result, ImageError):
                 failed += 1
             elif args.json:
-                results.append({"file": str(path), "predictions": [asdict(prediction) for prediction in result]})
+                results.append({"file": str(path), "predictions": [vars(prediction) for prediction in result]})
             else:
                 report(path, result)
         if refused:
@@ -108,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
     """Print the number of labels in the model, and the command that lists them."""
+    import shlex
+
     known = sum(label != NONE for label in labels)
     command = " ".join(["glsl-infer labels", *([shlex.quote(str(args.model))] if args.model else [])])
     print(f"'{NONE}': not one of the {known} labels that this model knows; {command} lists them", file=sys.stderr)
@@ -123,8 +122,8 @@ def _check(args: argparse.Namespace) -> None:
         return
     if args.window:
         raise InputError("--window and --csv cannot be used together; leave one out")
-    if not args.csv.absolute().parent.is_dir():
-        raise InputError(f"--csv {args.csv}; no such folder")
+    from glsl_infer.cli.table_file import check_table
+
     check_table(args.csv)
 
 
@@ -176,6 +175,8 @@ def _classified(
 
 def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     """Write a row for each image, and print a summary."""
+    from glsl_infer.cli.table_file import open_table
+
     counted: Counter[str] = Counter()
     failed = 0
     with _classifier(args) as classifier:

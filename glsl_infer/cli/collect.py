@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import cannot_be_written, output
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -151,11 +151,8 @@ def _write(frame: Frame, folder: Path) -> None:
     from PIL import Image
 
     path = folder / f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}.jpg"
-    try:
-        with writing(path) as file:
-            Image.fromarray(frame.pixels()).convert("RGB").save(file, "JPEG", quality=92)
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        Image.fromarray(frame.pixels()).convert("RGB").save(file, "JPEG", quality=92)
 
 
 @contextlib.contextmanager

@@ -11,9 +11,9 @@ from glsl_infer.cli import on_pictures
 if TYPE_CHECKING:
     from glsl_infer.tasks import Detection, Detector, Found
 
-TASKS = ("faces", "faces-far", "hands", "people")
+TASKS = ("faces", "faces-far", "palms", "people")
 
-ALIASES = {"hand": "hands", "face-mesh": "faces"}
+ALIASES = {"hand": "palms", "hands": "palms", "face-mesh": "faces"}
 """Other spellings, unambiguous in this command."""
 
 

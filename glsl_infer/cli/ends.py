@@ -34,13 +34,13 @@ def add_input_range(parser: argparse.ArgumentParser) -> None:
 
 def add_max_weights(parser: argparse.ArgumentParser) -> None:
     """Declare ``--max-weights``, which ``allow_weights`` reads."""
-    from glsl_infer.importers.shared import caps
+    from glsl_infer.importers.core import limits
 
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--max-weights",
         type=int,
         metavar="MB",
-        help=f"The largest unpacked size of the weights of a model file (default: {caps.DEFAULT_MB}).",
+        help=f"The largest unpacked size of the weights of a model file (default: {limits.DEFAULT_MB}).",
     )
 
 
@@ -50,12 +50,12 @@ def allow_weights(given: int | None) -> None:
     Raises:
         InputError: the limit is not valid.
     """
-    from glsl_infer.importers.shared import caps
+    from glsl_infer.importers.core import limits
 
     if given is not None:
-        if not 0 < given <= caps.MOST_MB:
-            raise InputError(f"--max-weights {given}; give megabytes, from 1 to {caps.MOST_MB}")
-        os.environ[caps.VARIABLE] = str(given)
+        if not 0 < given <= limits.MOST_MB:
+            raise InputError(f"--max-weights {given}; give megabytes, from 1 to {limits.MOST_MB}")
+        os.environ[limits.VARIABLE] = str(given)
 
 
 def add_operator(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +65,8 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[CLASS=]MODULE:FUNCTION",
-        help="A custom function for a custom layer, run on the CPU; repeat it for each layer. The model file contains "
-        "only its name, so that every command that runs the model needs this option.",
+        help="A custom function for a custom layer, run on the CPU; repeat it for each layer. Every command for the "
+        "model needs this option, because the model file contains only the name of the function.",
     )
 
 

@@ -19,7 +19,7 @@ from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderErr
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
-    from glsl_infer.runtime.isolation import Isolation
+    from glsl_infer.runtime.isolation import SandboxMode
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
@@ -162,9 +162,9 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def isolation(args: argparse.Namespace) -> Isolation:
+def isolation(args: argparse.Namespace) -> SandboxMode:
     """Return the argument ``isolated`` of ``Session``."""
-    return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
+    return True if args.isolated else "first"
 
 
 def add_threshold(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ from glsl_infer.lowering.weights_plan import (
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import heap
-from glsl_infer.support.files import output_file
+from glsl_infer.support.files import check_output
 
 VIDEOCORE = "videocore"
 """Target whose driver supports long uniform arrays: Mesa for the Raspberry Pi reports 4,095 fragment vectors."""
@@ -214,11 +214,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.calibration import FILES
     from glsl_infer.tools.export import export
 
-    if args.out.suffix != SUFFIX:
-        raise InputError(f"{args.out}: name the file *{SUFFIX}")
-    if not args.out.parent.is_dir():
-        raise InputError(f"{args.out.parent}: no such folder")
-    output_file(args.out)
+    check_output(args.out, SUFFIX)
     if not 50.0 < args.percentile <= 100.0:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
     if not LEAST_ARRAY <= args.uniform_vectors <= LONGEST_ARRAY:
@@ -267,7 +263,7 @@ def run(args: argparse.Namespace) -> int:
     ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
     heap.keep_freed_memory()
-    with progress.status("export") as tell:
+    with progress.status("export") as say:
         report = export(
             args.model,
             args.out,
@@ -276,7 +272,7 @@ def run(args: argparse.Namespace) -> int:
             calibration=calibration,
             ranges=args.ranges,
             verify_seconds=args.verify,
-            tell=tell,
+            progress=say,
             known=known,
         )
     for warning in report.warnings:

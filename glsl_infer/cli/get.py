@@ -98,19 +98,19 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
 
     bundle = making.bundle_of(model)
     fetched = False
-    with progress.status(model.name) as tell:
+    with progress.status(model.name) as say:
         if args.file is not None:
             making.require(model)
-            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), tell, args.labels)
+            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), say, args.labels)
         elif not making.kept_file(model).is_file():
             making.require(model)
-            tell("fetching")
+            say("fetching")
             labels = None if model.labels is None else fetching.fetch_labels(model.labels)
-            making.make(model, fetching.fetch(model), tell, labels)
+            making.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
             kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
-            making.make(model, kept, tell, making.labels_of(model))
+            making.make(model, kept, say, making.labels_of(model))
     if not args.json:
         how = "fetched" if fetched else "here"
         print(f"{model.name}: {how}, {bundle}; {model.author}, {model.licence}: {making.licence_of(model)}")

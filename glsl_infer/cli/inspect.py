@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, inspect_files, progress
+from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
-from glsl_infer.errors import InputError
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.support import files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from glsl_infer.bundle import Bundle
+    from glsl_infer.importers.core.report import LayerStatus
     from glsl_infer.tools.inspect.layers import Inspected
+    from glsl_infer.tools.videocore.report import Report
 
 
 EXAMPLES = (
@@ -90,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     ends.load_operators(args.operator, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
-    inspect_files.check(args)
+    check(args)
     if args.model.suffix.lower() != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix):
         return _inspect_model(args)
     if args.stage:
@@ -102,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     described = inspection.inspect(bundle)
     if args.layers is not None:
         described["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
-    written = inspect_files.write_of_bundle(args, bundle)
+    written = write_of_bundle(args, bundle)
     if written:
         described["written"] = written
     if args.json:
@@ -114,9 +118,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
-    from glsl_infer.cli.inspect_model import lines_of
     from glsl_infer.importers import containers
-    from glsl_infer.importers.shared.ends import Ends
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
@@ -124,9 +127,9 @@ def _inspect_model(args: argparse.Namespace) -> int:
     models = containers.models_in(args.model) if args.model.suffix.lower() in containers.SUFFIXES else ()
     if len(models) > 1 and args.model.is_file():
         return _list_models(args, models)
-    with progress.status("inspect") as tell:
-        tell("loading the model")
-        known = Ends(
+    with progress.status("inspect") as say:
+        say("loading the model")
+        known = IoOptions(
             sizes=ends.by_name("--input-size", args.input_size),
             shapes=ends.by_name("--input-shape", args.input_shape),
             constants=ends.by_name("--constant", args.constant),
@@ -136,7 +139,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         say_warning(warning)
     if args.stage:
         return _print_stage(args, inspected)
-    written = inspect_files.write_of_model(args, inspected)
+    written = write_of_model(args, inspected)
     if args.json:
         print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
     else:
@@ -187,7 +190,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context, isolated="first") as session:
-        layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
+        layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(given)):
@@ -271,3 +274,106 @@ def _gain(number: float | None) -> str:
 
 def _sides(shape: list[int]) -> str:
     return "x".join(map(str, shape)) or "1"
+
+
+WIDE = 118
+"""Width of the text in columns."""
+
+LONG = 100
+"""Advice of at least this many characters is printed once."""
+
+
+def lines_of(model: Inspected) -> list[str]:
+    """Return the table, then all problems, then the result of an export."""
+    from glsl_infer.tools.inspect.layers import NEEDS_PICTURES
+
+    columns = [("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)]
+    widths = [max(len(row[column]) for row in columns) for column in range(4)]
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in columns]
+    counts = ", ".join(f"{count} {place}" for place, count in model.counts.items())
+    lines += ["", f"{len(model.rows)} layers: {counts}"]
+    if model.problems:
+        number = len(model.problems)
+        lines += ["", f"{number} problem{'s' * (number > 1)} to solve before it can be exported:"]
+        for problem in _without_repeats(model):
+            lines += textwrap.wrap(problem, WIDE, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    else:
+        lines.append(f"{model.path} can be exported" + (f"; {NEEDS_PICTURES}" if model.needs_pictures else ""))
+    return lines
+
+
+def _without_repeats(model: Inspected) -> list[str]:
+    """Return the problems. Advice that was already printed is replaced by the name of its layer."""
+    given: dict[str, str] = {}
+    texts = []
+    for problem in model.problems:
+        row = next((row for row in model.rows if row.advice and problem.endswith(row.advice)), None)
+        if row is None or len(row.advice) < LONG:
+            texts.append(problem)
+        elif row.advice in given:
+            texts.append(f"{problem.removesuffix(row.advice)}as for layer '{given[row.advice]}'")
+        else:
+            given[row.advice] = row.layer
+            texts.append(problem)
+    return texts
+
+
+def _cells(row: LayerStatus) -> tuple[str, str, str, str, str]:
+    shape = "x".join("?" if size is None else str(size) for size in row.shape) or "1"
+    becomes = row.problem or row.note or ", ".join(dict.fromkeys(row.operators))
+    return row.layer, row.kind, shape, row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse other file names, so that the model is never overwritten, and locations that are not writable.
+
+    Raises:
+        InputError: a file is refused. The message names the option.
+    """
+    wanted = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
+    for option, path, suffixes in wanted:
+        if path is None:
+            continue
+        files.check_output(path, *suffixes, option=option)
+        if path.resolve() == args.model.resolve():
+            raise InputError(f"{option} {path} is the model itself; name another file")
+
+
+def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
+    """Write the requested files of a bundle; return their names."""
+    written = []
+    if args.html is not None:
+        from glsl_infer.tools.inspect.bundle_page import bundle_page
+
+        page = bundle_page(bundle, *_cost(args.model))
+        written.append(_written(args.html, page.encode()))
+    if args.onnx_view is not None:
+        from glsl_infer.tools.inspect.onnx_view import onnx_view
+
+        written.append(_written(args.onnx_view, onnx_view(bundle)))
+    return written
+
+
+def write_of_model(args: argparse.Namespace, inspected: Inspected) -> list[str]:
+    """Write the page of a model to export, if requested; return its name."""
+    if args.html is None:
+        return []
+    from glsl_infer.tools.inspect.model_page import model_page
+
+    return [_written(args.html, model_page(inspected).encode())]
+
+
+def _written(path: Path, data: bytes) -> str:
+    files.write_output(path, data)
+    return str(path)
+
+
+def _cost(path: Path) -> tuple[Report | None, str]:
+    """Return the report of VideoCore IV's compiler on a bundle, or the reason why it is missing."""
+    from glsl_infer.tools.videocore import driver
+    from glsl_infer.tools.videocore.file_report import file_report
+
+    try:
+        return file_report(path, driver.find(), watch=progress.bar), ""
+    except GlslInferError as error:
+        return None, f"What shaders cost is left out: {error}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from glsl_infer.cli import arguments
 from glsl_infer.cli.terminal_text import print_lines
@@ -19,13 +18,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "model",
-        type=Path,
-        nargs="?",
-        metavar="MODEL.glslnn",
-        help="The exported model (default: the model that comes with the package).",
-    )
+    arguments.add_only_model(parser)
     arguments.add_json(parser, "Print one JSON list.")
 
 

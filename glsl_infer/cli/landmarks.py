@@ -11,9 +11,9 @@ from glsl_infer.cli import on_pictures
 if TYPE_CHECKING:
     from glsl_infer.tasks import Found, Landmarker, Landmarks
 
-TASKS = ("faces", "hands")
+TASKS = ("face-mesh", "hands")
 
-ALIASES = {"face": "faces", "hand": "hands"}
+ALIASES = {"face": "face-mesh", "faces": "face-mesh", "palms": "hands"}
 """Other spellings, unambiguous in this command."""
 
 
@@ -34,12 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Detect, print and draw."""
-    from glsl_infer.tasks import Landmarker, reading
+    from glsl_infer.tasks import Landmarker
 
-    task = ALIASES.get(args.task, args.task)
-    task = reading.POINTS.get(task, task)
     show = on_pictures.Show(_words, lambda found, path: found.draw(path), _head, _rows)
-    return on_pictures.run(args, partial(Landmarker, tiles=args.tiles), task, show)
+    return on_pictures.run(args, partial(Landmarker, tiles=args.tiles), ALIASES.get(args.task, args.task), show)
 
 
 def _words(found: Found[Landmarks]) -> str:

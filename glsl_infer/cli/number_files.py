@@ -15,7 +15,7 @@ from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.support import json_text
 from glsl_infer.support.arrays import in_shape, load_array
-from glsl_infer.support.files import cannot_be_written, reading, writing
+from glsl_infer.support.files import output, reading
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Input
@@ -58,17 +58,14 @@ def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
         InputError: the file cannot be written.
     """
     suffix = path.suffix.lower()
-    try:
-        with writing(path) as file:
-            if suffix == ARRAYS:
-                _save_all(file, results)
-            elif suffix == JSON:
-                file.write(json.dumps(as_json(results)).encode("utf-8") + b"\n")
-            else:
-                (only,) = results.values()
-                np.save(file, only)
-    except (OSError, ValueError) as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        if suffix == ARRAYS:
+            _save_all(file, results)
+        elif suffix == JSON:
+            file.write(json.dumps(as_json(results)).encode("utf-8") + b"\n")
+        else:
+            (only,) = results.values()
+            np.save(file, only)
 
 
 def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:

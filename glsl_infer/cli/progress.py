@@ -48,12 +48,12 @@ def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
     with status(what) as show:
         done = 0
 
-        def tell(count: int) -> None:
+        def say(count: int) -> None:
             nonlocal done
             done += count
             show(f"{done} of {total}")
 
-        yield tell
+        yield say
 
 
 def _tqdm() -> Any:
@@ -72,8 +72,8 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
     Without a terminal, a text is printed from time to time.
     """
     if not sys.stderr.isatty():
-        with _now_and_then(name) as tell:
-            yield tell
+        with _now_and_then(name) as say:
+            yield say
         return
 
     def write(text: str) -> None:
@@ -91,7 +91,7 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
     began, over = time.monotonic(), threading.Event()
     last, stream = "", sys.stderr
 
-    def tell(words: str) -> None:
+    def say(words: str) -> None:
         nonlocal last
         last = words
 
@@ -107,7 +107,7 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
     thread = threading.Thread(target=lines, name="progress", daemon=True)
     thread.start()
     try:
-        yield tell
+        yield say
     finally:
         over.set()
         thread.join()
@@ -119,17 +119,17 @@ def first_use(session: Session) -> None:
     Raises:
         SelfCheckError: a layer is wrong.
     """
-    from glsl_infer.runtime import first_use as verdicts
+    from glsl_infer.runtime import verdicts
 
     total, done, began = len(session.bundle.manifest.layers), 0, time.monotonic()
     with status("first use of this model on this GPU") as show:
 
-        def tell() -> None:
+        def say() -> None:
             nonlocal done
             done += 1
             show(f"checking layer {done} of {total}, once")
 
-        checked = verdicts.check(session, tell=tell)
+        checked = verdicts.check_once(session, progress=say)
     if checked and sys.stderr.isatty():
         seconds = time.monotonic() - began
         print(

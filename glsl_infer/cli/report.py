@@ -12,7 +12,6 @@ from typing import Any
 
 from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import print_lines
-from glsl_infer.errors import InputError
 from glsl_infer.support import files
 
 RUNS = 30
@@ -72,28 +71,21 @@ def run(args: argparse.Namespace) -> int:
 
     check_counts(args.runs, 0)
     output: Path = args.output
-    if output.suffix != ".json":
-        raise InputError(f"-o {output}; name the file *.json, the page gets the same name with .html")
-    if not output.parent.is_dir():
-        raise InputError(f"-o {output}; no such folder")
+    files.check_output(output, ".json", option="-o")
     written = (output, output.with_suffix(".html"))
-    for path in written:
-        files.output_file(path)
+    files.output_file(written[1])
     models = args.models or default_models()
     with progress.counter(steps_of(models, args.minutes), "report") as done, progress.status("report") as say:
 
-        def tell(words: str) -> None:
+        def next_step(words: str) -> None:
             done(1)
             say(words)
 
         report = collect(
-            models, context=args.context, runs=args.runs, minutes=args.minutes, note=args.note, tell=tell
+            models, context=args.context, runs=args.runs, minutes=args.minutes, note=args.note, progress=next_step
         )  # fmt: skip
     for path, text in zip(written, (json.dumps(report, indent=1) + "\n", page(report))):
-        try:
-            files.write_text(path, text)
-        except (OSError, ValueError) as error:
-            raise files.cannot_be_written(path, error) from None
+        files.write_output(path, text)
     if args.json:
         print(json.dumps(report, indent=1))
     else:

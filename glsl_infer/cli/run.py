@@ -24,7 +24,7 @@ from glsl_infer.cli.run_results import (
 )
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import ImageError, InputError
-from glsl_infer.support.files import output_file
+from glsl_infer.support.files import check_output
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -123,14 +123,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print its outputs. Arguments and files are checked before a context is created."""
-    from glsl_infer.runtime import known_shaders
+    from glsl_infer.runtime.verdicts import read_bundle
 
     given = [*args.images, *args.more_images]
     _check_order(args, given)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
     _check_arguments(args, given)
-    bundle = known_shaders.read(args.model)
+    bundle = read_bundle(args.model)
     names = _input_names(args, given, bundle.manifest)
     files = batch.files_of(args, given, also=_also(bundle)) if given else []
     try:
@@ -304,9 +304,7 @@ def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
         return
     if args.out.suffix.lower() not in (*ALL, ARRAY):
         images.format_of(args.out)
-    if not args.out.parent.is_dir():
-        raise InputError(f"{args.out.parent}: no such folder")
-    output_file(args.out)
+    check_output(args.out)
 
 
 def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import os
+import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from glsl_infer.cli.ending import before_a_signal_ends_it
 from glsl_infer.errors import RunError
-from glsl_infer.support.files import Replacement, cannot_be_written, output_file
+from glsl_infer.support.files import Replacement, cannot_be_written, check_output, output_file
 from glsl_infer.support.plain_text import cell
 
 PARTIAL = ".partial"
@@ -122,10 +124,68 @@ def check_table(path: Path) -> None:
     """Refuse a file name if it or its ``NAME.partial`` cannot be written, before any computation.
 
     Raises:
-        InputError: the name is that of something other than a regular file.
+        InputError: as ``check_output``.
     """
+    check_output(path, option="--csv")
     output_file(_partial(output_file(path)))
 
 
 def _partial(target: Path) -> Path:
     return target.with_name(target.name + PARTIAL)
+
+
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_LEAVE = b"\0"  # no signal has the number 0
+
+
+@contextlib.contextmanager
+def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
+    """Within the block, call ``last`` on SIGTERM or SIGHUP, then end the process with 128 + the signal.
+
+    A signal that is ignored (``nohup``) or has a handler is left unchanged. Outside the main thread, where Python does
+    not allow handlers, nothing is changed.
+
+    Args:
+        last: the action. It runs in another thread, and returns a message for the user, or "".
+    """
+    mine = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    if not mine or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+
+    def wait() -> None:
+        while True:
+            (number,) = os.read(reading, 1)  # the number of any signal with a Python handler, including SIGINT
+            if number in mine:
+                _end(number, last)
+            if number == _LEAVE[0]:
+                return
+
+    thread = threading.Thread(target=wait, name="signals", daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in mine:
+        signal.signal(number, lambda *_: None)  # Python writes the number of a handled signal to the descriptor
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(before)
+        os.write(writing, _LEAVE)
+        thread.join()
+        os.close(reading)
+        os.close(writing)
+
+
+def _end(number: int, last: Callable[[], str]) -> None:
+    try:
+        said = last()
+        line = f"interrupted by {signal.Signals(number).name}" + (f"; {said}" if said else "")
+        clear = "\r\x1b[K" if os.isatty(2) else ""  # a progress bar
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            os.write(2, f"{clear}{line}\n".encode(errors="backslashreplace"))
+    finally:
+        os._exit(128 + number)

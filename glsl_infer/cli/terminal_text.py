@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import sys
-import textwrap
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -136,6 +135,8 @@ def wrapped(text: str, columns: int | None) -> str:
     lines = []
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+        import textwrap
+
         fitted = textwrap.wrap(
             line,
             max(columns, _LEAST_WIDTH),

@@ -9,7 +9,7 @@ from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import output_file
+from glsl_infer.support.files import check_output, output_file
 from glsl_infer.support.plain_text import one_line
 
 EXAMPLES = (
@@ -60,14 +60,11 @@ def run(args: argparse.Namespace) -> int:
             "no photographs; give a folder with a folder for each class: glsl-infer train DIR -o FILE.glslnn"
         )
 
-    if args.out.suffix != SUFFIX:
-        raise InputError(f"{args.out}: name the file *{SUFFIX}")
-    if not args.out.absolute().parent.is_dir():
-        raise InputError(f"{args.out.parent}: no such folder")
-    for path in (args.out, args.out.with_suffix(".md"), args.out.with_suffix(".png")):
-        output_file(path)
-    with progress.status("train") as tell:
-        made = train(photographs, args.out, start=args.start, context=args.context, tell=tell)
+    check_output(args.out, SUFFIX)
+    for suffix in (".md", ".png"):
+        output_file(args.out.with_suffix(suffix))
+    with progress.status("train") as say:
+        made = train(photographs, args.out, start=args.start, context=args.context, progress=say)
     for warning in made.warnings:
         say_warning(one_line(warning))
     if args.json:

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
             context=args.context,
             beyond=lambda found: _failures(args, found),
             explain=args.report is not None,
-            tell=done,
+            progress=done,
         )
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": asked, **agreement}
     failures = _failures(args, agreement)
@@ -172,11 +172,7 @@ def _check(args: argparse.Namespace) -> None:
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
-        if args.report.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"--report {args.report}; name the file *.html")
-        if not args.report.absolute().parent.is_dir():
-            raise InputError(f"--report {args.report}; no such folder")
-        files.output_file(args.report)
+        files.check_output(args.report, ".html", ".htm", option="--report")
 
 
 def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str, NDArray[Any]]], int]:
@@ -229,10 +225,7 @@ def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[st
 def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
     from glsl_infer.tools.validate.page import page
 
-    try:
-        files.write_text(path, page(agreement, failures), "backslashreplace")
-    except OSError as error:
-        raise files.cannot_be_written(path, error) from None
+    files.write_output(path, page(agreement, failures))
 
 
 def _counted(agreement: Mapping[str, Any]) -> str:

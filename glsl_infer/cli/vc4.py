@@ -138,14 +138,12 @@ def run(args: argparse.Namespace) -> int:
     if args.picture and not args.pixels:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
-        if not args.csv.absolute().parent.is_dir():
-            raise InputError(f"--csv {args.csv}; no such folder")
-        files.output_file(args.csv)
+        files.check_output(args.csv, option="--csv")
     for path in args.models:  # refuse a bad file before the search for a driver and any measurement
         made = bundles.read(path)
         if args.pixels or args.time:
-            made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
-        elif made.parts:
+            made.require_one_part(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
+        elif len(made.parts) > 1:
             say_warning(f"{path}: the operators on the CPU ({', '.join(made.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
@@ -173,10 +171,7 @@ def _write_csv(path: Path, text: str) -> None:
     if path == STANDARD_OUTPUT:
         print(text)
         return
-    try:
-        files.write_text(path, f"{text}\n")
-    except (OSError, ValueError) as error:
-        raise files.cannot_be_written(path, error) from None
+    files.write_output(path, f"{text}\n")
 
 
 def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:

@@ -14,7 +14,7 @@ from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.files import output_file, writing
+from glsl_infer.support.files import check_output, writing
 from glsl_infer.tools.window.window import PictureWindow
 
 OnPicture = Callable[[Path, Sequence[Prediction]], None]
@@ -32,11 +32,7 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
         raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
     if args.screenshot is None:
         return
-    if args.screenshot.suffix.lower() != ".png":
-        raise InputError(f"--screenshot {args.screenshot}; name the file *.png")
-    if not args.screenshot.parent.is_dir():
-        raise InputError(f"--screenshot {args.screenshot}; no such folder")
-    output_file(args.screenshot)
+    check_output(args.screenshot, ".png", option="--screenshot")
     if len(files) > 1:
         raise InputError(f"--screenshot takes one picture, {len(files)} were given")
 

@@ -74,19 +74,19 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
     def squares_of(picture: Inputs) -> dict[str, float]:
         squares: dict[str, float] = {}
         pairs = zip(reference.layers(floats, picture, mode="float"), reference.layers(stored, picture, mode="stored"))
-        for (name, exact), (_, given) in pairs:
+        for (name, exact), (_, rounded) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
                 ends = told_apart[name]
                 steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
                 for part in blocks.rows(exact.shape):
-                    off = (np.clip(given[part], *ends) - np.clip(exact[part], *ends)) * steps
+                    off = (np.clip(rounded[part], *ends) - np.clip(exact[part], *ends)) * steps
                     total += float((off**2).sum())
                 squares[name] = total / exact.size
         return squares
 
-    found = list(parallel_map(squares_of, pictures))
-    return {name: math.sqrt(sum(squares[name] for squares in found) / len(pictures)) for name in found[0]}
+    sums = list(parallel_map(squares_of, pictures))
+    return {name: math.sqrt(sum(squares[name] for squares in sums) / len(pictures)) for name in sums[0]}
 
 
 def warnings(
@@ -134,10 +134,10 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
         values: location of each layer's output.
     """
     channel = input_channels(kernel.shape, reader.attrs["groups"])
-    moved = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
+    summed = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
     if len(node.inputs) > 1:
-        moved = moved + _width(values[node.inputs[1]])
-    return float((moved * _steepest(node, values[node.name]) / _width(values[node.name])).max())
+        summed = summed + _width(values[node.inputs[1]])
+    return float((summed * _steepest(node, values[node.name]) / _width(values[node.name])).max())
 
 
 def _width(value: Value) -> NDArray[np.float64]:

@@ -13,10 +13,10 @@ from glsl_infer.bundle.manifest import CLASSES, IMAGE, MASK, NUMBERS, PICTURE, V
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
 from glsl_infer.bundle.manifest_json import pass_table
 from glsl_infer.bundle.network import Network, NetworkOutput, layers_of, to_bytes
-from glsl_infer.bundle.network_check import check as check_network
+from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.pass_table import as_stored, float_members
-from glsl_infer.bundle.uniforms import check as check_uniforms
+from glsl_infer.bundle.program_check import check_fragment_shaders
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
@@ -25,13 +25,13 @@ from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
 
 
-def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callable[[str], object] = str) -> Bundle:
     """Assemble the bundle of a program, with its probe and its labels.
 
     Args:
         program: the compiled network.
         labels: one for each class; none for a network without an output for classes.
-        tell: called with a progress message for each layer of the probe.
+        progress: called with a progress message for each layer of the probe.
 
     Raises:
         InputError: the number of labels is not the number of classes, or a label contains a line feed.
@@ -47,7 +47,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[s
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program, inputs, outputs, tell)
+    expectation, texels = probe.make(program, inputs, outputs, progress)
     ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
     network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
@@ -71,7 +71,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[s
     sizes = {name: len(data) for name, data in members.items()}
     check(manifest, sizes)
     check_network(network, manifest, sizes)
-    check_uniforms(program.programs, members)
+    check_fragment_shaders(program.programs, members)
     members[PASSES] = pass_table(manifest)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
     return Bundle(replace(manifest, members=hashes), members)

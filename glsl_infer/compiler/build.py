@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,9 +18,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.target import Target
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
-
-Tell = Callable[[str], None]
-"""Progress callback; its argument is a short message about the next step."""
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,13 @@ class Options(Target):
     budget: float | None = None
 
 
-class _Told(Sequence[Inputs]):
+class _CountedImages(Sequence[Inputs]):
     """Calibration images with a progress message for each image during iteration."""
 
-    def __init__(self, pictures: Sequence[Inputs], tell: Tell, numbers: Sequence[int] = (), total: int = 0) -> None:
-        self._pictures, self._tell = pictures, tell
+    def __init__(
+        self, pictures: Sequence[Inputs], progress: ProgressCallback, numbers: Sequence[int] = (), total: int = 0
+    ) -> None:
+        self._pictures, self._progress = pictures, progress
         self._numbers, self._total = numbers or range(1, len(pictures) + 1), total or len(pictures)
 
     def __len__(self) -> int:
@@ -75,17 +75,13 @@ class _Told(Sequence[Inputs]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return _Told(self._pictures[index], self._tell, self._numbers[index], self._total)
+            return _CountedImages(self._pictures[index], self._progress, self._numbers[index], self._total)
         return self._pictures[index]
 
     def __iter__(self) -> Iterator[Inputs]:
         for number, picture in zip(self._numbers, self._pictures):
-            self._tell(f"calibrating: {number} of {self._total}")
+            self._progress(f"calibrating: {number} of {self._total}")
             yield picture
-
-
-def tell_nobody(_: str) -> None:
-    """Ignore a progress message."""
 
 
 @blas.one_thread()
@@ -95,10 +91,10 @@ def build(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Optimise an imported graph, and compile it as ``from_optimized`` does."""
-    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, tell=tell)
+    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, progress=progress)
 
 
 @blas.one_thread()
@@ -108,7 +104,7 @@ def from_optimized(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
     numbers: Collection[str] | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an optimised graph into a bundle in memory. The GPU computes all layers.
@@ -119,7 +115,7 @@ def from_optimized(
         options: options of the export; default: ``Options()``.
         calibration: calibration images in the form of the network's inputs, for ranges not implied by the layer,
             and for scales too coarse if taken from interval bounds; see ``prepare``.
-        tell: called with a progress message at every step.
+        progress: called with a progress message at every step.
         numbers: for a part of a network, the outputs eligible for 16 bits (``precision.choose``).
 
     Returns:
@@ -136,12 +132,12 @@ def from_optimized(
     known = Calibration(calibration, options.ranges, options.percentile)
 
     def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
-        return long_texts.split_long(planned, target, known, tell)
+        return long_texts.split_long(planned, target, known, progress)
 
     auto = options.weights == "auto"
     prepared = prepare(
         graph,
-        replace(known, images=_Told(calibration, tell)),
+        replace(known, images=_CountedImages(calibration, progress)),
         target=target,
         precision=Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers),
         plan=Plans(target, calibrated=True) if options.layout == "atlas" else None,
@@ -150,5 +146,5 @@ def from_optimized(
     finer, spent = None, prepared.spent
     if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
         finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0)
-    program = lower.to_program(prepared.graph, target, known, finer=finer, tell=tell)
-    return to_bundle(program, labels, tell), program, prepared
+    program = lower.to_program(prepared.graph, target, known, finer=finer, progress=progress)
+    return to_bundle(program, labels, progress), program, prepared

@@ -25,28 +25,28 @@ MOST_BYTES = 768 << 20
 FEWEST = 2
 
 
-def compute_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
+def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
     """Return the float32 outputs of those layers of a prepared graph that feed a node with a kernel.
 
     They include the input of a convolution and the map added as a residual.
 
     Args:
         graph: a prepared graph.
-        samples: inputs of the network, as for ``reference.run``, of which an evenly spaced selection is computed. If
+        images: inputs of the network, as for ``reference.run``, of which an evenly spaced selection is computed. If
             there are none, ``clouds`` are used for pictures, and random values for other inputs.
 
     Returns:
         (images, height, width, channels) by layer name, including inputs of the network. There are ``PICTURES``
-        images, fewer if their maps are large, or all if there are fewer samples.
+        images, fewer if their maps are large, or all if there are not as many.
     """
     read = {name for node in graph.nodes if "kernel" in node.weights for name in node.inputs}
     shapes = {name: graph.shapes[name] for name in read if len(graph.shapes[name]) == 3}
     of_one = sum(4 * math.prod(shape) for shape in shapes.values())
     count = min(PICTURES, max(FEWEST, MOST_BYTES // max(of_one, 1)))
     chosen: list[Inputs]
-    if len(samples):
-        places = dict.fromkeys(index * len(samples) // count for index in range(count))
-        chosen = [samples[place] for place in places]
+    if len(images):
+        indices = dict.fromkeys(index * len(images) // count for index in range(count))
+        chosen = [images[index] for index in indices]
     else:
         chosen = [
             {node.name: _placeholder(node, graph.shapes[node.name], seed) for node in graph.inputs}
@@ -90,9 +90,9 @@ def clouds(shape: Sequence[int], seed: int) -> NDArray[np.uint8]:
     return picture
 
 
-def _between(rows: NDArray[np.float32], places: NDArray[np.float64]) -> NDArray[np.float32]:
+def _between(rows: NDArray[np.float32], positions: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the linear interpolation of rows at fractional indices."""
-    low = places.astype(np.int64)
-    share = (places - low).astype(np.float32)[:, None, None]
+    low = positions.astype(np.int64)
+    share = (positions - low).astype(np.float32)[:, None, None]
     between: NDArray[np.float32] = rows[low] + (rows[low + 1] - rows[low]) * share
     return between

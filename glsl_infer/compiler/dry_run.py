@@ -66,8 +66,8 @@ def dry_run(
         on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
         gpu = [part for part in parts if not part.on_cpu]
         graphs = [gpu_graph(graph, part, {}, calibrated=True) for part in gpu] if on_cpu else [graph]
-        known = Calibration(() if on_cpu else calibration.images, percentile=calibration.percentile)
-        problems = [problem for part in graphs for problem in _problems(part, target, known, placeholders)]
+        images = Calibration(() if on_cpu else calibration.images, percentile=calibration.percentile)
+        problems = [problem for part in graphs for problem in _problems(part, target, images, placeholders)]
         more = {problem.refused for problem in problems if problem.refused in graph.by_name} - on_cpu
         if not delegate or not more:
             return DryRun(tuple(problems), _unranged(graph), frozenset(on_cpu))

@@ -43,36 +43,36 @@ class FinerWeights:
     enough: float = 0.0
 
 
-def choose(graph: Graph, builder: Builder, samples: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
+def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
     """Return the layers to store with weights of more than 8 bits.
 
     Args:
         graph: a prepared graph.
         builder: the program with 8-bit weights: its cost, rounded weights, and offers of finer ones.
-        samples: calibration inputs, of which a selection is computed.
+        images: calibration inputs, of which a selection is computed.
         limits: the remaining budget.
     """
-    rounded, offers, whole, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
-    names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
-    pictures = [samples[index * len(samples) // count] for index in range(count)]
+    rounded, offers, cost, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
+    names, count = looked_at(graph, offers.keys() & rounded.keys(), len(images))
+    pictures = [images[index * len(images) // count] for index in range(count)]
     errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], cost_8bit) for name in errors}
-    room = [MOST_COST - whole.work / cost_8bit.work, MOST_COST - whole.draws / cost_8bit.draws]
+    remaining = [MOST_COST - cost.work / cost_8bit.work, MOST_COST - cost.draws / cost_8bit.draws]
     total = limits.error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
         if total <= limits.enough**2:
             break
-        affordable = all(price <= max(there, 0.0) for price, there in zip(prices[name], room))
+        affordable = all(price <= max(left, 0.0) for price, left in zip(prices[name], remaining))
         if affordable and errors[name] ** 2 >= WORTH * max(prices[name]) * total:
-            room = [there - price for price, there in zip(prices[name], room)]
+            remaining = [left - price for price, left in zip(prices[name], remaining)]
             total = max(total - errors[name] ** 2, 1e-24)
             chosen.add(name)
     return frozenset(chosen)
 
 
-def _price(now: LayerWeights, finer: LayerWeights, whole: Cost) -> tuple[float, float]:
+def _price(now: LayerWeights, finer: LayerWeights, total: Cost) -> tuple[float, float]:
     """Return the cost of finer weights of a layer, as shares of all instructions and of all draws."""
     mode = weights_plan.choose(finer, "auto").mode
     draws = 0 if mode == "texture" else finer.slices - now.textures
-    return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / whole.work, draws / whole.draws
+    return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / total.work, draws / total.draws

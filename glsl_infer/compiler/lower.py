@@ -37,7 +37,7 @@ def to_program(
     *,
     maps: CalibrationMaps | None = None,
     finer: FinerWeights | None = None,
-    tell: Callable[[str], object] = str,
+    progress: Callable[[str], object] = str,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -48,7 +48,7 @@ def to_program(
             data and weights of more than 8 bits of an earlier calibration; default: none.
         maps: calibration maps of this graph from an earlier program with other shared textures.
         finer: spend the remaining budget on weights of more than 8 bits; None: do not.
-        tell: called with a progress message for each layer.
+        progress: called with a progress message for each layer.
 
     Raises:
         ModelError: a layer without a shader, by name.
@@ -64,7 +64,7 @@ def to_program(
     exact: Collection[str] = calibration.known.exact
 
     def planned(target: Target) -> Builder:
-        return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), tell)
+        return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), progress)
 
     builder = planned(target)
     if finer is not None and calibration.images and builder.offers:
@@ -80,7 +80,7 @@ def to_program(
     if passthrough:
         copied = _with_copies(graph, passthrough, builder.values)
         known = replace(calibration.known, exact=tuple(exact))
-        return to_program(copied, target, replace(calibration, known=known), tell=tell)
+        return to_program(copied, target, replace(calibration, known=known), progress=progress)
     program = builder.finish()
     choices = list(program.choices)
     for name in target.weights_for:
@@ -90,7 +90,7 @@ def to_program(
     shares, uses = sharing.plan(program, builder.grids, target.memory)
     maps.release()  # The calibration maps are needed no more.
     del builder, program  # They have copies of all weights.
-    builder = lowered(Builder(graph, target, replace(storage, shares=shares), maps, exact), tell)
+    builder = lowered(Builder(graph, target, replace(storage, shares=shares), maps, exact), progress)
     return replace(builder.finish(), memory=uses)
 
 
@@ -105,11 +105,11 @@ def storage_of(graph: Graph) -> Storage:
     return Storage(gutters(graph), {name: chosen.bits for name, chosen in ranges_of(graph).items()})
 
 
-def lowered(builder: Builder, tell: Callable[[str], object] = str) -> Builder:
+def lowered(builder: Builder, progress: Callable[[str], object] = str) -> Builder:
     """Return a builder to which every node of its graph has appended its passes."""
     nodes = builder.graph.nodes
     for number, node in enumerate(nodes, 1):
-        tell(f"{'memory' if builder.planning else 'shaders'}: layer {number} of {len(nodes)}, {node.name}")
+        progress(f"{'memory' if builder.planning else 'shaders'}: layer {number} of {len(nodes)}, {node.name}")
         try:
             ops.get(node.op).passes(node, builder)
         except ModelError as refusal:
@@ -132,8 +132,8 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
 
 def _passthrough_outputs(graph: Graph, values: Mapping[str, Value]) -> list[str]:
     """Return the output layers stored in a texture of an input."""
-    given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
-    return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]
+    of_inputs = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
+    return [layer for layer in graph.output_layers if of_inputs & set(textures_of(values[layer]))]
 
 
 def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]) -> Graph:

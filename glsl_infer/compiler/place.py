@@ -17,7 +17,7 @@ from glsl_infer import cpu, ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Array, Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -159,8 +159,8 @@ def anchored(graph: Graph) -> Graph:
 def reads(graph: Graph, part: Part) -> tuple[str, ...]:
     """Return the nodes outside of a part that its nodes read, in the graph's order."""
     inside = set(part.nodes)
-    wanted = {name for inner in part.nodes for name in graph.by_name[inner].inputs} - inside
-    return tuple(node.name for node in graph.nodes if node.name in wanted)
+    read = {name for inner in part.nodes for name in graph.by_name[inner].inputs} - inside
+    return tuple(node.name for node in graph.nodes if node.name in read)
 
 
 def makes(graph: Graph, part: Part) -> tuple[str, ...]:
@@ -184,27 +184,29 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
         InputError: an unknown layer, a layer removed by the optimiser, an input or a constant.
     """
     owners = {layer: node.name for node in graph.nodes for layer in (*node.attrs.get("fused", ()), node.name)}
-    given = {node.name for node in graph.nodes if node.operator.is_input or _is_constant(node)}
+    without_side = {node.name for node in graph.nodes if node.operator.is_input or _is_constant(node)}
     for name in names:
-        if owners.get(name, name) in given or name not in owners:
-            known = [node.name for node in graph.nodes if node.name not in given]
-            meant = did_you_mean(name, known)
+        if owners.get(name, name) in without_side or name not in owners:
+            layers = [node.name for node in graph.nodes if node.name not in without_side]
+            meant = did_you_mean(name, layers)
             raise InputError(
-                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {', '.join(known)}"
+                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {', '.join(layers)}"
             )
     return tuple(dict.fromkeys(owners[name] for name in names))
 
 
-def moved(node: Node) -> Node:
+def move_to_cpu(node: Node) -> Node:
     """Return a node in the form of CPU parts: as a kernel with the same result, or as ``cpu:NAME``."""
     if ops.get(node.op).on_cpu:
-        return replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, SEEN)})
+        return replace(
+            node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, OBSERVED_RANGE)}
+        )
     kernel = _KERNELS.get(node.op)
-    found = kernel(node) if kernel is not None else None
-    if found is not None:
-        op, attrs, weights = found
+    replacement = kernel(node) if kernel is not None else None
+    if replacement is not None:
+        op, attrs, weights = replacement
         return replace(node, op=op, attrs=attrs, weights=weights)
-    dropped = (*range_keys(ops.get(node.op)), "fused", NORMAL, SEEN)
+    dropped = (*range_keys(ops.get(node.op)), "fused", NORMAL, OBSERVED_RANGE)
     attrs = {key: value for key, value in node.attrs.items() if key not in dropped}
     return replace(node, op=f"{cpu.FORCED}{node.op}", attrs=attrs)
 

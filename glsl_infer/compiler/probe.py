@@ -35,7 +35,10 @@ NOISY_RUNS = 3
 
 
 def make(
-    program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
+    program: CompiledNetwork,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    progress: Callable[[str], object] = str,
 ) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
@@ -48,31 +51,31 @@ def make(
         program: the program.
         inputs: inputs of its manifest.
         outputs: outputs of its manifest.
-        tell: called with a progress message for each layer.
+        progress: called with a progress message for each layer.
 
     Returns:
         The probe and the content of its member.
     """
     graph = program.graph
-    given = probe.inputs(inputs)
+    values = probe.inputs(inputs)
     noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
-    wanted = {output.layers[0] for output in graph.outputs}
+    output_layers = {output.layers[0] for output in graph.outputs}
     ends: dict[str, list[Array]] = {}
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs advance by one layer at a time, so the layers of a run need not be kept.
-    ways = [_run(program, given, noise) for noise in noises]
+    ways = [_run(program, values, noise) for noise in noises]
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
         (name, exact), *noisy = parallel_map(next, ways)
         runs = [value for _, value in noisy]
-        tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
-        if name in wanted:
+        progress(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
+        if name in output_layers:
             ends[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        worst, mean = map(max, zip(*parallel_map(partial(_apart, exact, value), runs)))
+        worst, mean = map(max, zip(*parallel_map(partial(_differences, exact, value), runs)))
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -84,7 +87,7 @@ def make(
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
-def _apart(exact: Array, value: Value, run: Array) -> tuple[float, float]:
+def _differences(exact: Array, value: Value, run: Array) -> tuple[float, float]:
     """Return the largest and the mean difference of a run, in stored steps."""
     worst, total = 0.0, 0.0
     for part in blocks.rows(exact.shape):
@@ -98,12 +101,12 @@ def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
     value = output.values[0]
     if len(output.values) > 1 or not isinstance(value, FixedPoint):
         return ProbeOutput((), 0.0)
-    moved = max(float(np.abs(run - exact).max()) for run in runs)
-    return ProbeOutput(tuple(float(number) for number in exact), 2.0 * moved + value.scale / 256.0)
+    deviation = max(float(np.abs(run - exact).max()) for run in runs)
+    return ProbeOutput(tuple(float(number) for number in exact), 2.0 * deviation + value.scale / 256.0)
 
 
 def _run(
-    program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+    program: CompiledNetwork, inputs: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
     """Yield the name and the stored values of every layer, with optional noise before each rounding."""
     graph = program.graph
@@ -112,12 +115,12 @@ def _run(
     for node in graph.nodes:
         operator = ops.get(node.op)
         if operator.is_input:
-            values[node.name] = input_values(node, given[node.name])
+            values[node.name] = input_values(node, inputs[node.name])
             continue
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
             step = _step(program.values[node.name])
-            exact = _moved(exact, noise, step)
+            exact = _with_noise(exact, noise, step)
         values[node.name] = operator.store(node, exact)
         del exact  # It is as large as the stored values, and other runs continue now.
         for name in node.inputs:
@@ -127,14 +130,14 @@ def _run(
         yield node.name, values[node.name]
 
 
-def _moved(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
+def _with_noise(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
     """Return values with uniform noise of up to ``NOISE`` of a step."""
-    made = np.empty(exact.shape)
+    noisy = np.empty(exact.shape)
     for part in blocks.rows(exact.shape):
-        made[part] = noise.uniform(-NOISE, NOISE, made[part].shape)
-        made[part] *= step
-        made[part] += exact[part]
-    return made
+        noisy[part] = noise.uniform(-NOISE, NOISE, noisy[part].shape)
+        noisy[part] *= step
+        noisy[part] += exact[part]
+    return noisy
 
 
 def _step(value: Value) -> Array | float:
@@ -150,17 +153,16 @@ def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:
     state = seed + 1
     if isinstance(value, FixedPoint):
         packed = pack_fixed(output, value)
-        places = [(x, y) for y in range(packed.shape[0]) for x in range(packed.shape[1])]
-        chosen = (
-            places if len(places) <= TEXELS else [places[(index * len(places)) // TEXELS] for index in range(TEXELS)]
-        )
+        positions = [(x, y) for y in range(packed.shape[0]) for x in range(packed.shape[1])]
+        count = min(TEXELS, len(positions))
+        chosen = [positions[(index * len(positions)) // count] for index in range(count)]
         entries = [(x, y, tuple(packed[y, x])) for x, y in chosen]
         return np.array(entries, RECORD)
     packed = pack_tiles(output, value)
     slices, height, width, _ = packed.shape
-    wanted = min(max(TEXELS, 4 * slices), slices * height * width)
+    count = min(max(TEXELS, 4 * slices), slices * height * width)
     entries = []
-    for index in range(wanted):
+    for index in range(count):
         state = (1103515245 * state + 12345) % 2**31
         y, x = divmod((state >> 8) % (height * width), width)
         view = value.views[index % slices]

@@ -111,14 +111,14 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
     runs, outputs = _runs(program, clears), program.graph.output_layers
     ways = [_groups(runs, grids), _groups([run[::-1] for run in runs], grids)]
     groups = min(ways, key=lambda way: len(way) + sum(any(drawn.layer in outputs for drawn in group) for group in way))
-    made = [_together(group, grids) for group in groups if len(group) > 1]
-    joined = {name for unit in made if unit is not None for name in unit.names}
+    packed = [_together(group, grids) for group in groups if len(group) > 1]
+    packed_names = {name for unit in packed if unit is not None for name in unit.names}
     single = [
         Unit((name,), tuple((grid.width, grid.height) for grid in grids[name]), clear)
         for name, clear in clears.items()
-        if name not in joined
+        if name not in packed_names
     ]
-    return single + [unit for unit in made if unit is not None]
+    return single + [unit for unit in packed if unit is not None]
 
 
 @dataclass(frozen=True)
@@ -233,19 +233,19 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
     layers = len({entry.layer for entry in program.passes})
-    for known in memory.METHODS if method != NAIVE else (NAIVE,):  # dry runs use only naive
-        if known == "flow" != method and layers > MOST_FOR_FLOW:
-            uses.append(MemoryUse(known, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
+    for tried in memory.METHODS if method != NAIVE else (NAIVE,):  # dry runs use only naive
+        if tried == "flow" != method and layers > MOST_FOR_FLOW:
+            uses.append(MemoryUse(tried, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
             continue
         try:
-            plans[known] = _plans(program, grids, known)
+            plans[tried] = _plans(program, grids, tried)
         except MissingExtraError as error:
-            if method == known:
+            if method == tried:
                 raise
-            uses.append(MemoryUse(known, None, None, False, str(error)))
+            uses.append(MemoryUse(tried, None, None, False, str(error)))
             continue
-        size = sum(part.total for _, part in plans[known])
-        uses.append(MemoryUse(known, size, sum(len(part.objects) for _, part in plans[known]), False))
+        size = sum(part.total for _, part in plans[tried])
+        uses.append(MemoryUse(tried, size, sum(len(part.objects) for _, part in plans[tried]), False))
     done = [use for use in uses if use.texture_bytes is not None]
     chosen = min(done, key=lambda use: use.texture_bytes or 0).method if method == "auto" else method
     uses = [replace(use, chosen=use.method == chosen) for use in uses]

@@ -31,15 +31,15 @@ def suppress(boxes: Array, scores: Array, most: int, overlap: float, least: floa
     areas = (high - low).prod(axis=1)
     left = np.argsort(-scores, kind="stable")
     left = left[scores[left] > least]
-    kept: list[int] = []
-    while len(left) and len(kept) < most:
+    chosen: list[int] = []
+    while len(left) and len(chosen) < most:
         best, left = int(left[0]), left[1:]
-        kept.append(best)
+        chosen.append(best)
         sides = np.minimum(high[best], high[left]) - np.maximum(low[best], low[left])
         shared = np.maximum(sides, 0).prod(axis=1)
         union = areas[best] + areas[left] - shared
         left = left[~(shared > overlap * union)]
-    return np.asarray(kept, np.int64)
+    return np.asarray(chosen, np.int64)
 
 
 def _suppression_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -50,9 +50,9 @@ def _suppression_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Seque
 
 
 def _suppression(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    kept = suppress(inputs[0], inputs[1], attrs["most"], attrs["overlap"], attrs["least_score"])
+    chosen = suppress(inputs[0], inputs[1], attrs["most"], attrs["overlap"], attrs["least_score"])
     result = np.full(attrs["most"], NOTHING, inputs[0].dtype)
-    result[: len(kept)] = kept
+    result[: len(chosen)] = chosen
     return result
 
 
@@ -113,9 +113,9 @@ def _proposals(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array
     anchors = np.asarray(attrs["anchors"], scores.dtype).reshape(count, 4)
     y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     shifts = np.stack([y, x, y, x], axis=-1).reshape(rows * columns, 1, 4) * attrs["stride"]
-    given = (anchors + shifts).reshape(-1, 4).astype(scores.dtype)
-    size = given[:, 2:] - given[:, :2]
-    centre = given[:, :2] + size / 2 + deltas[:, :2] * size
+    translated = (anchors + shifts).reshape(-1, 4).astype(scores.dtype)
+    size = translated[:, 2:] - translated[:, :2]
+    centre = translated[:, :2] + size / 2 + deltas[:, :2] * size
     half = size * np.exp(np.minimum(deltas[:, 2:], LARGEST_CHANGE)) / 2
     height, width = attrs["picture"]
     boxes = np.concatenate([centre - half, centre + half], axis=1)
@@ -123,30 +123,30 @@ def _proposals(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array
     large = (boxes[:, 2:] - boxes[:, :2] >= attrs["least_side"]).all(axis=1)
     order = np.argsort(-np.where(large, scores, -np.inf), kind="stable")[: attrs["considered"]]
     order = order[large[order]]
-    kept = order[suppress(boxes[order], scores[order], attrs["most"], attrs["overlap"], -np.inf)]
+    chosen = order[suppress(boxes[order], scores[order], attrs["most"], attrs["overlap"], -np.inf)]
     result = np.zeros((attrs["most"], 4), scores.dtype)
-    result[: len(kept)] = boxes[kept]
+    result[: len(chosen)] = boxes[chosen]
     return result
 
 
 KERNELS: Mapping[str, Kernel] = {
     "non_max_suppression": Kernel(
-        "Of boxes (n, 4) with scores (n,) the indices of the best that do not overlap a better one; then -1.",
+        "Non-maximum suppression: indices of the boxes (n, 4) with the best scores (n,) without overlap; then -1.",
         (2, 2),
         _suppression_shape,
         _suppression,
         {"most": None, "overlap": 0.5, "least_score": -3.0e38},
     ),
     "psroi_align": Kernel(
-        "For each of n boxes and each bin (i, j) of it the mean of bilinear samples of that bin's channels. The map "
-        "has bins * channels, bin (i, j) the channels from (i * columns + j) * channels on.",
+        "Position-sensitive pooling: for each bin (i, j) of n boxes the mean of bilinear samples of its channels. The "
+        "map has bins * channels; bin (i, j) has the channels from (i * columns + j) * channels on.",
         (2, 2),
         _psroi_shape,
         _psroi_align,
         {"bins": None, "scale": 1.0, "samples": 2},
     ),
     "proposals": Kernel(
-        "Boxes (most, 4) of a region proposal network: anchors moved by deltas, clipped to the picture, without "
+        "Boxes (most, 4) of a region proposal network: anchors translated by deltas, clipped to the picture, without "
         "small and overlapping ones; then zeros.",
         (2, 2),
         _proposals_shape,

@@ -34,26 +34,26 @@ _known: dict[str, Function] = {}
 _classes: dict[str, str] = {}
 
 
-def load_all(given: Sequence[str]) -> None:
+def load_all(names: Sequence[str]) -> None:
     """Import functions, also from the current folder; see ``load``."""
     here = str(Path.cwd())
-    if given and here not in sys.path:  # last, so that a numpy.py in it does not replace NumPy
+    if names and here not in sys.path:  # last, so that a numpy.py in it does not replace NumPy
         sys.path.append(here)
-    for name in given:
+    for name in names:
         load(name)
 
 
-def load(given: str) -> str:
+def load(text: str) -> str:
     """Import a function, register it and return its name. Only call this with a name typed by the user.
 
     Args:
-        given: ``module:function``, for the layers of the class with the function's name (``psroi_align`` for
+        text: ``module:function``, for the layers of the class with the function's name (``psroi_align`` for
             ``PsroiAlign``), or ``CLASS=module:function``.
 
     Raises:
         InputError: the name has another form, or the module or the function does not exist.
     """
-    kind, _, name = given.rpartition("=")
+    kind, _, name = text.rpartition("=")
     _check(name)
     module, _, function = name.partition(":")
     try:

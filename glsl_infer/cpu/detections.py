@@ -26,26 +26,26 @@ def _detections_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequen
 
 
 def _detections(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    moved, anchors = inputs[0], weights["anchors"].astype(inputs[0].dtype)
-    scales = np.asarray(attrs["scales"], moved.dtype)
-    centre = moved[:, :2] / scales[:2] * anchors[:, 2:] + anchors[:, :2]
-    half = np.exp(np.minimum(moved[:, 2:] / scales[2:], 8 * LARGEST_CHANGE)) * anchors[:, 2:] / 2
+    deltas, anchors = inputs[0], weights["anchors"].astype(inputs[0].dtype)
+    scales = np.asarray(attrs["scales"], deltas.dtype)
+    centre = deltas[:, :2] / scales[:2] * anchors[:, 2:] + anchors[:, :2]
+    half = np.exp(np.minimum(deltas[:, 2:] / scales[2:], 8 * LARGEST_CHANGE)) * anchors[:, 2:] / 2
     boxes = np.concatenate([centre - half, centre + half], axis=1)
     scores = inputs[1][:, inputs[1].shape[1] - attrs["classes"] :]
-    least = np.nextafter(moved.dtype.type(attrs["least_score"]), moved.dtype.type(-np.inf))
+    least = np.nextafter(deltas.dtype.type(attrs["least_score"]), deltas.dtype.type(-np.inf))
     if attrs["each_class"]:
-        kept = [
+        chosen = [
             suppress(boxes, scores[:, number], attrs["most_of_class"], attrs["overlap"], least)
             for number in range(attrs["classes"])
         ]
-        classes = np.repeat(np.arange(len(kept)), [len(each) for each in kept])
-        rows = np.concatenate(kept)
+        classes = np.repeat(np.arange(len(chosen)), [len(each) for each in chosen])
+        rows = np.concatenate(chosen)
     else:
         rows = suppress(boxes, scores.max(axis=1), attrs["most"], attrs["overlap"], least)
         classes = scores[rows].argmax(axis=1)
     best = np.argsort(-scores[rows, classes], kind="stable")[: attrs["most"]]
     rows, classes = rows[best], classes[best]
-    result = np.zeros((attrs["most"], COLUMNS), moved.dtype)
+    result = np.zeros((attrs["most"], COLUMNS), deltas.dtype)
     result[: len(rows)] = np.column_stack([boxes[rows], classes, scores[rows, classes], np.ones(len(rows))])
     return result
 
@@ -66,16 +66,16 @@ def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     result = np.full((len(scores) * most, 2), NOTHING, boxes.dtype)
     at = 0
     for number, own in enumerate(scores):
-        kept = suppress(boxes, own, most, attrs["overlap"], attrs["least_score"])
-        result[at : at + len(kept)] = np.column_stack([np.full(len(kept), number), kept])
-        at += len(kept)
+        chosen = suppress(boxes, own, most, attrs["overlap"], attrs["least_score"])
+        result[at : at + len(chosen)] = np.column_stack([np.full(len(chosen), number), chosen])
+        at += len(chosen)
     return result
 
 
 KERNELS: Mapping[str, Kernel] = {
     "detections": Kernel(
-        "Boxes of a single-shot detector: anchors (centre, size) moved by the inputs, with their best classes, without "
-        "overlapping ones, best first; rows of (top, left, bottom, right, class, score, 1), then zeros.",
+        "Boxes of a single-shot detector: anchors (centre, size) translated by the inputs, with their best classes, "
+        "without overlapping ones, best first; rows of (top, left, bottom, right, class, score, 1), then zeros.",
         (2, 2),
         _detections_shape,
         _detections,
@@ -91,8 +91,8 @@ KERNELS: Mapping[str, Kernel] = {
         ("anchors",),
     ),
     "class_suppression": Kernel(
-        "Of boxes (n, 4) with scores (classes, n) the (class, index) of the best of each class that do not overlap a "
-        "better one of it, class by class; then -1.",
+        "Non-maximum suppression for each class: (class, index) of the boxes (n, 4) with the best scores (classes, n) "
+        "without overlap, class by class; then -1.",
         (2, 2),
         _by_class_shape,
         _by_class,

@@ -14,7 +14,7 @@ from glsl_infer.support.ndarray import NDArray
 Places = NDArray[np.int64]
 
 
-def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
+def to_indices(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
     """Return values as indices of an axis, and a mask of the valid ones; invalid indices are 0.
 
     Args:
@@ -28,13 +28,13 @@ def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
     return np.where(inside, places, 0), inside
 
 
-def operands(names: Sequence[str], weights: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
+def operands(names: Sequence[str], weights: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
     """Return the operands of an operator in the order of ``names``: each from the weights, else the next input.
 
     Raises:
         ValueError: there are too many or too few.
     """
-    waiting = list(given)
+    waiting = list(inputs)
     if len(waiting) + len(weights) != len(names):
         raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give {len(names)} in all")
     return [weights[name] if name in weights else waiting.pop(0) for name in names]
@@ -58,7 +58,7 @@ def _points_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
 def _points(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     table, indices = _arrays(_READ, weights, inputs)
     batch, depth = attrs["batch"], indices.shape[-1]
-    places, inside = whole(indices, np.asarray(table.shape[batch : batch + depth]))
+    places, inside = to_indices(indices, np.asarray(table.shape[batch : batch + depth]))
     rows = np.ix_(*map(np.arange, indices.shape[:batch])) if batch else ()
     spread = [row.reshape(row.shape + (1,) * (indices.ndim - 1 - batch)) for row in rows]
     at = (*spread, *np.moveaxis(places, -1, 0))
@@ -78,7 +78,7 @@ def _elements_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence
 def _elements(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     table, indices = _arrays(_READ, weights, inputs)
     axis = axis_of(attrs["axis"], table.ndim)
-    places, inside = whole(indices, table.shape[axis])
+    places, inside = to_indices(indices, table.shape[axis])
     part = table[tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(indices.shape))]
     return np.where(inside, np.take_along_axis(part, places, axis), table.dtype.type(0))
 
@@ -98,7 +98,7 @@ def _scatter_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[
 def _scatter(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     table, indices, updates = _arrays(_WRITTEN, weights, inputs)
     depth = indices.shape[-1]
-    places, inside = whole(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
+    places, inside = to_indices(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
     there = inside.all(axis=-1)
     at = tuple(places[there].T)
     values = updates.reshape(-1, *table.shape[depth:])[there]
@@ -126,7 +126,7 @@ def _sum(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "gather_points": Kernel(
-        "What stands at indices of several axes, which are the last axis of the indices; 0 where there is nothing.",
+        "The values at points, whose indices are the last axis of the second input; 0 outside.",
         (1, 2),
         _points_shape,
         _points,
@@ -135,7 +135,7 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "gather_elements": Kernel(
-        "For each index the number that stands there along an axis, in the index's own row; 0 where there is nothing.",
+        "For each index the value along an axis, with the index's own position on all others; 0 outside.",
         (1, 2),
         _elements_shape,
         _elements,
@@ -144,7 +144,7 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "scatter": Kernel(
-        "A tensor with other numbers, or with numbers added, at indices of its first axes.",
+        "A tensor with updates at indices of its first axes, which replace its values or are added to them.",
         (1, 3),
         _scatter_shape,
         _scatter,
@@ -152,7 +152,7 @@ KERNELS: Mapping[str, Kernel] = {
         _WRITTEN,
     ),
     "cumulative_sum": Kernel(
-        "Sums along an axis of all numbers up to each.",
+        "Cumulative sums along an axis.",
         (1, 1),
         _sum_shape,
         _sum,

@@ -60,8 +60,8 @@ class Kernel:
         """
         least, most = self.inputs
         if not least <= len(shapes) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise ValueError(f"{len(shapes)} inputs; it reads {wanted}")
+            allowed = str(least) if least == most else f"{least} to {most}"
+            raise ValueError(f"{len(shapes)} inputs; it reads {allowed}")
         unknown = [name for name in weights if name not in self.weights]
         if unknown:
             raise ValueError(f"a weight '{unknown[0]}'; it has: {', '.join(self.weights) or 'none'}")

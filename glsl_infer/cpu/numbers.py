@@ -56,9 +56,9 @@ def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 _CHOSEN = ("condition", "yes", "no")
 
 
-def _in_order(weights: Mapping[str, Shape], given: Sequence[Shape]) -> list[Shape]:
+def _in_order(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
     """Return condition, yes and no: each from the weights, or else the next of the inputs."""
-    waiting = list(given)
+    waiting = list(shapes)
     if len(waiting) + len(weights) != len(_CHOSEN):
         raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give three in all")
     return [weights[name] if name in weights else waiting.pop(0) for name in _CHOSEN]
@@ -78,7 +78,7 @@ def _select(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "tensor_binary": Kernel(
-        "Two tensors, or a tensor and a constant, number by number with NumPy's broadcasting.",
+        "A function of two tensors, or of a tensor and a constant, with NumPy's broadcasting.",
         (1, 2),
         _binary_shape,
         _binary,
@@ -86,17 +86,17 @@ KERNELS: Mapping[str, Kernel] = {
         ("constant",),
     ),
     "tensor_function": Kernel(
-        "An activation function of every number.", (1, 1), _function_shape, _function, {"function": "linear"}
+        "An activation of every value.", (1, 1), _function_shape, _function, {"function": "linear"}
     ),
     "tensor_unary": Kernel(
-        "A function of every number that is no activation: rounding, signs, waves.",
+        "A function of every value that is not an activation: rounding, signs, waves.",
         (1, 1),
         _unary_shape,
         _unary,
         {"operation": None},
     ),
     "select": Kernel(
-        "Of two tensors the numbers of the first where a third, the condition, is not 0, else those of the second.",
+        "The values of one tensor if the condition, a third tensor, is not 0, else those of the other.",
         (1, 3),
         _select_shape,
         _select,

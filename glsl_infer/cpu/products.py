@@ -108,7 +108,7 @@ def _require_few(products: int) -> None:
 
 KERNELS: Mapping[str, Kernel] = {
     "matmul": Kernel(
-        "The matrix product of two tensors over their last two axes, times a scale; axes before broadcast.",
+        "The matrix product of two tensors over their last two axes, times a scale; other axes are broadcast.",
         (2, 2),
         _matmul_shape,
         _matmul,
@@ -122,10 +122,10 @@ KERNELS: Mapping[str, Kernel] = {
         {},
         ("kernel", "bias"),
     ),
-    "einsum": Kernel("Einstein's sum of products.", (1, 8), _einsum_shape, _einsum, {"equation": None}),
+    "einsum": Kernel("Einstein summation.", (1, 8), _einsum_shape, _einsum, {"equation": None}),
     "attention": Kernel(
-        "Of each head softmax(scale * query * transposed key) * value. Query (n, heads * d), key (m, heads * d), "
-        "value (m, heads * e).",
+        "Attention: softmax(scale * query * transposed key) * value for each head. Query (n, heads * d), "
+        "key (m, heads * d), value (m, heads * e).",
         (3, 3),
         _attention_shape,
         _attention,

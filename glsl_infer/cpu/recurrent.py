@@ -27,7 +27,7 @@ def _rule(gates: int) -> ShapeRule:
         count = len(DIRECTIONS[attrs["direction"]])
         kernel = require_rank(weights.get("kernel", ()), 3, "a kernel")
         hidden = kernel[2] // gates
-        wanted = {
+        expected = {
             "kernel": (count, width, gates * hidden),
             "recurrent": (count, hidden, gates * hidden),
             "bias": (count, gates * hidden),
@@ -35,7 +35,7 @@ def _rule(gates: int) -> ShapeRule:
             "first": (count, hidden),
             "first_cell": (count, hidden),
         }
-        wrong = [name for name, given in weights.items() if given != wanted[name]]
+        wrong = [name for name, size in weights.items() if size != expected[name]]
         if wrong or "recurrent" not in weights or length > MOST_STEPS:
             raise ValueError(f"weights {dict(weights)} on a sequence of shape {shapes[0]}")
         if any(state != (count, hidden) for state in shapes[1:]):
@@ -123,9 +123,9 @@ _WEIGHTS = ("kernel", "recurrent", "bias", "first")
 
 KERNELS: Mapping[str, Kernel] = {
     "lstm": Kernel(
-        "An LSTM over a sequence (length, width), from a state of zeros or a given one, which are weights or two more "
-        "inputs (directions, hidden): (length, directions, hidden). With ``cells`` the cells follow the outputs in the "
-        "last axis. Gates are in the order input, forget, cell, output.",
+        "An LSTM over a sequence (length, width), from a state of zeros, or one in weights or two more inputs "
+        "(directions, hidden). The output is (length, directions, hidden). With ``cells`` the cells follow the outputs "
+        "in the last axis. Gates are in the order input, forget, cell, output.",
         (1, 3),
         _rule(4),
         _lstm,

@@ -62,7 +62,7 @@ def _at(x: Array, y: Array, z: Array) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "grid_sample": Kernel(
-        "A map at points (rows, columns, 2) of (across, down), each from -1 to 1.",
+        "Samples of a map at points (rows, columns, 2) of (across, down), each from -1 to 1.",
         (1, 2),
         _grid_shape,
         _grid,

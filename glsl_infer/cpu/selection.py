@@ -89,30 +89,30 @@ def _gather(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 KERNELS: Mapping[str, Kernel] = {
-    "tensor_softmax": Kernel("Probabilities along an axis.", (1, 1), _same_shape, _softmax, {"axis": -1}, range="unit"),
+    "tensor_softmax": Kernel("Softmax along an axis.", (1, 1), _same_shape, _softmax, {"axis": -1}, range="unit"),
     "tensor_argmax": Kernel(
-        "The index of the largest number along an axis, which goes away; the first of equals.",
+        "The index of the largest value along an axis, which is removed; the first of equal values.",
         (1, 1),
         _argmax_shape,
         _argmax,
         {"axis": -1},
     ),
     "sort": Kernel(
-        "Numbers in order along an axis, or the indices of that order; equal ones keep their order.",
+        "Values sorted along an axis, or the indices of that order. Equal values keep their order.",
         (1, 1),
         _same_shape,
         _sort,
         {"axis": -1, "descending": False, "result": "values"},
     ),
     "top_k": Kernel(
-        "The k largest numbers of the last axis, largest first, or their indices.",
+        "The k largest values of the last axis, largest first, or their indices.",
         (1, 1),
         _top_k_shape,
         _top_k,
         {"k": None, "result": "values"},
     ),
     "gather": Kernel(
-        "What stands at indices along an axis; 0 where an index is outside.",
+        "The values at indices along an axis; 0 for an index outside.",
         (2, 2),
         _gather_shape,
         _gather,

@@ -50,9 +50,9 @@ def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
     if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
         raise ValueError(f"shapes {', '.join(map(str, shapes))} along axis {axis}; they may differ on that axis only")
-    joined = list(shapes[0])
-    joined[axis] = sum(shape[axis] for shape in shapes)
-    return tuple(joined)
+    concatenated = list(shapes[0])
+    concatenated[axis] = sum(shape[axis] for shape in shapes)
+    return tuple(concatenated)
 
 
 def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
@@ -126,7 +126,7 @@ def _padded(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 KERNELS: Mapping[str, Kernel] = {
     "tensor_reshape": Kernel(
-        "The same numbers in another shape.",
+        "The same values in another shape.",
         (1, 1),
         _reshaped,
         lambda attrs, weights, inputs: inputs[0].reshape(tuple(attrs["shape"])),
@@ -134,7 +134,7 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "tensor_transpose": Kernel(
-        "Axes in another order.",
+        "Transposition of axes.",
         (1, 1),
         _transposed,
         lambda attrs, weights, inputs: inputs[0].transpose(_axes(attrs, inputs[0].ndim)),
@@ -142,14 +142,14 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "tensor_concat": Kernel(
-        "Tensors one after the other along an axis.",
+        "Concatenation along an axis.",
         (2, 64),
         _concat_shape,
         lambda attrs, weights, inputs: np.concatenate(inputs, axis=axis_of(attrs["axis"], inputs[0].ndim)),
         {"axis": -1},
     ),
     "tensor_slice": Kernel(
-        "A block of a tensor, or every few numbers of it, also backwards.",
+        "A block of a tensor, with strides of either sign.",
         (1, 1),
         _slice_shape,
         lambda attrs, weights, inputs: inputs[0][_slices(attrs, inputs[0].shape)],
@@ -158,21 +158,21 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
     "tensor_pad": Kernel(
-        "A tensor that is longer on any side.",
+        "Padding at the ends of any axis.",
         (1, 1),
         _padding_shape,
         _padded,
         {"padding": None, "mode": "constant", "value": 0.0},
     ),
     "tensor_reduce": Kernel(
-        "Mean, sum, largest or smallest number along axes.",
+        "Mean, sum, maximum, minimum or product along axes.",
         (1, 1),
         _reduced_shape,
         _reduced,
         {"reduction": None, "axes": None, "keep": False},
     ),
     "tensor_norm": Kernel(
-        "Numbers minus their mean, divided by their deviation along axes; then times gamma, plus beta.",
+        "Normalisation to a mean of 0 and a deviation of 1 along axes; then times gamma, plus beta.",
         (1, 1),
         _norm_shape,
         _norm,

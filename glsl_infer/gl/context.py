@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import Protocol, Union
 
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import egl, glfw_window, ways
+from glsl_infer.gl import CHOICES, DEVICE, GLFW, SURFACELESS, egl, glfw_window
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
-from glsl_infer.gl.ways import CHOICES
 from glsl_infer.support import llvm_clash
 from glsl_infer.support.closing import Closing, warn_unclosed
 
@@ -41,9 +40,9 @@ class Native(Protocol):
 
 
 WAYS: dict[str, Callable[[], Native]] = {
-    ways.SURFACELESS: egl.surfaceless,
-    ways.DEVICE: egl.device,
-    ways.GLFW: glfw_window.hidden,
+    SURFACELESS: egl.surfaceless,
+    DEVICE: egl.device,
+    GLFW: glfw_window.hidden,
 }
 """Methods of context creation, in the order tried by ``auto``."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import c_int
 from typing import Any
 
+from glsl_infer.errors import LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
@@ -53,3 +55,28 @@ def describe(context: Context) -> dict[str, Any]:
         "sum_rounds_up_from": round(context.sum_threshold, 3),
         "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),
     }
+
+
+_SMALLER = "use a model of smaller pictures or fewer channels"
+_OTHER_DRIVER = "use another driver or GPU (OpenGL ES 2.0 promises 8)"
+_ADVICE = {
+    "texture_units": _OTHER_DRIVER,
+    "texture_size": _SMALLER,
+    "fragment_uniform_vectors": "export the model with --weights baked",
+    "varying_vectors": _OTHER_DRIVER,
+    "vertex_attributes": _OTHER_DRIVER,
+}
+
+
+def require(needed: Mapping[str, int], gl: Api) -> None:
+    """Refuse a driver whose limits are below the needs of a model, both by the names of the bundle format.
+
+    Raises:
+        LimitError: a limit is too small; the message names each.
+    """
+    offered = driver_limits(gl)
+    short = {field: value for field, value in needed.items() if offered[field] < value}
+    if short:
+        lacks = "; ".join(f"{NAMES[field][1]} is {offered[field]}, the model needs {short[field]}" for field in short)
+        advice = ", and ".join(dict.fromkeys(_ADVICE[field] for field in short))
+        raise LimitError(f"this GPU ({gl.text(GL.GL_RENDERER)}) is too small for the model: {lacks}; {advice}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
     from glsl_infer.gl.program_binaries import Binary, ProgramBinaries
@@ -23,6 +24,23 @@ FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
     GL.GL_RGBA,
     GL.GL_UNSIGNED_BYTE,
 )
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A linked program: its GL name, and the locations of its uniforms."""
+
+    name: int
+    locations: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Handles:
+    """GL names of all objects that passes use, by their names in the manifest."""
+
+    programs: Mapping[str, Linked]
+    textures: Mapping[str, int]
+    framebuffers: Mapping[str, int]
 
 
 class Objects(Closing):

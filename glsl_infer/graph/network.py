@@ -57,10 +57,12 @@ class Graph:
 
     def __init__(self, name: str, nodes: Iterable[Node], outputs: Sequence[GraphOutput] | str) -> None:
         output_tuple = (GraphOutput(outputs, (outputs,)),) if isinstance(outputs, str) else tuple(outputs)
-        for field, value in {"name": name, "nodes": tuple(nodes), "outputs": output_tuple}.items():
+        for field, value in {
+            "name": name,
+            "nodes": tuple(node.complete() for node in nodes),
+            "outputs": output_tuple,
+        }.items():
             object.__setattr__(self, field, value)
-        complete = tuple(map(_complete, self.nodes))
-        object.__setattr__(self, "nodes", complete)
         earlier: set[str] = set()
         for node in self.nodes:
             if node.name in earlier:
@@ -97,7 +99,7 @@ class Graph:
         """Output shape of every node, inferred in order."""
         shapes: dict[str, Shape] = {}
         for node in self.nodes:
-            shapes[node.name] = node.operator.shape(node, [shapes[name] for name in node.inputs])
+            shapes[node.name] = node.shape([shapes[name] for name in node.inputs])
         return MappingProxyType(shapes)
 
     @cached_property
@@ -202,9 +204,3 @@ class Graph:
             attrs = " ".join(f"{key}={value}" for key, value in node.attrs.items())
             lines.append(f"  {node.name:24} {node.op:20} {shape:>12}  {', '.join(node.inputs)}  {attrs}".rstrip())
         return "\n".join(lines)
-
-
-def _complete(node: Node) -> Node:
-    """Return a node with its operator's attributes first, defaults for those that it leaves out."""
-    attrs = {**node.operator.attrs, **node.attrs}
-    return node if [*attrs] == [*node.attrs] else replace(node, attrs=attrs)

@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 """``(height, width, channels)`` of a feature map, ``(length,)`` of a vector, ``(columns, length)`` of partial sums.
 There is no batch axis."""
 
-SEEN = "seen"
+OBSERVED_RANGE = "seen"
 """Attribute of imported nodes: the (lowest, highest) value stored in the model file. ``prepare`` replaces it by a
 range."""
 
@@ -69,5 +69,30 @@ class Node:
         return self.with_attrs(**{key: function.text})
 
     def with_attrs(self, **attrs: Any) -> Node:
-        """Return the node with some attributes replaced."""
+        """Return the node with some attributes replaced; the node itself if it has these values."""
+        if all(key in self.attrs and self.attrs[key] is value for key, value in attrs.items()):
+            return self
         return replace(self, attrs={**self.attrs, **attrs})
+
+    def complete(self) -> Node:
+        """Return the node with its operator's attributes first, defaults for those that it leaves out."""
+        if "_is_complete" in self.__dict__:
+            return self
+        attrs = {**self.operator.attrs, **self.attrs}
+        node = self if [*attrs] == [*self.attrs] else replace(self, attrs=attrs)
+        node.__dict__["_is_complete"] = True
+        return node
+
+    def shape(self, inputs: list[Shape]) -> Shape:
+        """Return the shape of the output, by the operator's rule.
+
+        A search for maps in 16 bits builds hundreds of graphs from the same nodes, so a node keeps its last shape.
+
+        Raises:
+            ModelError: shapes, attributes and weights do not fit together.
+        """
+        before: tuple[list[Shape], Shape] | None = self.__dict__.get("_shape")
+        if before is None or before[0] != inputs:
+            before = inputs, self.operator.shape(self, inputs)
+            self.__dict__["_shape"] = before
+        return before[1]

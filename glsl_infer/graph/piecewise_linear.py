@@ -102,7 +102,7 @@ SEVEN_PIECES = PiecewiseLinear(0.05, 0.125, (Clamp(1.0, 0.0, 0.25), Clamp(2.0, 0
 
 
 def of_slopes(
-    outer: float, slopes: Sequence[float], bends: Sequence[tuple[float, float]], centre: tuple[float, float]
+    outer: float, slopes: Sequence[float], breakpoints: Sequence[tuple[float, float]], centre: tuple[float, float]
 ) -> PiecewiseLinear:
     """Return a function defined by its slopes on both sides of a centre.
 
@@ -111,7 +111,7 @@ def of_slopes(
     Args:
         outer: slope beyond all breakpoints, positive.
         slopes: increase of the slope between each pair of breakpoints, >= 0.
-        bends: pairs of breakpoints (left, right) relative to the centre, left <= 0 <= right.
+        breakpoints: pairs of breakpoints (left, right) relative to the centre, left <= 0 <= right.
         centre: a point (x0, y) of the function before clipping.
 
     Raises:
@@ -122,8 +122,8 @@ def of_slopes(
         raise ValueError(f"an outer slope of {outer:g}; it must be positive")
     height = y / (outer + sum(slopes))  # distance from the centre to the zero of the steepest segment, extended
     clamps = []
-    for slope, (left, right) in zip(slopes, bends):
+    for slope, (left, right) in zip(slopes, breakpoints):
         if not left <= 0.0 <= right:
-            raise ValueError(f"bends at {left:g} and {right:g} from the centre; they must lie on both sides of it")
+            raise ValueError(f"breakpoints at {left:g} and {right:g} from the centre; they must be on both sides of it")
         clamps.append(Clamp(slope / outer, slope * (left + height), slope * (right + height)))
     return PiecewiseLinear(outer, outer * (height - x), tuple(clamps))

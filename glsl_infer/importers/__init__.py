@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.errors import InputError, ModelError, RunError
 from glsl_infer.importers import containers, conversion, foreign
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import REFUSED
+from glsl_infer.importers.core.io_options import IoOptions
+from glsl_infer.importers.core.report import REFUSED
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.shared.ends import Range
-    from glsl_infer.importers.shared.verdict import Survey
+    from glsl_infer.importers.core.io_options import Range
+    from glsl_infer.importers.core.report import ImportReport
 
 READERS = {
     **dict.fromkeys((".keras", ".h5", ".hdf5", ".json"), "keras"),
@@ -31,7 +31,7 @@ def kind_of(path: str | Path) -> str:
     return READERS.get(Path(path).suffix.lower(), "keras")
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Return the import report of a model file, from the reader of its file format.
 
     Args:
@@ -45,14 +45,14 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
         MissingExtraError: the framework required for this format is not installed.
     """
     path = Path(path)
-    ends = ends or Ends()
+    ends = ends or IoOptions()
     tflite = _as_tflite(path)
     if tflite is not None:
         return _of_tflite(tflite[0], tflite[1], input_range, ends, tflite[2])
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
         raise InputError(f"{path}: {foreign.described(path)}; give one of: {', '.join(READERS)}")
-    surveyed: Survey = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
+    surveyed: ImportReport = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
     if reader == "keras" and surveyed.convertible:
         return _converted(path, surveyed, input_range, ends)
     return surveyed
@@ -112,7 +112,7 @@ def _as_tflite(path: Path) -> tuple[Path, bytes, str] | None:
     return None
 
 
-def _of_tflite(path: Path, data: bytes, input_range: Range | None, ends: Ends, remark: str) -> Survey:
+def _of_tflite(path: Path, data: bytes, input_range: Range | None, ends: IoOptions, remark: str) -> ImportReport:
     from glsl_infer.importers import tflite
     from glsl_infer.importers.tflite.file import parse
 
@@ -120,7 +120,7 @@ def _of_tflite(path: Path, data: bytes, input_range: Range | None, ends: Ends, r
     return replace(surveyed, warnings=(*((remark,) if remark else ()), *surveyed.warnings))
 
 
-def _converted(path: Path, direct: Survey, input_range: Range | None, ends: Ends) -> Survey:
+def _converted(path: Path, direct: ImportReport, input_range: Range | None, ends: IoOptions) -> ImportReport:
     """Return the import report of a Keras model with unsupported layers, converted to TensorFlow Lite.
 
     Returns:

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from glsl_infer.errors import ModelError
-from glsl_infer.importers.shared import caps
+from glsl_infer.importers.core import limits
 
 SUFFIXES = (".task",)
 MODEL = ".tflite"
@@ -85,5 +85,5 @@ def _opened(data: bytes, path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ModelError(f"{path}: not a ZIP file of models, or damaged ({error}); get it again") from None
-    caps.check_zip(path, archive.infolist())
+    limits.check_zip(path, archive.infolist())
     return archive

@@ -205,7 +205,7 @@ class Allocation:
         return value
 
     def _as_column(self, node: Node, gutter: int, half: int) -> bool:
-        """Return whether the slices of a map are one column, which ``merged_quads`` can draw as one rectangle.
+        """Return whether the slices of a map are one column, which ``builder.with_columns`` can draw as one rectangle.
 
         This applies to maps of one pixel without readers, because readers need rows and columns of tiles.
         """

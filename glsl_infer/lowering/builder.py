@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,20 @@ class Detail(Enum):
     """Passes without shader source, from which the lifetimes of textures follow."""
     PROGRAM = auto()
     """The program."""
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """A draw; its attributes are arguments of ``Builder.draw``."""
+
+    node: Node
+    fragment: str
+    target: str
+    samplers: Sequence[tuple[str, str]]
+    sources: Sequence[Source]
+    quads: Sequence[Quad]
+    uniforms: Uniforms
+    part: str | None
 
 
 class Builder(Allocation):
@@ -87,7 +100,7 @@ class Builder(Allocation):
         self._insert_at: dict[str, int] = {}  # index after the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self.rounded: dict[str, Node] = {}
-        self._second_halves: list[tuple[Any, ...]] = []
+        self._second_halves: list[_Draw] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
@@ -190,35 +203,36 @@ class Builder(Allocation):
             half: ``View.half`` of the target.
             halves: ``View.half`` for each sampler.
         """
-        if self._second_halves and self._second_halves[0][0] is not node:
+        entry = _Draw(node, fragment, target, samplers, sources, quads, uniforms, part)
+        if self._second_halves and self._second_halves[0].node is not node:
             self.append_second_halves()
         halves_below = {sampler: down for sampler, down in halves.items() if down}
         if halves_below:
-            fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in halves_below}
-            uniforms = {
-                **uniforms,
-                **{sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below},
-            }
+            distances = {sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below}
+            fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
+            entry = replace(entry, fragment=fragment, uniforms={**uniforms, **distances})
         if not half:
-            self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
+            self._append(entry)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]
         if sixteen_bit.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
-            text = sixteen_bit.storing_either(node.name, fragment, len(sources))
+            unit = sources[0].unit
+            lower_from = {sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
             both = [
                 replace(quad, origins=(*quad.origins, (0, number)))
                 for pair in zip(quads, lower)
                 for number, quad in enumerate(pair)
             ]
-            unit = sources[0].unit
-            uniforms = {**uniforms, sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
-            self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
+            text = sixteen_bit.storing_either(node.name, fragment, len(sources))
+            all_sources = [*sources, Source(unit, 0.0, 0.0)]
+            all_uniforms = {**entry.uniforms, **lower_from}
+            self._append(replace(entry, fragment=text, sources=all_sources, quads=both, uniforms=all_uniforms))
             return
-        upper_and_lower = [sixteen_bit.storing(node.name, fragment, lanes) for lanes in sixteen_bit.HALVES]
-        self._append(node, upper_and_lower[0], target, samplers, sources, quads, uniforms, part)
-        self._second_halves.append((node, upper_and_lower[1], target, samplers, sources, lower, uniforms, part))
+        first, second = (sixteen_bit.storing(node.name, fragment, lanes) for lanes in sixteen_bit.HALVES)
+        self._append(replace(entry, fragment=first))
+        self._second_halves.append(replace(entry, fragment=second, quads=lower))
 
     def times(self, node: Node, target: FeatureMap) -> tuple[int, int]:
         """Return (draws of each slice of a node's output, stores of each pixel in a draw)."""
@@ -230,32 +244,23 @@ class Builder(Allocation):
         """Append the draws of second tiles, after all draws of first tiles, so that equal ones become one pass."""
         second_halves, self._second_halves = self._second_halves, []
         for entry in second_halves:
-            self._append(*entry)
+            self._append(entry)
 
-    def _append(
-        self,
-        node: Node,
-        fragment: str,
-        target: str,
-        samplers: Sequence[tuple[str, str]],
-        sources: Sequence[Source],
-        quads: Sequence[Quad],
-        uniforms: Uniforms,
-        part: str | None,
-    ) -> None:
-        textures = tuple(texture for _, texture in samplers)
+    def _append(self, draw: _Draw) -> None:
+        node, fragment, target, sources = draw.node, draw.fragment, draw.target, draw.sources
+        textures = tuple(texture for _, texture in draw.samplers)
         assert target not in textures, f"{node.name}: feedback"
         values: dict[str, UniformValue] = {
             name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
-            for name, value in uniforms.items()
+            for name, value in draw.uniforms.items()
             if codegen.uses(fragment, name)
         }
-        fragment = codegen.without_uniforms(fragment, tuple(name for name in uniforms if name not in values))
-        program = self._program(node, fragment, len(sources), samplers, values, part)
+        fragment = codegen.without_uniforms(fragment, tuple(name for name in draw.uniforms if name not in values))
+        program = self._program(replace(draw, fragment=fragment), values)
         index = self._after_target(node.name, target)
         last = self._passes[index - 1] if index else None
         clear = last is None or last.target != target
-        entry = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(quads), values)
+        entry = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(draw.quads), values)
         if last is not None and last.continued_by(entry):
             self._passes[index - 1] = replace(last, quads=last.quads + entry.quads)
         else:
@@ -289,19 +294,12 @@ class Builder(Allocation):
             exact=tuple(sorted(self.exact)),
         )
 
-    def _program(
-        self,
-        node: Node,
-        fragment: str,
-        sources: int,
-        samplers: Sequence[tuple[str, str]],
-        values: Mapping[str, UniformValue],
-        part: str | None,
-    ) -> ShaderProgram:
-        varyings = codegen.varyings(sources)
+    def _program(self, draw: _Draw, values: Mapping[str, UniformValue]) -> ShaderProgram:
+        fragment, varyings = draw.fragment, codegen.varyings(len(draw.sources))
         if (varyings, fragment) in self._programs:
             return self._programs[varyings, fragment]
-        name = self._file_name(node.name) if part is None else f"{self._file_name(node.name)}.{part}"
+        file_name = self._file_name(draw.node.name)
+        name = file_name if draw.part is None else f"{file_name}.{draw.part}"
         if name in self._program_names:
             name = next(new for index in range(2, 9999) if (new := f"{name}~{index}") not in self._program_names)
         self._program_names.add(name)
@@ -310,7 +308,7 @@ class Builder(Allocation):
         self._members[fragment_member] = fragment.encode()
         lengths = {key: value.count if isinstance(value, Slice) else len(value) for key, value in values.items()}
         program = ShaderProgram(
-            name, vertex_member, fragment_member, tuple(sampler for sampler, _ in samplers), varyings, lengths
+            name, vertex_member, fragment_member, tuple(sampler for sampler, _ in draw.samplers), varyings, lengths
         )
         self._programs[varyings, fragment] = program
         return program

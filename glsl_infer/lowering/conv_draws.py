@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.lowering import rolled
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, Tap, moved
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, shifted
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -183,8 +183,8 @@ def _by_tiles(
         taps_by_tile.append(
             Tap(
                 binding.sampler(SOURCE, index),
-                moved("left" if restart else first_x, x),
-                moved(top, y),
+                shifted("left" if restart else first_x, x),
+                shifted(top, y),
                 products,
                 begins,
             )

@@ -78,7 +78,7 @@ class Tap:
         return [f"left = {begins};", fetch] if self.begins else [fetch]
 
 
-def moved(coordinate: str, distance: float) -> str:
+def shifted(coordinate: str, distance: float) -> str:
     """Return the expression of a coordinate plus a distance."""
     return f"{coordinate} + {codegen.number(distance)}" if distance else coordinate
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Operator, feature_map
@@ -78,7 +78,7 @@ class ConstantMap(Operator):
 def constant_map(name: str, value: NDArray[np.floating]) -> Node:
     """Return the node of a constant map (height, width, channels), whose range is that of its values."""
     bounds = (min(float(value.min()), 0.0), max(float(value.max()), 0.0))
-    return Node(name, "constant_map", (), {SEEN: bounds}, {"value": np.ascontiguousarray(value, np.float32)})
+    return Node(name, "constant_map", (), {OBSERVED_RANGE: bounds}, {"value": np.ascontiguousarray(value, np.float32)})
 
 
 def _layout(node: Node, height: int, width: int, channels: int) -> tuple[FeatureMap, tuple[int, int]]:

@@ -75,7 +75,7 @@ class Conv2D(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve with one matrix product for each group; add the residual before the activation."""
         x = inputs[0]
-        kernel, bias = node.weights["kernel"].astype(x.dtype), node.weights["bias"].astype(x.dtype)
+        kernel, bias = (node.weights[name].astype(x.dtype, copy=False) for name in ("kernel", "bias"))
         strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
         out = convolve(pad(x, node.attrs["padding"]), kernel, strides, groups, dilations)
         out += bias

@@ -34,7 +34,8 @@ class Dense(GraphOnlyOperator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Multiply, add the bias, and activate."""
         x = inputs[0]
-        out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
+        kernel, bias = (node.weights[name].astype(x.dtype, copy=False) for name in ("kernel", "bias"))
+        out = x @ kernel + bias
         return node.activation(out)
 
 

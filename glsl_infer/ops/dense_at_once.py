@@ -45,7 +45,7 @@ class DenseAtOnce(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Multiply, scale each row, add its bias, and activate."""
         x = inputs[0]
-        return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype)))
+        return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype, copy=False)))
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""

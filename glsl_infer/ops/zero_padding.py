@@ -87,7 +87,10 @@ def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
         top, bottom, left, right = (max(0, -side) for side in padding)
         x = x[top : x.shape[0] - bottom, left : x.shape[1] - right]
     top, bottom, left, right = (max(0, side) for side in padding)
-    return np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(value))
+    height, width, channels = x.shape
+    padded: Array = np.full((top + height + bottom, left + width + right, channels), value, x.dtype)
+    padded[top : top + height, left : left + width] = x  # np.pad takes twice as long
+    return padded
 
 
 OPERATOR = ZeroPadding()

@@ -130,6 +130,11 @@ class Ranged:
         """Zero point of each channel, (channels,)."""
         return per_channel(self.zeros, self.channels)
 
+    @property
+    def largest(self) -> float:
+        """Bound of the magnitude of all values."""
+        return float((np.abs(self.scale_of) * (255.0 + np.abs(self.zero_of)) / 255.0).max())
+
 
 @dataclass(frozen=True)
 class FeatureMap(Ranged):

@@ -14,14 +14,14 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
 from glsl_infer.runtime import none_of_these
-from glsl_infer.runtime.isolation import Isolation
+from glsl_infer.runtime.isolation import SandboxMode
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.runtime.outputs import Results
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pipeline import PendingFrame
 from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.transfers import Results
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.plain_text import one_line
@@ -124,7 +124,7 @@ class Classifier(Closing):
         *,
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
-        isolated: Isolation = False,
+        isolated: SandboxMode = False,
         threshold: float | None = None,
     ) -> None:
         if threshold is not None and not 0.0 <= threshold <= 1.0:

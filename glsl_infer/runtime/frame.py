@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Handles
 from glsl_infer.program import Pass, Slice, Texture
 from glsl_infer.support.ndarray import NDArray
 
@@ -199,11 +199,11 @@ def vertices(
         at += counts[index]
     rectangles = np.array(places, np.float64).reshape(len(places), -1)
     owners = np.repeat(np.arange(len(passes)), counts)
-    made = [np.empty((0, 2 + 4 * varyings), np.float32)]
+    blocks = [np.empty((0, 2 + 4 * varyings), np.float32)]
     for begin in range(0, len(places), _AT_A_TIME):
         part = slice(begin, begin + _AT_A_TIME)
-        made.append(_corners(rectangles[part], viewport, origins[part], steps[owners[part]]))
-    return np.concatenate(made), first
+        blocks.append(_corners(rectangles[part], viewport, origins[part], steps[owners[part]]))
+    return np.concatenate(blocks), first
 
 
 def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
 from glsl_infer.errors import InputError
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.dma_import import Importer
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Handles
 from glsl_infer.runtime.pictures.picture_input import Picture, PictureInput
 from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.transfers import Transfers
@@ -26,7 +26,33 @@ Named = Mapping[str, Union[Picture, Numbers]]
 """A picture or an array of values for each input, by name."""
 
 
-def numbers_as(entry: Input, given: object) -> Numbers:
+def by_name(manifest: Manifest, inputs: Any) -> dict[str, Any]:
+    """Return the value of each input by its name.
+
+    Args:
+        manifest: describes the inputs.
+        inputs: a mapping with all inputs, or the value of the only input if the model has one output as well.
+
+    Raises:
+        InputError: an input is missing or unknown, or names are needed.
+    """
+    names = [entry.name for entry in manifest.inputs]
+    if not isinstance(inputs, Mapping):
+        outputs = [output.name for output in manifest.outputs]
+        if len(names) != 1 or len(outputs) != 1:
+            raise InputError(
+                f"the model has the inputs {', '.join(names)} and the outputs {', '.join(outputs)}; "
+                "give a dict of inputs by name, and get one of outputs"
+            )
+        return {names[0]: inputs}
+    missing, unknown = [name for name in names if name not in inputs], [name for name in inputs if name not in names]
+    if missing or unknown:
+        what = f"'{missing[0]}' is missing" if missing else f"there is no '{unknown[0]}'"
+        raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
+    return dict(inputs)
+
+
+def numbers_as(entry: Input, value: object) -> Numbers:
     """Return values in the shape of an input.
 
     Only the axes before the last two can differ, with the same number of elements: a batch of 1, frames stacked into
@@ -35,14 +61,14 @@ def numbers_as(entry: Input, given: object) -> Numbers:
     Raises:
         InputError: the shape differs, or the values are not numeric.
     """
-    array, wanted = np.asarray(given), tuple(entry.shape)
-    kept = min(2, len(wanted))
-    alike = array.shape[-kept:] == wanted[-kept:] and array.size == math.prod(wanted)
-    alike = alike or in_shape(array, wanted).shape == wanted  # a long line stored as several rows of a map
-    if not alike or array.dtype.kind not in "fiub":
-        what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+    array, shape = np.asarray(value), tuple(entry.shape)
+    last = min(2, len(shape))
+    fits = array.shape[-last:] == shape[-last:] and array.size == math.prod(shape)
+    fits = fits or in_shape(array, shape).shape == shape  # a long line stored as several rows of a map
+    if not fits or array.dtype.kind not in "fiub":
+        what = f"{array.dtype} {array.shape}" if isinstance(value, np.ndarray) else type(value).__name__
         raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
-    return array.reshape(wanted)
+    return array.reshape(shape)
 
 
 class NumbersInput:
@@ -56,27 +82,27 @@ class NumbersInput:
     def __init__(self, entry: Input, transfers: Transfers) -> None:
         self._entry, self._transfers = entry, transfers
 
-    def check(self, given: object) -> Numbers:
+    def check(self, value: object) -> Numbers:
         """Return values in the form that ``put`` takes, or refuse them.
 
         Raises:
             InputError: the shape or type is wrong, or a value is NaN.
         """
-        entry, array = self._entry, numbers_as(self._entry, given)
+        entry, array = self._entry, numbers_as(self._entry, value)
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
         return array
 
-    def put(self, given: Numbers, handles: Handles) -> None:
+    def put(self, values: Numbers, handles: Handles) -> None:
         """Write values; those outside the range are clipped."""
-        self._transfers.write(f"input '{self._entry.name}'", self._entry.value, given, handles)
+        self._transfers.write(f"input '{self._entry.name}'", self._entry.value, values, handles)
 
     def release(self, handles: Handles) -> None:
         """Do nothing: values are copied at once."""
 
 
 class Inputs:
-    """All inputs of a session.
+    """All inputs of a part on the GPU.
 
     Args:
         manifest: describes the inputs.
@@ -95,7 +121,6 @@ class Inputs:
         importer: Importer,
     ) -> None:
         textures = {texture.name: texture for texture in manifest.textures}
-        self._manifest = manifest
         self.pictures = {
             entry.name: PictureInput(entry, textures[entry.textures[0]], gl, transfers, resampler, importer)
             for entry in manifest.inputs
@@ -105,54 +130,25 @@ class Inputs:
             entry.name: self.pictures.get(entry.name) or NumbersInput(entry, transfers) for entry in manifest.inputs
         }
 
-    def checked(self, given: object) -> dict[str, Any]:
+    def checked(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
         """Return the checked value of each input, by name, in the form that ``put`` takes.
 
-        Args:
-            given: a mapping with all inputs, or the value of the only input if the model has one output as well.
-
         Raises:
-            InputError: an input is missing or unknown, names are needed, or a value does not fit its input.
+            InputError: a value does not fit its input.
             ImageError: the value of a picture input is not a picture in an accepted form.
         """
-        names = list(self._all)
-        if not isinstance(given, Mapping):
-            outputs = [output.name for output in self._manifest.outputs]
-            if len(names) != 1 or len(outputs) != 1:
-                raise InputError(
-                    f"the model has the inputs {', '.join(names)} and the outputs {', '.join(outputs)}; "
-                    "give a dict of inputs by name, and get one of outputs"
-                )
-            given = {names[0]: given}
-        missing, unknown = [name for name in names if name not in given], [name for name in given if name not in names]
-        if missing or unknown:
-            what = f"'{missing[0]}' is missing" if missing else f"there is no '{unknown[0]}'"
-            raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
-        return {name: target.check(given[name]) for name, target in self._all.items()}
+        return {name: target.check(tensors[name]) for name, target in self._all.items()}
 
-    def put(self, given: Mapping[str, Any], handles: Handles) -> None:
+    def put(self, values: Mapping[str, Any], handles: Handles) -> None:
         """Write the values from ``checked`` into the textures of ``handles``.
 
         Raises:
             ImageError, ShaderError: see ``PictureInput.put``.
         """
         for name, target in self._all.items():
-            target.put(given[name], handles)
+            target.put(values[name], handles)
 
     def release(self, handles: Handles) -> None:
         """Release the imports for ``handles`` after the outputs of their frame have been read."""
         for target in self._all.values():
             target.release(handles)
-
-    def pixels(self, name: str | None, handles: Handles) -> NDArray[np.uint8]:
-        """Return a picture as the network reads it, uint8 (height, width, channels); by default the only one.
-
-        Raises:
-            InputError: the name is not a picture input, or is missing although there are several.
-        """
-        names = list(self.pictures)
-        if name is None and len(names) == 1:
-            name = names[0]
-        if name not in self.pictures:
-            raise InputError(f"{name!r} is not a picture of the model; its pictures are: {', '.join(names) or 'none'}")
-        return self.pictures[name].pixels(handles)

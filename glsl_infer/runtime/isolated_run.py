@@ -15,19 +15,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle import Bundle, probe, read
-from glsl_infer.cpu import CUSTOM
-from glsl_infer.errors import GlslInferError
+from glsl_infer.bundle import probe, read
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.gl import CHOICES
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
-from glsl_infer.gl.ways import CHOICES
 from glsl_infer.runtime import fence, selfcheck
-from glsl_infer.runtime.isolation import LAYER
+from glsl_infer.runtime.isolation import LAYER, MOST_SECONDS
 from glsl_infer.runtime.session import Session
 
 FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+
+
+def enclose(seconds: float = MOST_SECONDS) -> None:
+    """Drop the rights that drawing an untrusted bundle does not need; ``seconds`` as for ``limit``."""
+    limit(seconds)
+    fence.close()
 
 
 def limit(seconds: float) -> None:
@@ -52,7 +57,7 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _tell() -> None:
+def _report_progress() -> None:
     """Report another drawn layer."""
     print(LAYER, end="", flush=True)
 
@@ -83,19 +88,17 @@ def work(job: dict[str, Any]) -> str:
             fence.close()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
-        passed = not bundle.parts
-        for part in bundle.parts or (bundle,):
-            if not isinstance(part, Bundle):
-                continue
-            with Session(part, context=context, cache=False) as session:
-                passed &= selfcheck.check(session, _tell).wrong is None
-        if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
-            with Session(
-                bundle, context=context, cache=False
-            ) as whole:  # CPU parts can take hours and fill memory, too
-                whole.run(probe.inputs(bundle.manifest.inputs))
-            _tell()
-    return "passed" if passed else "met"
+        custom = dict.fromkeys(bundle.custom_operators, _refuse)
+        with Session(bundle, context=context, cache=False, operators=custom) as session:
+            passed = selfcheck.check(session, _report_progress).wrong is None
+            if bundle.cpu_operators and not custom:  # CPU parts can take hours and fill memory, too
+                session.run(probe.inputs(bundle.manifest.inputs))
+                _report_progress()
+    return "passed" if passed and not bundle.cpu_operators else "met"
+
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise InputError("the sandbox does not run custom operators")
 
 
 def main() -> int:

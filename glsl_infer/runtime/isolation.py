@@ -2,7 +2,7 @@
 
 Compilers of drivers are large C programs that run in the calling process, and a bundle can come from anywhere. The
 child compiles and draws the bundle as a self-check does (``isolated_run``). If it succeeds, the same driver will do the
-same in this process. A pass is recorded as in ``first_use``.
+same in this process. A pass is recorded as in ``verdicts``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from glsl_infer.bundle import SUFFIX, Bundle, write
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime import first_use
+from glsl_infer.runtime import verdicts
 from glsl_infer.support.child_process import module_command
 
-Isolation = Union[bool, Literal["first"]]
+SandboxMode = Union[bool, Literal["first"]]
 """Setting for sandboxing: never, always, or until the bundle has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
@@ -60,21 +60,21 @@ _LOOK = 0.05
 """Seconds between two checks of a child's memory."""
 
 
-def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
+def run_sandboxed(bundle: Bundle, context: Context, mode: SandboxMode) -> None:
     """Let a child compile and draw a bundle before this process does.
 
     Args:
         bundle: the bundle to draw.
         context: the current context. The child creates one of the same kind.
-        isolation: as for ``Session``.
+        mode: the argument ``isolated`` of ``Session``.
 
     Raises:
         RunError: the child crashed, hung, or took too much memory.
     """
-    if isolation == "first":
-        if os.environ.get(VARIABLE) == "off" or first_use.has_passed(context, bundle):
+    if mode == "first":
+        if os.environ.get(VARIABLE) == "off" or verdicts.has_passed_self_check(context, bundle):
             return
-    elif not isolation:
+    elif not mode:
         return
     driver = context.gl.text(GL.GL_RENDERER)
     with contextlib.ExitStack() as stack:
@@ -88,7 +88,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
         how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole)
     if how == PASSED:
         context.make_current()
-        first_use.keep(context, bundle)
+        verdicts.keep_self_check(context, bundle)
     elif how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
@@ -99,9 +99,11 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
 
 
 def _memory(bundle: Bundle) -> int:
-    from glsl_infer.bundle.parted import cpu_numbers  # imported here because later starts do not need it
+    from glsl_infer.bundle.parts import cpu_numbers  # imported here because later starts do not need it
 
-    textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
+    textures = sum(
+        4 * texture.width * texture.height for part in bundle.gpu_parts for texture in part.manifest.textures
+    )
     most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
@@ -114,7 +116,7 @@ def _whole(bundle: Bundle) -> float:
 
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
     seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
-    for part in _parts(bundle):
+    for part in bundle.gpu_parts:
         manifest = part.manifest
         shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}
         costs = {name: parse(name, text.decode("ascii")).executed for name, text in shaders.items()}
@@ -125,14 +127,9 @@ def _whole(bundle: Bundle) -> float:
     return min(seconds, MOST_SECONDS)
 
 
-def _parts(bundle: Bundle) -> list[Bundle]:
-    """Return the GPU parts of a bundle, or the bundle itself if it has no parts."""
-    return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
-
-
 def _shader_bytes(bundle: Bundle) -> int:
     """Return the bytes of all fragment shaders."""
-    return sum(len(part.members[program.fragment]) for part in _parts(bundle) for program in part.manifest.programs)
+    return sum(len(part.members[program.fragment]) for part in bundle.gpu_parts for program in part.manifest.programs)
 
 
 def _watched(job: str, memory: int, opening: float, whole: float) -> str:

@@ -11,8 +11,7 @@ from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.handles import Linked
-from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.objects import Linked, Objects
 from glsl_infer.gl.program_binaries import ProgramBinaries
 from glsl_infer.program import PRELUDE
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
@@ -124,16 +123,16 @@ class Linker:
         if self._cache is None or not self._missing:
             return
         binaries = {name: self._binaries.get(program) for name, program in self._programs.items()}
-        whole = {name: binary for name, binary in binaries.items() if binary is not None}
-        if len(whole) == len(binaries):
-            self._cache.write(whole)
+        available = {name: binary for name, binary in binaries.items() if binary is not None}
+        if len(available) == len(binaries):
+            self._cache.write(available)
 
     def _restore(self) -> dict[str, int]:
-        kept = self._cache.read() if self._cache else {}
+        stored = self._cache.read() if self._cache else {}
         names = {}
         for name in self._sources:
-            if name in kept:
-                program = self._objects.restored_program(self._binaries, kept[name])
+            if name in stored:
+                program = self._objects.restored_program(self._binaries, stored[name])
                 if program is None:  # for example after an update of the driver: the others would fail as well
                     break
                 names[name] = program

@@ -2,8 +2,8 @@
 
 none_of_these.json has a logit of this answer for the project's models, by the SHA-256 of their manifests. A picture
 belongs to none of the classes if a class with this logit is more probable than all others together.
-scripts/none_of_these.py measures the logit on photographs outside the training data. Models from ``glsl-infer train``
-have a class for this answer instead.
+scripts/bench/none_of_these.py measures the logit on photographs outside the training data. Models from
+``glsl-infer train`` have a class for this answer instead.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.streamed import streamed
 from glsl_infer.errors import ContextError
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime import known_shaders
+from glsl_infer.runtime.verdicts import read_bundle
 from glsl_infer.support.stopwatch import Stopwatch
 
 
@@ -29,7 +29,7 @@ class _Reading(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._bundle = streamed(known_shaders.read(self._path))
+            self._bundle = streamed(read_bundle(self._path))
         except BaseException as error:
             self._error = error
 
@@ -83,8 +83,8 @@ def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock:
     """
     if not isinstance(model, Bundle) and not isinstance(context, Context):
         return read_beside(model, context, clock)
-    bundle = model if isinstance(model, Bundle) else streamed(known_shaders.read(model))
+    bundle = model if isinstance(model, Bundle) else streamed(read_bundle(model))
     clock.lap("bundle")
-    made = context if isinstance(context, Context) else Context(context)
+    opened_context = context if isinstance(context, Context) else Context(context)
     clock.lap("context")
-    return bundle, made
+    return bundle, opened_context

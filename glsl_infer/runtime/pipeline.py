@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.fences import Fence
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Handles
 from glsl_infer.runtime.frame import Call
 
 Wait = Literal["sleep", "spin"]

@@ -11,8 +11,7 @@ from typing import Union
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.handles import Handles
-from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.objects import Handles, Objects
 from glsl_infer.program import PRELUDE, Pass
 from glsl_infer.program.layout import textures_of
 from glsl_infer.runtime import frame

@@ -38,11 +38,11 @@ def default_folder() -> Path | None:
 
     Returns None with ``GLSL_INFER_CACHE=off``, and for a symbolic link: another user could choose its target.
     """
-    given = os.environ.get(VARIABLE, "")
-    if given == "off":
+    setting = os.environ.get(VARIABLE, "")
+    if setting == "off":
         return None
     try:
-        folder = Path(given) if given else user_caches() / "glsl-infer/programs"
+        folder = Path(setting) if setting else user_caches() / "glsl-infer/programs"
     except RuntimeError:  # the user does not have a home
         return None
     return None if is_led_elsewhere(folder) else folder

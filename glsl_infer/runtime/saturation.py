@@ -49,11 +49,11 @@ def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
         session: a session of a bundle.
         inputs: in a form that ``Session.run`` accepts.
     """
-    ends = {name: found for part in session.gpu_sessions for name, found in _open_ends(part.bundle).items()}
+    bounds = {name: pair for part in session.bundle.gpu_parts for name, pair in _open_bounds(part).items()}
     layers = []
     for name, values in session.layers(inputs):
-        if name in ends:
-            (low, high), is_open = ends[name]
+        if name in bounds:
+            (low, high), is_open = bounds[name]
             shares = [
                 float((values <= low).mean()) if is_open[0] else 0.0,
                 float((values >= high).mean()) if is_open[1] else 0.0,
@@ -62,16 +62,16 @@ def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
     return tuple(sorted(layers, key=lambda layer: -layer.share))
 
 
-def warn(found: Iterable[Saturation]) -> None:
+def warn(layers: Iterable[Saturation]) -> None:
     """Warn about layers that clip more than ``MUCH`` of their values."""
-    text = sentence(found)
+    text = sentence(layers)
     if text:
         warnings.warn(text, stacklevel=3)
 
 
-def sentence(found: Iterable[Saturation]) -> str:
+def sentence(layers: Iterable[Saturation]) -> str:
     """Return a sentence about the layers that clip more than ``MUCH``; empty without such layers."""
-    much = [layer for layer in found if layer.share > MUCH]
+    much = [layer for layer in layers if layer.share > MUCH]
     if not much:
         return ""
     named = ", ".join(f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much[:3])
@@ -82,11 +82,11 @@ def sentence(found: Iterable[Saturation]) -> str:
     )
 
 
-Ends = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[bool, bool]]
+Bounds = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[bool, bool]]
 """Bounds of a layer's stored values, half a step inward, and whether its function continues beyond each."""
 
 
-def _open_ends(bundle: Bundle) -> dict[str, Ends]:
+def _open_bounds(bundle: Bundle) -> dict[str, Bounds]:
     """Return the layers whose ranges can clip a value that a reader distinguishes from the bounds."""
     network = bundle.network
     readers: dict[str, list[Node]] = {layer.name: [] for layer in network.layers}
@@ -100,7 +100,7 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
         if any(step.step in PROBABLE for step in output.steps)
         for name in output.layers
     }
-    found: dict[str, Ends] = {}
+    bounds: dict[str, Bounds] = {}
     for node, layer in zip(nodes, network.layers):
         value = layer.output
         if not node.inputs or "scales" not in layer.attrs or not isinstance(value, (FeatureMap, SixteenBitMap)):
@@ -112,8 +112,8 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
         function = node.activation
         is_open = bool((low > function.low + step).any()), bool((high < function.high - step).any())
         if any(is_open):
-            found[node.name] = (low + 0.5 * step, high - 0.5 * step), is_open
-    return found
+            bounds[node.name] = (low + 0.5 * step, high - 0.5 * step), is_open
+    return bounds
 
 
 def _levels_off(node: Node) -> bool:

@@ -21,6 +21,7 @@ from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
+    from glsl_infer.runtime.gpu_executor import GpuExecutor
     from glsl_infer.runtime.session import Session
 
 WHOLE_FRAME = "(whole frame)"
@@ -144,17 +145,17 @@ class SelfCheck:
         }
 
 
-def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCheck:
-    """Run the probe through all layers of a session, then as one frame; in a model with parts, through each GPU part.
+def check(session: Session, progress: Callable[[], object] = lambda: None) -> SelfCheck:
+    """Run the probe through all layers of a session, then as one frame; of several parts, through each GPU part.
 
     Args:
         session: the session to check.
-        tell: called after each layer.
+        progress: called after each layer.
 
     Raises:
         RunError: the session is closed.
     """
-    checks = [_check(part, tell) for part in session.gpu_sessions]
+    checks = [_check(part, progress) for part in session.gpu_executors]
     wrong = next((check for check in checks if check.wrong is not None), None)
     return SelfCheck(
         tuple(layer for check in checks for layer in check.layers),
@@ -165,14 +166,14 @@ def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCh
     )
 
 
-def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
-    gl, manifest = session.context.gl, session.bundle.manifest
+def _check(part: GpuExecutor, progress: Callable[[], object]) -> SelfCheck:
+    gl, manifest = part.context.gl, part.bundle.manifest
     driver = {
         "vendor": gl.text(GL.GL_VENDOR),
         "renderer": gl.text(GL.GL_RENDERER),
         "version": gl.text(GL.GL_VERSION),
         "shading language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
-        "context": session.context.how,
+        "context": part.context.how,
     }
     names = iter([*(layer.layer for layer in manifest.probe.layers), WHOLE_FRAME])
     errors: list[LayerError] = []
@@ -180,32 +181,32 @@ def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
     stopped: tuple[str, str] | None = None
     place = next(names)
     try:
-        for error in _layer_errors(session):
+        for error in _layer_errors(part):
             errors.append(error)
             gl.check(f"in layer '{place}'")
             place = next(names)
-            tell()
+            progress()
         if all(error.passed for error in errors):
-            outputs = _whole_frame_errors(session)
+            outputs = _whole_frame_errors(part)
             gl.check("in a whole frame")
     except (GlError, ContextError) as error:
         stopped = (place, str(error))
         errors = errors[: len(manifest.probe.layers)] if place == WHOLE_FRAME else _before(errors, place)
-    return SelfCheck(tuple(errors), outputs, driver, session.restored_programs, stopped)
+    return SelfCheck(tuple(errors), outputs, driver, part.restored_programs, stopped)
 
 
-def _layer_errors(session: Session) -> Iterator[LayerError]:
+def _layer_errors(part: GpuExecutor) -> Iterator[LayerError]:
     """Run the probe layer by layer, and yield the error of each before the next is drawn."""
-    manifest, members = session.bundle.manifest, session.bundle.members
-    session.upload(probe.inputs(manifest.inputs))
-    yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session))
+    manifest, members = part.bundle.manifest, part.bundle.members
+    part.put(probe.inputs(manifest.inputs))
+    yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(part))
 
 
-def _drawn(session: Session) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
+def _drawn(part: GpuExecutor) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
     """Draw layer by layer, and yield each layer's textures by name."""
-    for entry in session.bundle.manifest.probe.layers:
-        session.draw_layer(entry.layer)
-        yield entry.layer, {name: session.read_texture(name) for name in textures_of(entry.value)}
+    for entry in part.bundle.manifest.probe.layers:
+        part.draw_layer(entry.layer)
+        yield entry.layer, {name: part.read_texture(name) for name in textures_of(entry.value)}
 
 
 def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
@@ -213,15 +214,16 @@ def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
     return [error for error in errors if error.layer != layer]
 
 
-def _whole_frame_errors(session: Session) -> tuple[OutputError, ...]:
+def _whole_frame_errors(part: GpuExecutor) -> tuple[OutputError, ...]:
     """Draw the probe as one frame; compare each output with the probe's values, or with the run layer by layer."""
-    manifest = session.bundle.manifest
-    before = session.output_values()
-    session.run(probe.inputs(manifest.inputs))
-    after = session.output_values()
+    manifest = part.bundle.manifest
+    before = part.values()
+    part.put(probe.inputs(manifest.inputs))
+    part.draw()
+    after = part.values()
     errors = []
     for output, expected in zip(manifest.outputs, manifest.probe.outputs):
-        wanted = [np.asarray(expected.numbers)] if expected.numbers else before[output.name]
-        worst = [float(np.abs(given - right).max()) for given, right in zip(after[output.name], wanted)]
+        right = [np.asarray(expected.numbers)] if expected.numbers else before[output.name]
+        worst = [float(np.abs(drawn - values).max()) for drawn, values in zip(after[output.name], right)]
         errors.append(OutputError(output.name, max(worst), expected.max_error))
     return tuple(errors)

@@ -1,48 +1,57 @@
-"""Runs a bundle on the GPU."""
+"""Runs a bundle: pictures and arrays in, results out."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
 
-from glsl_infer.bundle import Bundle, has_parts, probe
-from glsl_infer.errors import InputError
-from glsl_infer.gl import fences
+from glsl_infer.bundle import Bundle, probe
+from glsl_infer.bundle.manifest import PICTURE, Input
+from glsl_infer.errors import ContextError, InputError, RunError
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.handles import Handles
-from glsl_infer.program.layout import textures_of
+from glsl_infer.gl.limits import require as require_limits
+from glsl_infer.graph import host_steps
+from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import saturation, selfcheck
-from glsl_infer.runtime.drawable import Drawable
-from glsl_infer.runtime.inputs import Named, Numbers
-from glsl_infer.runtime.isolation import Isolation
-from glsl_infer.runtime.outputs import Answer, Results
-from glsl_infer.runtime.part_run import PartRun
+from glsl_infer.runtime.frame import Call
+from glsl_infer.runtime.gpu_executor import GpuExecutor
+from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
+from glsl_infer.runtime.isolation import SandboxMode, run_sandboxed
+from glsl_infer.runtime.opening import opened
+from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
-from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait, finished
+from glsl_infer.runtime.pipeline import PendingFrame, Wait, check_wait, finished
 from glsl_infer.runtime.saturation import Saturation
 from glsl_infer.runtime.state import State
+from glsl_infer.runtime.statistics import PartRun, Statistics
+from glsl_infer.runtime.transfers import Answer, Results
+from glsl_infer.support.closing import Closing, close_all, warn_unclosed
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.weak_method import weak_method
+from glsl_infer.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from glsl_infer.bundle.network import Layer
     from glsl_infer.cpu.custom import Functions
+    from glsl_infer.runtime.cpu_executor import CpuExecutor
 
 Alone = Union[Picture, Numbers]
 """Value of a model's only input."""
 
 
-class Session(Drawable):
+class Session(Closing):
     """A bundle, compiled on an OpenGL ES 2.0 context in this process. Open untrusted files with ``isolated="first"``.
 
     Use it as a context manager, or ``close`` it. A session belongs to the thread that created it: while that thread
     runs, every use and ``close`` in another thread raise ContextError. A session without other references is freed even
-    if it was not closed, with a ResourceWarning; its unread frames are lost. A model with parts for the CPU gets a
-    ``PartedSession``.
+    if it was not closed, with a ResourceWarning; its unread frames are lost.
+
+    A model can have parts for the CPU between those for the GPU. Each part needs the results of the parts before it, so
+    a frame of several parts is computed at once, even in methods that return before the GPU has finished.
 
     Args:
         model: path of a ``.glslnn`` file, or a ``Bundle``.
@@ -64,9 +73,8 @@ class Session(Drawable):
             ``programs``, ``program_cache`` (writing the cache), ``textures`` (and all other preparation).
         restored_programs: number of programs from the cache, which were not compiled.
         compiled_programs: number of compiled programs, after merging for this driver, which can reduce their number.
-        frame: the GL calls of a frame, without upload and read-back, in order.
         state: the values kept from frame to frame; see ``state.State``.
-        part_runs: measurements of each part of a model with parts in its last frame.
+        gpu_executors: of the parts on the GPU, in order.
 
     Raises:
         BundleError, ContextError, LimitError: the file or this machine is unsuitable.
@@ -75,14 +83,7 @@ class Session(Drawable):
         SelfCheckError: with ``selfcheck``, a layer's result differs from the reference.
     """
 
-    def __new__(cls, model: Union[str, Path, Bundle], **_: Any) -> Session:
-        """Return a session of the class for the model: ``PartedSession`` if it has parts, else ``Session``."""
-        parts = bool(model.parts) if isinstance(model, Bundle) else has_parts(Path(model))
-        if cls is Session and parts:
-            from glsl_infer.runtime.parted_session import PartedSession
-
-            return object.__new__(PartedSession)
-        return object.__new__(cls)
+    _closed = True  # until there is anything to free
 
     def __init__(
         self,
@@ -92,30 +93,59 @@ class Session(Drawable):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
-        isolated: Isolation = False,
+        isolated: SandboxMode = False,
         state: Mapping[str, str] | None = None,
         check_ranges: bool = False,
     ) -> None:
-        super().__init__(model, context, cache, isolated)
-        self._check_ranges = check_ranges
+        clock = Stopwatch()
+        self.start_up: Mapping[str, float] = clock.laps
+        self._own_context = not isinstance(context, Context)
+        self.bundle, self.context = opened(model, context, clock)
+        self.context.adopted = self.context.adopted or self._own_context
+        self._parts: list[GpuExecutor | CpuExecutor] = []
+        self._closed, self._named, self._check_ranges = False, False, check_ranges
+        self._tensors: dict[str, Any] = {}
+        self._seconds: list[float] = []
+        self._began = 0.0
         try:
             self.state = State(self.bundle.manifest, state)
+            self._require_functions(operators)
+            self.context.make_current()
+            require_limits(vars(self.bundle.manifest.limits), self.context.gl)
+            if isolated:
+                run_sandboxed(self.bundle, self.context, isolated)
+                self.context.make_current()
+                clock.lap("isolation")
+            for part in self._prepared(clock, cache, operators or {}):
+                self._parts.append(part)
+            self.gpu_executors = tuple(part for part in self._parts if isinstance(part, GpuExecutor))
+            self._first, self._last = self._parts[0], self._parts[-1]
+            self._pairs = tuple(zip(self._parts, self._parts[1:]))
+            self.restored_programs = sum(part.restored_programs for part in self.gpu_executors)
+            self.compiled_programs = sum(part.compiled_programs for part in self.gpu_executors)
+            if selfcheck:
+                self.selfcheck()
         except BaseException:
             self.close()
             raise
-        self.part_runs: tuple[PartRun, ...] = ()
-        self._named = False
-        if selfcheck:
-            try:
-                self.selfcheck()
-            except BaseException:
-                self.close()
-                raise
 
-    @property
-    def gpu_sessions(self) -> tuple[Session, ...]:
-        """The sessions that draw: this one, or those of the GPU parts of a model with parts."""
-        return (self,)
+    def _require_functions(self, functions: Functions | None) -> None:
+        for name in self.bundle.custom_operators:
+            from glsl_infer.cpu.custom import require  # imported here because few models need it
+
+            require(name, functions)
+
+    def _prepared(
+        self, clock: Stopwatch, cache: Union[bool, Path], functions: Functions
+    ) -> Iterator[GpuExecutor | CpuExecutor]:
+        for part in self.bundle.parts:
+            if isinstance(part, Bundle):
+                self.context.make_current()
+                yield GpuExecutor(part, self.context, clock, cache)
+            else:
+                from glsl_infer.runtime.cpu_executor import CpuExecutor  # imported here because few models need it
+
+                yield CpuExecutor(part, functions)
 
     @overload
     def run(self, inputs: Named) -> Results: ...
@@ -153,7 +183,8 @@ class Session(Drawable):
         self.upload(inputs)
         self.submit()
         answer = self.read_back()
-        self._check_first()
+        for part in self.gpu_executors:
+            part.check_first()
         return answer
 
     @overload
@@ -172,27 +203,10 @@ class Session(Drawable):
         Raises:
             As ``run``.
         """
-        if self.state:  # the next frame needs the state of this one
+        if self.state or self._pairs:  # the next frame or part needs the results of this one
             return finished(self.run(inputs))
-        given = self._inputs.checked(inputs)
-        self.activate()
-        if self._pipeline is None:
-            self._pipeline = Pipeline(
-                Slot(self._handles, self.frame),
-                self._prepared.another_slot,
-                weak_method(self.activate),
-                fences.available(self.context),
-            )
-        slot = self._pipeline.next()
-        self._inputs.put(given, slot.handles)
-        for function, arguments in slot.calls:
-            function(*arguments)
-        frame = self._pipeline.submitted(
-            slot, weak_method(self._read_all if isinstance(inputs, Mapping) else self._read_only)
-        )
-        self._gl.Flush()  # otherwise a driver can wait for more commands before it starts
-        self._check_first()
-        return frame
+        (part,) = self.gpu_executors
+        return part.start(by_name(self.bundle.manifest, inputs), named=isinstance(inputs, Mapping))
 
     @overload
     def stream(self, inputs: Iterable[Named], *, wait: Wait = "sleep") -> Iterator[Results]: ...
@@ -215,8 +229,8 @@ class Session(Drawable):
         """
         check_wait(wait)
         before: PendingFrame[Any] | None = None
-        for given in inputs:
-            frame = self.run_async(given)
+        for frame_inputs in inputs:
+            frame = self.run_async(frame_inputs)
             if before is not None:
                 yield before.result(wait)
             before = frame
@@ -224,43 +238,57 @@ class Session(Drawable):
             yield before.result(wait)
 
     def upload(self, inputs: Union[Named, Alone]) -> None:
-        """Do the first step of ``run``: activate the session and upload the inputs.
+        """Do the first step of ``run``: activate the session and upload the inputs of the first part.
 
         Raises:
             ImageError, InputError: as ``run``.
         """
-        given = self._inputs.checked(self.state.completed(inputs))
-        self._settle()
-        self._named = isinstance(inputs, Mapping)
-        self._inputs.put(given, self._handles)
+        tensors = by_name(self.bundle.manifest, self.state.completed(inputs))
+        if self._pairs:
+            self._check_shapes(tensors)
+            self._seconds, self._began = [], time.perf_counter()
+            self._put(self._first, tensors)
+        else:
+            self._first.put(tensors)
+        self._named, self._tensors = isinstance(inputs, Mapping), tensors
 
     def submit(self) -> None:
-        """Do the second step of ``run``: issue all GL calls of a frame without waiting for the GPU."""
+        """Do the second step of ``run``: compute all parts but the last, and issue all GL calls of the last one."""
         self.context.require_thread()
-        for function, arguments in self.frame:
-            function(*arguments)
+        for part, following in self._pairs:
+            part.draw()
+            self._collect(part)
+            self._put(following, self._tensors)
+        self._last.draw()
 
     def read_back(self) -> Answer:
         """Do the last step of ``run``: wait for the frame to end, and return the outputs as ``run`` does."""
         self.context.require_thread()
-        results = self.state.kept(self._read_all(self._handles))
+        results = self._results() if self._pairs else self._last.read()
+        self.state.keep(results)
         return results if self._named else self.state.only(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
         """Return the values of each output after the last frame, by name, before the host steps."""
         self.context.require_thread()
-        return self._outputs.values(self._handles)
+        if not self._pairs:
+            return self.gpu_executors[0].values()
+        return {
+            output.name: [np.asarray(self._tensors[name], np.float64) for name in output.tensors]
+            for output in self.bundle.manifest.outputs
+        }
 
     def layers(self, inputs: Union[Named, Alone]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield (layer name, output values) of every layer but the inputs, in order.
+        """Yield (layer name, output values) of every layer of every part but the inputs, in order.
 
         Each layer is drawn on demand: finish the loop before you run this session on another input.
         """
         self.upload(inputs)
-        for name, layer in self._computed.items():
-            self.draw_layer(name)
-            yield name, self._transfers.read(layer.output, self._handles).astype(np.float32)
-            self.activate()
+        for part, following in self._pairs:
+            yield from part.layers()
+            self._collect(part)
+            self._put(following, self._tensors)
+        yield from self._last.layers()
 
     def saturation(self, inputs: Union[Named, Alone]) -> tuple[Saturation, ...]:
         """Return the layers whose ranges clip values of an input, largest share first; see ``saturation.check``."""
@@ -272,33 +300,17 @@ class Session(Drawable):
         Args:
             name: the layer's name.
             inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,) of a vector.
-                They are rounded to the stored format of their textures, and clipped to their ranges.
+                On the GPU they are rounded to the stored format of their textures, and clipped to their ranges.
 
         Raises:
             InputError: the layer does not exist, or the inputs do not fit it.
         """
-        self._settle()
-        if name not in self._computed:
-            raise InputError(
-                f"no layer '{name}'{did_you_mean(name, self._computed)}; there are: {', '.join(self._computed)}"
-            )
-        wanted = self._computed[name].inputs
-        if len(inputs) != len(wanted):
-            raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
-        values = self.bundle.values
-        self._transfers.clear({texture for source in wanted for texture in textures_of(values[source])}, self._handles)
-        # Mesa 22.3's vc4, but not 25.0's, runs queued draws to a texture after a later upload (videocore.md).
-        self._gl.Finish()
-        for source, array in zip(wanted, inputs):
-            self._transfers.write(f"input '{source}'", values[source], array, self._handles)
-        self.draw_layer(name)
-        return self._transfers.read(values[name], self._handles).astype(np.float32)
-
-    @property
-    def _computed(self) -> dict[str, Layer]:
-        """The layers other than inputs, by name."""
-        given = {entry.name for entry in self.bundle.manifest.inputs}
-        return {layer.name: layer for layer in self.bundle.network.layers if layer.name not in given}
+        self.activate()
+        for part in self._parts:
+            if name in part.computed:
+                return part.run_layer(name, inputs)
+        names = [name for part in self._parts for name in part.computed]
+        raise InputError(f"no layer '{name}'{did_you_mean(name, names)}; there are: {', '.join(names)}")
 
     def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
         """Return a picture of the last ``run`` or ``upload`` as the network reads it, uint8 (height, width, channels).
@@ -309,8 +321,16 @@ class Session(Drawable):
         Raises:
             InputError: the name is not a picture input, or is missing although there are several.
         """
-        self._settle()
-        return self._inputs.pixels(name, self._handles)
+        pictures = {entry.name: entry for entry in self.bundle.manifest.inputs if entry.kind == PICTURE}
+        if name is None and len(pictures) == 1:
+            (name,) = pictures
+        if name not in pictures:
+            raise InputError(
+                f"{name!r} is not a picture of the model; its pictures are: {', '.join(pictures) or 'none'}"
+            )
+        if isinstance(self._first, GpuExecutor) and name in self._first.inputs:
+            return self._first.pixels(name)
+        return self._pixels(pictures[name], self._tensors[name])
 
     def selfcheck(self) -> tuple[probe.LayerError, ...]:
         """Run the probe through all layers and return every layer's error.
@@ -322,12 +342,169 @@ class Session(Drawable):
         result.require()
         return result.layers
 
-    def _read_all(self, handles: Handles) -> Results:
-        """Wait for the frame of ``handles``, return its outputs, and release its pictures."""
-        results = self._outputs.read(handles)
-        self._inputs.release(handles)
-        return results
+    @property
+    def frame(self) -> list[Call]:
+        """The GL calls of a frame, without upload and read-back, in order."""
+        return [call for part in self.gpu_executors for call in part.frame]
 
-    def _read_only(self, handles: Handles) -> NDArray[np.float32]:
-        """Return the only output, as ``_read_all`` does."""
-        return next(iter(self._read_all(handles).values()))
+    @property
+    def part_runs(self) -> tuple[PartRun, ...]:
+        """Measurements of each part in the last frame of a model with several parts."""
+        return tuple(
+            PartRun.of(part.bundle if isinstance(part, GpuExecutor) else None, part.operators, seconds)
+            for part, seconds in zip(self._parts, self._seconds)
+        )
+
+    def statistics(self) -> Statistics:
+        """Return the counts of one frame, without the parts on the CPU."""
+        each = [vars(part.statistics) for part in self.gpu_executors]
+        return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
+
+    def read_texture(self, name: str) -> NDArray[np.uint8]:
+        """Return the current texels of a render target, uint8 (height, width, 4).
+
+        Layers can share it: after a complete frame it holds the output of the last one.
+
+        Raises:
+            InputError: there is no such target, or the model has several parts.
+        """
+        return self._only_part(f"texture '{name}'").read_texture(name)
+
+    def draw_layer(self, layer: str) -> None:
+        """Draw one layer from the current texels of its inputs without waiting. All layers in order make a frame.
+
+        Args:
+            layer: the layer's name. An unknown layer or one without passes draws nothing.
+
+        Raises:
+            InputError: the model has several parts.
+        """
+        self._only_part(f"layer '{layer}'").draw_layer(layer)
+
+    def activate(self) -> None:
+        """Make the context current, with the first GPU part's vertex arrays and fixed state.
+
+        Raises:
+            RunError: the session is closed.
+        """
+        if self._closed:
+            raise RunError("the session is closed")
+        self.gpu_executors[0].activate()
+
+    def close(self) -> None:
+        """Delete every GL object, and the context if the session created it; further calls do nothing.
+
+        Raises:
+            ContextError: the session belongs to another thread.
+        """
+        if self._closed:
+            return
+        if not self.context.forked and not self.context.closed:
+            self.context.require_thread()
+        self._closed = True
+        if self.context.forked:  # all objects belong to the parent process
+            return
+        parts = [part for part in self._parts if isinstance(part, GpuExecutor)]
+        for part in parts:
+            part.abandon()
+        try:
+            if self._made_current():
+                close_all(parts)
+        finally:
+            if self._own_context:
+                self.context.close()
+
+    def _made_current(self) -> bool:
+        """Make the context current; return whether it succeeded. A thread that has ended can still have it current.
+
+        Raises:
+            ContextError: it failed, and the session does not own the context: closing that would free all objects.
+        """
+        try:
+            self.context.make_current()
+        except ContextError:
+            if self._own_context:
+                return False
+            self._closed = False
+            raise
+        return True
+
+    def __del__(self) -> None:
+        if self._closed or self.context.forked or sys.is_finalizing():
+            return
+        if self.context.closed and not self._own_context:  # closing the context has freed everything
+            return
+        self._closed = True
+        left: list[Closing] = []
+        for part in self._parts:
+            if isinstance(part, GpuExecutor):
+                part.abandon()
+                left += part.resources()
+        self.context.free_later(lambda: close_all(left))
+        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
+
+    def _only_part(self, subject: str) -> GpuExecutor:
+        """Return the part of a model with one part.
+
+        Raises:
+            InputError: the model has several; ``subject`` belongs to one of them.
+        """
+        if self._pairs:
+            raise InputError(
+                f"{subject}: the model runs in parts, each with textures of its own; use layers() or run_layer()"
+            )
+        return self.gpu_executors[0]
+
+    def _check_shapes(self, tensors: dict[str, Any]) -> None:
+        """Reshape numeric inputs: otherwise a later part would refuse a shape after the first parts are computed.
+
+        Raises:
+            InputError: the shape of an input's values is wrong.
+        """
+        for entry in self.bundle.manifest.inputs:
+            if entry.kind != PICTURE:
+                tensors[entry.name] = numbers_as(entry, tensors[entry.name])
+
+    def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
+        """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
+        entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
+        values = {}
+        for name in part.inputs:
+            values[name] = tensors[name]
+            if name in entries and not isinstance(part, GpuExecutor):
+                values[name] = self._numbers(entries[name], tensors[name])
+            elif name not in entries and isinstance(part, GpuExecutor):  # textures cannot store NaN
+                values[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
+        part.put(values)
+
+    def _collect(self, part: GpuExecutor | CpuExecutor) -> None:
+        """Wait for one of several parts; store its results and its time."""
+        self._tensors.update(part.read())
+        now = time.perf_counter()
+        self._seconds.append(now - self._began)
+        self._began = now
+
+    def _results(self) -> Results:
+        """Wait for the last of several parts; return the outputs of the model."""
+        self._collect(self._last)
+        return {
+            output.name: host_steps.apply(output.steps, [self._tensors[name] for name in output.tensors])
+            for output in self.bundle.manifest.outputs
+        }
+
+    def _numbers(self, entry: Input, value: Any) -> NDArray[np.float32]:
+        """Return an input as a CPU part reads it; the pixels of a picture become the values that they represent."""
+        if entry.kind != PICTURE:
+            return np.asarray(value, np.float32)
+        assert isinstance(entry.value, FeatureMap)
+        pixels = np.asarray(self._pixels(entry, value), np.float64)
+        return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)
+
+    def _pixels(self, entry: Input, picture: Any) -> NDArray[np.uint8]:
+        """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
+        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == entry.shape:
+            return picture
+        for part in self.gpu_executors:
+            if entry.name in part.inputs:
+                return part.fitted(entry.name, picture)
+        return preprocess.load_for(picture, entry)

@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.bundle.manifest import NUMBERS, Manifest
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.outputs import Results
+from glsl_infer.runtime.transfers import Results
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import did_you_mean
 
@@ -34,10 +34,10 @@ class State:
         inputs = {entry.name: entry for entry in manifest.inputs}
         outputs = {output.name: output for output in manifest.outputs}
         for name, output in self._pairs.items():
-            for what, known, asked in (("input", inputs, name), ("output", outputs, output)):
-                if asked not in known:
-                    meant = did_you_mean(asked, known)
-                    raise InputError(f"state: the model has no {what} '{asked}'{meant}; it has {', '.join(known)}")
+            for kind, entries, key in (("input", inputs, name), ("output", outputs, output)):
+                if key not in entries:
+                    meant = did_you_mean(key, entries)
+                    raise InputError(f"state: the model has no {kind} '{key}'{meant}; it has {', '.join(entries)}")
             if inputs[name].kind != NUMBERS:
                 raise InputError(f"state: input '{name}' is a picture; only an input of numbers can be a state")
             shapes = tuple(inputs[name].shape), tuple(outputs[output].shape)
@@ -66,11 +66,10 @@ class State:
             inputs = {self._others[0]: inputs}
         return {**self.values, **inputs}
 
-    def kept(self, results: Results) -> Results:
-        """Store the state from a frame's results; return the results unchanged."""
+    def keep(self, results: Results) -> None:
+        """Store the state from a frame's results."""
         for name, output in self._pairs.items():
             self.values[name] = np.array(results[output], np.float32).reshape(self._shapes[name])
-        return results
 
     def only(self, results: Results) -> NDArray[np.float32]:
         """Return the only result apart from the state.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -11,11 +11,19 @@ from glsl_infer.bundle.manifest import PICTURE, Manifest
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.handles import Handles
-from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
+from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Handles, Objects
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import decode_fixed, decode_tiles, pack_fixed, pack_tiles, shape_of
 from glsl_infer.support.ndarray import NDArray
+
+Output = NDArray[np.float32]
+"""A result in the shape of ``manifest.Output.shape``."""
+
+Results = dict[str, Output]
+"""Every output by its name."""
+
+Answer = Union[Output, Results]
+"""Result of ``Session.run``: all outputs for a dict of inputs, the only output for a picture."""
 
 
 class Transfers:

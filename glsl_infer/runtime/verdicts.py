@@ -1,5 +1,10 @@
 """Records of passed checks in files, so that later starts need not repeat them.
 
+Two checks are recorded. Parsing the shaders takes a Pi Zero a third of a second for a small model, and many seconds for
+one with hundreds of programs. A bundle's digest covers every byte, so a bundle that has passed once will pass again.
+The self-check on a driver runs at the first use of a model. Another driver, version or model is checked again. Only
+passes are recorded: a failing driver is checked at every start until it passes.
+
 They are next to the compiled programs (``program_cache``). The file's name and its text have a hash of everything the
 verdict depends on. A verdict counts only if the file and its folder belong to this user and others cannot write them.
 """
@@ -7,12 +12,30 @@ verdict depends on. A verdict counts only if the file and its folder belong to t
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Union
 
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle, manifest_json
 from glsl_infer.errors import InputError
+from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.linking import driver_strings
+from glsl_infer.runtime.program_cache import default_folder
 from glsl_infer.support.files import is_own, is_own_folder, reading, writing
+
+if TYPE_CHECKING:
+    from glsl_infer.gl.context import Context
+    from glsl_infer.runtime.session import Session
+
+SHADERS_FORMAT, SHADERS_SUFFIX = "glsl-infer shaders 2", ".shaders"
+"""The number increases whenever the check of shaders refuses more than before."""
+
+SELF_CHECK_FORMAT, SELF_CHECK_SUFFIX = "glsl-infer self-check 1", ".passed"
 
 MAX_FILES = 256
 """Maximum number of files with one suffix in a folder; the oldest are deleted."""
@@ -51,3 +74,80 @@ class Verdict:
             files = sorted(self._path.parent.glob(f"*{self._suffix}"), key=lambda file: file.stat().st_mtime)
             for old in files[: max(0, len(files) - MAX_FILES)]:
                 old.unlink()
+
+
+def read_bundle(path: Union[str, Path]) -> Bundle:
+    """Return a bundle as ``bundle.read`` does; shaders that have passed before are not parsed again.
+
+    Raises:
+        BundleError: as ``bundle.read``.
+    """
+    folder = default_folder()
+    if folder is None:
+        return bundles.read(path)
+    new: list[Verdict] = []
+
+    def has_passed_before(digest: str) -> bool:
+        key = hashlib.sha256(f"{SHADERS_FORMAT} {digest}".encode("ascii")).hexdigest()
+        verdict = Verdict(folder, key, SHADERS_SUFFIX, SHADERS_FORMAT)
+        if verdict.passed():
+            return True
+        new.append(verdict)
+        return False
+
+    bundle = bundles.read(path, has_passed_before)
+    for verdict in new:  # only after the rest of the file has passed as well
+        verdict.keep()
+    return bundle
+
+
+def check_once(session: Session, folder: Path | None = None, progress: Callable[[], object] = lambda: None) -> bool:
+    """Run the self-check unless it has passed before with this model and driver; return whether it ran.
+
+    Args:
+        session: the session to check.
+        folder: the folder of the recorded passes, by default ``program_cache.default_folder()``. Without one
+            (``GLSL_INFER_CACHE=off``) the check runs every time.
+        progress: called after each layer.
+
+    Raises:
+        SelfCheckError: a layer is wrong.
+    """
+    session.activate()
+    verdict = _self_check_verdict(session.context, session.bundle, folder)
+    session.activate()  # measuring the device's lines may have changed the context's state
+    if verdict is not None and verdict.passed():
+        return False
+    selfcheck.check(session, progress).require()
+    if verdict is not None:
+        verdict.keep()
+    return True
+
+
+def keep_self_check(context: Context, bundle: Bundle) -> None:
+    """Record a pass of the self-check with this model on the driver of the current context."""
+    verdict = _self_check_verdict(context, bundle, None)
+    if verdict is not None:
+        verdict.keep()
+
+
+def has_passed_self_check(context: Context, bundle: Bundle) -> bool:
+    """Return whether the self-check has passed before with this model on the driver of the current context."""
+    verdict = _self_check_verdict(context, bundle, None)
+    return verdict is not None and verdict.passed()
+
+
+def _self_check_verdict(context: Context, bundle: Bundle, folder: Path | None) -> Verdict | None:
+    folder = default_folder() if folder is None else folder
+    if folder is None:
+        return None
+    return Verdict(folder, self_check_key(context, bundle), SELF_CHECK_SUFFIX, SELF_CHECK_FORMAT)
+
+
+def self_check_key(context: Context, bundle: Bundle) -> str:
+    """Return the hash for the record of a pass: 64 hexadecimal digits. The context is current."""
+    digest = bundle.digest  # a Pi Zero would need a second to write the manifest again, at every start
+    if digest is None:
+        digest = json.dumps(manifest_json.to_json(bundle.manifest), sort_keys=True)
+    parts = [SELF_CHECK_FORMAT, *driver_strings(context.gl), driver_of(context).device_lines, digest]
+    return hashlib.sha256(json.dumps(parts).encode("utf-8")).hexdigest()

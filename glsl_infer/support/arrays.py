@@ -6,7 +6,6 @@ Pickled objects are refused, because they can execute code. So are archives larg
 from __future__ import annotations
 
 import math
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,8 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """
     try:
         with reading(path) as file:
+            import zipfile
+
             with zipfile.ZipFile(file) as archive:
                 unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > MOST_BYTES:

@@ -140,7 +140,7 @@ class ChildProcess:
         raise RunError(f"the process that {self._what} {how}: {last}")
 
 
-def tell(count: int) -> None:
+def report_progress(count: int) -> None:
     """Report finished items to the parent; called in the process of a job."""
     sys.stdout.write(DONE * count)
     sys.stdout.flush()

@@ -86,6 +86,25 @@ def output_file(path: str | Path) -> Path:
     return target
 
 
+def check_output(path: Path, *suffixes: str, option: str = "") -> None:
+    """Check, before any other work, that a file can be written.
+
+    Args:
+        path: the file.
+        suffixes: accepted suffixes in lower case; by default all.
+        option: option that names the file, for messages.
+
+    Raises:
+        InputError: the file has another suffix, its folder does not exist, or it is not a regular file.
+    """
+    given = f"{option} {path}".lstrip()
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{given}: name the file *{' or *'.join(suffixes)}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{given}: no such folder: {path.parent}")
+    output_file(path)
+
+
 def cannot_be_written(path: Path, error: Exception) -> InputError:
     """Return the ``InputError`` for an exception raised while writing ``path``."""
     return InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})")
@@ -205,6 +224,26 @@ def write_text(path: Path, text: str, errors: str = "strict") -> None:
     """
     with writing(path) as file:
         file.write(text.encode("utf-8", errors))
+
+
+@contextlib.contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """Do as ``writing`` for a file that the user named: every error of the system is an ``InputError``."""
+    try:
+        with writing(path) as file:
+            yield file
+    except (OSError, ValueError) as error:
+        raise cannot_be_written(path, error) from None
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write a file that the user named; text in UTF-8.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with output(path) as file:
+        file.write(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from typing import Any, Union
 
 from glsl_infer.gl.context import Context
 from glsl_infer.tasks import reading
-from glsl_infer.tasks.classification import Labeller
 from glsl_infer.tasks.cuts import Cut
 from glsl_infer.tasks.description import Description
 from glsl_infer.tasks.detection import Detector
@@ -23,7 +22,7 @@ from glsl_infer.tasks.landmarks import Landmarker
 from glsl_infer.tasks.masks import Mask
 from glsl_infer.tasks.results import Detection, Found, Labels, Landmarks
 from glsl_infer.tasks.segmentation import Segmenter
-from glsl_infer.tasks.task import Task
+from glsl_infer.tasks.task import Labeller, Task
 
 __all__ = [
     "Cut",
@@ -70,13 +69,13 @@ class FaceMesh(Landmarker):
 class HandDetection(Detector):
     """Palms, with seven points each."""
 
-    default = "hands"
+    default = "palms"
 
 
 class Hands(Landmarker):
     """21 points of each hand."""
 
-    default = "hand"
+    default = "hands"
 
 
 class People(Detector):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.runtime.pictures.uploaded import Uploaded
+from glsl_infer.runtime.pictures.picture_input import Uploaded
 from glsl_infer.runtime.session import Session
 from glsl_infer.tasks import reading
 from glsl_infer.tasks.boxes import SIGMOID
@@ -120,7 +120,7 @@ class Landmarker(Task[Found[Landmarks]]):
 
     def _on_gpu(self, picture: LoadedPicture) -> LoadedPicture:
         """Return a frame as a texture, or unchanged if it is too large or CPU parts read it."""
-        if not isinstance(picture, np.ndarray) or any(session.bundle.parts for session in self.sessions):
+        if not isinstance(picture, np.ndarray) or any(len(session.bundle.parts) > 1 for session in self.sessions):
             return picture
         if self._uploaded is None:
             self._uploaded = Uploaded(self.session.context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.fits import fitted
+from glsl_infer.runtime.pictures.scaling import fitted
 from glsl_infer.tasks.boxes import SIGMOID, SOFTMAX
 from glsl_infer.tasks.description import SEGMENTATION, SegmentationRules
 from glsl_infer.tasks.masks import Mask

@@ -14,15 +14,17 @@ from glsl_infer.bundle.manifest import PICTURE, Input
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_buf import DmaBuf
+from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.runtime.pictures.fits import fitted
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.runtime.pictures.scaling import fitted
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks import models, reading
-from glsl_infer.tasks.description import Description
+from glsl_infer.tasks.description import CLASSIFICATION, ClassificationRules, Description
+from glsl_infer.tasks.results import Labels
 
 Result = TypeVar("Result")
 Outputs = Mapping[str, NDArray[np.float32]]
@@ -208,3 +210,21 @@ def concatenated_rows(outputs: Outputs, names: Sequence[str], columns: int) -> N
     """Return some outputs as rows of ``columns`` elements, concatenated."""
     parts = [outputs[name].reshape(-1, columns) for name in names]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class Labeller(Task[Labels]):
+    """A ``Classifier`` whose result can draw itself."""
+
+    kind = CLASSIFICATION
+
+    def __call__(self, picture: PictureSource) -> Labels:
+        """Return the most probable labels of an image; arguments and errors as for ``Task``."""
+        loaded = load_picture(picture)
+        rules = self.description.rules
+        assert isinstance(rules, ClassificationRules)
+        ranked = self._classifier.rank(self._run(loaded), rules.top)
+        return Labels(tuple(ranked), size_of(loaded))
+
+    def _open(self, path: Path, context: Union[str, Context]) -> Session:
+        self._classifier = Classifier(path, context=context, isolated="first")
+        return self._classifier.session

@@ -11,11 +11,12 @@ from pathlib import Path
 from glsl_infer import importers
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
-from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
+from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export import ends_of
@@ -27,7 +28,7 @@ def calibrate(
     calibration: Sequence[str | Path],
     *,
     options: Options | None = None,
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> StoredRanges:
     """Learn a model's ranges and the other calibration data, and write them to a file.
 
@@ -36,14 +37,14 @@ def calibrate(
         out: the ``.json`` file to write.
         calibration: files of typical inputs; see ``calibration.samples``.
         options: options of inputs, outputs and the choice of ranges.
-        tell: called with the name of each step.
+        progress: called with the name of each step.
 
     Raises:
         InputError: an argument or file cannot be used, or calibration inputs are missing.
         ModelError: a layer cannot be exported.
     """
     options = options or Options()
-    tell("loading the model")
+    progress("loading the model")
     if isinstance(model, Graph):
         graph = model
     else:
@@ -52,7 +53,9 @@ def calibrate(
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")
     optimized = optimize.optimize(graph)
-    built = from_optimized(optimized, [""] * classes_of(optimized), options=options, calibration=samples, tell=tell)
+    built = from_optimized(
+        optimized, [""] * classes_of(optimized), options=options, calibration=samples, progress=progress
+    )
     known = learnt([part.prepared for part in built.gpu], [part.program for part in built.gpu])
     stored = StoredRanges(graph.name, fingerprint(built.graph), known)
     ranges_file.write(stored, out)

@@ -15,7 +15,7 @@ from glsl_infer import importers
 from glsl_infer.bundle.format_constants import MAX_OUTPUTS
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
-from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.delegate import unseen as unseen_parts
 from glsl_infer.compiler.dry_run import dry_run
@@ -23,10 +23,11 @@ from glsl_infer.compiler.ranges import Calibration, unseen_error
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.io_options import IoOptions
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.heap import trim_heap
+from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
@@ -44,7 +45,7 @@ def export(
     calibration: Sequence[str | Path] = (),
     ranges: str | Path | None = None,
     verify_seconds: float = 0.0,
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
     known: Sequence[InputError] = (),
 ) -> ExportReport:
     """Export a saved model to a bundle file.
@@ -58,7 +59,7 @@ def export(
         ranges: a file of ranges. They take precedence over ranges learnt from ``calibration``.
         verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is installed;
             see ``videocore.verify``. 0 skips this.
-        tell: called with the name of each step.
+        progress: called with the name of each step.
         known: problems found earlier, raised together with the others.
 
     Raises:
@@ -72,7 +73,7 @@ def export(
         names = () if labels is None else read_labels(labels)
     except InputError as error:
         problems.append(error)
-    tell("loading the model")
+    progress("loading the model")
     survey = _survey(model, options, problems)
     gc.collect()  # frees the framework's copy of all weights
     trim_heap()
@@ -106,18 +107,18 @@ def export(
         raise together(problems)
     numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
-    built = from_optimized(optimized, names, options=options, calibration=samples, tell=tell)
-    tell("comparing with the float network")
+    built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
+    progress("comparing with the float network")
     in_parts = bool(built.parts)
-    reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
+    reports = [report(part.program, part.bundle, part.prepared, part.images, is_part=in_parts) for part in built.gpu]
     made = joined(reports, part_reports(built)) if in_parts else reports[0]
     if in_parts and samples:
         unseen = unseen_parts.measure(built, samples)
         made = replace(made, unseen=(unseen,), warnings=(*unseen_error.warnings(unseen), *made.warnings))
-    tell("writing")
+    progress("writing")
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:
-        tell("compiling for VideoCore IV")
+        progress("compiling for VideoCore IV")
     checked, board = verified(built, verify_seconds)
     more = (*(checked.warnings if checked is not None else ()), *board.warnings)
     if options.weights == "auto":
@@ -131,9 +132,9 @@ def export(
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def ends_of(options: Options) -> Ends:
+def ends_of(options: Options) -> IoOptions:
     """Return the options of a model's inputs and outputs."""
-    return Ends(
+    return IoOptions(
         options.input_ranges,
         options.fits,
         options.purposes,
@@ -144,10 +145,10 @@ def ends_of(options: Options) -> Ends:
     )
 
 
-def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
+def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> ImportReport | None:
     """Return the import report of a model, or None if it cannot be read; append its problems to ``problems``."""
     if isinstance(model, Graph):
-        return Survey((), model)
+        return ImportReport((), model)
     try:
         survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:

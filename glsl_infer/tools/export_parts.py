@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.compiler.delegate import Built
 from glsl_infer.compiler.place import described
-from glsl_infer.runtime import traffic
+from glsl_infer.runtime import statistics
 from glsl_infer.tools.videocore import foresight
 from glsl_infer.tools.videocore.foresight import Foresight
 from glsl_infer.tools.videocore.verify import Verification, measured
@@ -46,7 +46,7 @@ def part_reports(made: Built) -> tuple[PartReport, ...]:
             reports.append(PartReport("cpu", part.nodes, operators, 0, 0))
         else:
             bundle = next(bundles).bundle
-            moved = traffic.uploaded(bundle), traffic.read_back(bundle)
+            moved = statistics.uploaded(bundle), statistics.read_back(bundle)
             reports.append(PartReport("gpu", part.nodes, operators, *moved))
     return tuple(reports)
 

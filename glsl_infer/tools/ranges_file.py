@@ -22,7 +22,7 @@ from glsl_infer.compiler.ranges.stored import StoredRanges
 from glsl_infer.lowering.calibration_maps import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import write_output
 from glsl_infer.support.saved_json import Kind
 
 FORMAT, VERSION = "glsl-infer ranges", 1
@@ -57,11 +57,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
     head = {"format": FORMAT, "version": VERSION, "model": stored.model, "fingerprint": stored.fingerprint}
     parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     parts += [f"{json.dumps(key)}: {text}" for key, text in objects.items()]
-    try:
-        with writing(Path(path)) as file:
-            file.write(("{" + ",\n ".join(parts) + "}\n").encode("utf-8"))
-    except (OSError, ValueError) as error:
-        raise cannot_be_written(Path(path), error) from None
+    write_output(Path(path), "{" + ",\n ".join(parts) + "}\n")
 
 
 def read(path: str | Path) -> StoredRanges:

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "build")]
 
 import raspberry_pi  # noqa: E402
 from debian_packages import REACHING, PackageError, apt, own_mirror  # noqa: E402

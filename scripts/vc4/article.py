@@ -10,6 +10,7 @@ predicts the time on the other one, as a test: nothing else is fitted.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -60,7 +61,9 @@ def write() -> None:
 
 def main() -> int:
     """Run the command of the arguments, and print the table; return the exit code."""
-    if sys.argv[1:] == ["--write"]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="count anew, and store article.json")
+    if parser.parse_args().write:
         write()
     print("board | set | kernel, ms a job | by the other board | off")
     print("|---|---|---|---|---|")

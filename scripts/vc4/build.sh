@@ -13,7 +13,7 @@
 #
 # Only missing build tools are installed into the system, by apt as root or with sudo; else the command to type is
 # printed. Meson comes from pip, into a folder that is deleted, because Debian 12's is too old for Mesa 25.
-# scripts/debian_packages.py says which mirror the source comes from.
+# scripts/build/debian_packages.py says which mirror the source comes from.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -119,7 +119,7 @@ export PATH=$work/venv/bin:$PATH
 build() {
     local source=$work/mesa-$version build=$work/build-$version
     echo "fetching the source of Mesa $version" >&2
-    "$here/../debian_packages.py" --suite "$suite" --source "$work" mesa >>"$log" 2>&1 ||
+    "$here/../build/debian_packages.py" --suite "$suite" --source "$work" mesa >>"$log" 2>&1 ||
         fail "the mesa source package of $suite cannot be fetched"
     cd "$source" 2>/dev/null || fail "$suite has another mesa source package than $version, for which the patch is made"
     patch -p1 <"$here/$patch" >>"$log" 2>&1 || fail "$patch does not apply"

@@ -5,7 +5,7 @@
     python scripts/vc4/networks.py --only mobilenet-0.25 --uniform-vectors 216
 
 Weights are random (seeded); batch norms have the statistics of the calibration images. Keras creates the graphs in a
-separate process (keras_networks.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
+separate process (networks_in_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
 Mesa's driver for the Raspberry Pi, or that of ``--uniform-vectors``.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 import keras_graphs
 from x22 import x22

@@ -13,9 +13,7 @@ from toolchain import Tools
 from glsl_infer import bundle as bundles
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
-from glsl_infer.runtime.drivers.videocore import wants_late_fetch
+from glsl_infer.runtime.drivers import driver_of, is_llvmpipe, wants_ordered_fetches
 from glsl_infer.runtime.session import Session
 
 RENDERERS = ("VC4 V3D 2.1", "VideoCore IV HW", "V3D 4.2", "llvmpipe (LLVM 15.0.6, 256 bits)", "Mali-T830", "")
@@ -34,7 +32,7 @@ def test_the_same_facts(device: Jvm) -> None:
     context = Context()
     assert facts["threshold"] == context.store_threshold
     context.close()
-    assert facts["late"] == [wants_late_fetch(name) for name in RENDERERS]
+    assert facts["late"] == [wants_ordered_fetches(name) for name in RENDERERS]
     assert facts["rolled"] == [is_llvmpipe(name) for name in RENDERERS]
     assert set(facts["late"]) == set(facts["rolled"]) == {True, False}, "RENDERERS has no driver of a kind"
 
@@ -44,7 +42,7 @@ def test_the_same_facts(device: Jvm) -> None:
 def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
     context = Context()
     driver_of(context).__dict__["rounds_stores"] = "ROUND_STORES" in lines
-    driver_of(context).__dict__["late_fetch"] = "LATE_FETCH" in lines
+    driver_of(context).__dict__["ordered_fetches"] = "LATE_FETCH" in lines
     driver_of(context).__dict__["nearest_sums"] = False  # Java's runner only writes LATE_FETCH
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)

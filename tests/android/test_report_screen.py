@@ -95,7 +95,7 @@ def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, mon
     assert "wrong: expand" in texts and texts.count("every layer is right") == 5
     assert "expand" in page(report)
 
-    spec = importlib.util.spec_from_file_location("table", ROOT / "scripts/boards/table.py")
+    spec = importlib.util.spec_from_file_location("table", ROOT / "scripts/docs/boards/table.py")
     assert spec is not None and spec.loader is not None
     table = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(table)

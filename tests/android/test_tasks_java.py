@@ -15,6 +15,8 @@ from red_squares import DETECTOR, folder_of_tasks, picture
 from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
 
 from glsl_infer.gl.context import Context
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.tasks import Detector, Landmarker, Segmenter, models, open_task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +104,12 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     pixels = np.asarray(Image.open(ROOT / "docs/images/cardboard18.jpg").convert("RGB"))
     (labels,) = looked(runner, f"{tmp_path}:{ROOT}/models", "names", "look", [pixels], tmp_path)
     assert labels[0]["label"] == "cardboard" and len(labels) == 2
+    names.write_text(json.dumps({"task": "classification", "model": "grocery-x22-257", "top": 2}), "utf-8")
+    (labels,) = looked(runner, f"{tmp_path}:{ROOT}/models", "names", "look", [pixels], tmp_path)
+    with Classifier(ROOT / "models/grocery-x22-257.glslnn") as classifier:
+        none, best = classifier.classify(pixels, top=2)
+    assert [entry["label"] for entry in labels] == [NONE, best.label] and none.label == NONE
+    assert labels[0]["probability"] == pytest.approx(none.probability, abs=0.02)
 
 
 def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from too_much import TOO_MUCH
 
 from glsl_infer.bundle import Bundle, format_constants, manifest_json
 
-sys.path.insert(0, str(ROOT / "scripts/reliability"))
+sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
 
 import readers
 

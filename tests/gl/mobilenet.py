@@ -14,7 +14,13 @@ from glsl_infer.runtime.pictures.preprocess import open_image
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE, CALIBRATION, TEST = 64, 24, 12
-SOURCES = ("scripts/keras_networks.py", "scripts/keras_graphs.py", "training", "tests/gl/mobilenet.py", "docs/images")
+SOURCES = (
+    "scripts/bench/networks_in_keras.py",
+    "scripts/bench/keras_graphs.py",
+    "training",
+    "tests/gl/mobilenet.py",
+    "docs/images",
+)
 NAME = "mobilenet-varied-64"
 
 

@@ -1,4 +1,4 @@
-"""Random networks around every operator, from a seeded generator, for tests and scripts/accuracy.py.
+"""Random networks around every operator, from a seeded generator, for tests and scripts/bench/accuracy.py.
 
 The same seed gives the same network on every driver.
 """

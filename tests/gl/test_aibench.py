@@ -22,7 +22,7 @@ from glsl_infer.graph import Node
 from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, score, tests, timing
+from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, tests, timing
 
 
 def folder_of_tiny(folder: Path) -> Path:
@@ -97,9 +97,9 @@ def test_what_cannot_fit_is_not_tried(tmp_path: Path, capsys: Capture, monkeypat
 
 def test_a_pixel_2_has_its_score() -> None:
     reference = {test.number: test.reference for test in tests.TESTS}
-    assert score.score(reference) == pytest.approx(1293.0)
-    assert score.score({4: 584.0}) == pytest.approx(2 * 1293.0 / 9)
-    assert score.score({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
+    assert phones.score_of(reference) == pytest.approx(1293.0)
+    assert phones.score_of({4: 584.0}) == pytest.approx(2 * 1293.0 / 9)
+    assert phones.score_of({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
 
 
 def test_a_result_stands_among_the_phones() -> None:
@@ -107,7 +107,7 @@ def test_a_result_stands_among_the_phones() -> None:
     assert {test.number: test.reference for test in tests.TESTS} == {
         test.number: float(pixel[str(test.number)]) for test in tests.TESTS
     }
-    assert float(pixel["score"]) == float(pixel["paper"]) == score.PIXEL_2
+    assert float(pixel["score"]) == float(pixel["paper"]) == phones.PIXEL_2
     rows = [{"test": 1, "ms": 71.6}, {"test": 2, "failed": "no memory"}, {"test": 9, "megapixels": 0.25}]
     heads, *lines = (line.split() for line in phones.table("mine", rows, 99.6, phones.read()))
     assert heads == ["phone", *"123456789", "score", "paper"]

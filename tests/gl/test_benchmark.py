@@ -45,8 +45,8 @@ def assert_ordered(row: dict[str, float]) -> None:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize(("layers", "minutes"), [(False, None), (True, None), (False, 0.002)])
 def test_a_result_is_as_its_schema_says(tmp_path: Path, layers: bool, minutes: float | None) -> None:
-    heard, tell = told()
-    result = measure(write_tiny(tmp_path), runs=5, warm_up=2, layers=layers, minutes=minutes, tell=tell)
+    heard, count = told()
+    result = measure(write_tiny(tmp_path), runs=5, warm_up=2, layers=layers, minutes=minutes, progress=count)
     VALIDATOR.validate(json.loads(json.dumps(result)))
     assert sum(heard) == steps_of(5, 2, layers, minutes)
     assert ("profile" in result, "sustained" in result) == (layers, minutes is not None)
@@ -93,11 +93,11 @@ def test_the_steps_make_the_whole(tmp_path: Path) -> None:
 def test_a_profile_has_every_layer_that_draws(context: Context, queries: bool) -> None:
     if queries and not timer_queries.available(context):
         pytest.skip("this driver has no timer queries")
-    heard, tell = told()
+    heard, count = told()
     with Session(tiny_bundle(), context=context) as session:
         expected = session.run(tiny_picture(1))
         session.run(tiny_picture(2))
-        found = profile(session, tiny_picture(1), 4, 2, tell, queries=queries)
+        found = profile(session, tiny_picture(1), 4, 2, count, queries=queries)
         np.testing.assert_array_equal(session.read_back(), expected)
         passes = session.bundle.manifest.passes
     assert found["by"] == (QUERIES if queries else FINISHES)
@@ -135,8 +135,8 @@ def test_a_sustained_run_counts_every_frame(context: Context) -> None:
 @pytest.mark.drivers("all")
 def test_two_bundles_take_turns(tmp_path: Path) -> None:
     paths = write_tiny(tmp_path, "a.glslnn", "baked"), write_tiny(tmp_path, "b.glslnn", "uniform", "planar")
-    heard, tell = told()
-    found = comparison.bundles(*paths, context="auto", runs=6, warm_up=1, tell=tell)
+    heard, count = told()
+    found = comparison.bundles(*paths, context="auto", runs=6, warm_up=1, progress=count)
     assert found["paired"] is True
     assert sum(heard) == 2 * (6 + 1)
     assert [found[side]["file"] for side in "ab"] == [str(path) for path in paths]

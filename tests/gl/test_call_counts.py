@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pairwise import each_of
 from tiny import tiny_bundle, tiny_picture
-from vc4.x22 import x22
+from x22 import x22
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler import lower

@@ -6,17 +6,13 @@ import os
 
 import pytest
 
-from glsl_infer.bundle.manifest import Limits
 from glsl_infer.errors import ContextError, GlError, LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.limits import describe, driver_limits
-from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
-from glsl_infer.runtime.drivers.nvidia import is_nvidia
-from glsl_infer.runtime.limits import require
+from glsl_infer.gl.limits import describe, driver_limits, require
+from glsl_infer.runtime.drivers import driver_of, is_llvmpipe, is_nvidia
 
 pytestmark = pytest.mark.drivers
 
@@ -142,8 +138,8 @@ def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_are_compared_and_named(context: Context) -> None:
     offered = driver_limits(context.gl)
-    require(Limits(**offered), context.gl)
+    require(offered, context.gl)
     for field, most in offered.items():
-        larger = Limits(**{**offered, field: most + 1})
+        larger = {**offered, field: most + 1}
         with pytest.raises(LimitError, match=f"is {most}, the model needs {most + 1}"):
             require(larger, context.gl)

@@ -25,10 +25,15 @@ TOOLS = {
 
 
 def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subprocess.CompletedProcess[str]:
-    """Write a deployment and run its script as root, with ``board`` instead of the system's folders."""
+    """Write a deployment and run its script."""
     write_tiny(tmp_path)
     (tmp_path / "deployment.yml").write_text(f"models:\n  - {{name: tiny, source: tiny.glslnn}}\n{service}")
     assert main(["deploy", str(tmp_path / "deployment.yml")]) == 0
+    return run_script(tmp_path, sudo_user)
+
+
+def run_script(tmp_path: Path, sudo_user: str = "alice") -> subprocess.CompletedProcess[str]:
+    """Run install.sh of the folder ``deployment`` as root, with ``board`` instead of the system's folders."""
     board, tools = tmp_path / "board", tmp_path / "tools"
     (board / "systemd").mkdir(parents=True)
     tools.mkdir()

@@ -22,7 +22,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
 
-SCRIPT = ROOT / "scripts/dma_buf_round_trip.py"
+SCRIPT = ROOT / "scripts/bench/dma_buf_round_trip.py"
 
 sys.path.insert(0, str(SCRIPT.parent))
 
@@ -110,9 +110,9 @@ def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
         fake = _Imported(upload(context, objects, photograph(SOME.width, SOME.height)).texture)
         monkeypatch.setattr(dma_import, "EglImage", fake)
         monkeypatch.setattr(dma_import, "refusal", lambda context: None)
-        session._importer.__dict__.pop("_refusal", None)
+        session.gpu_executors[0]._importer.__dict__.pop("_refusal", None)
         yield fake
-        session._importer.__dict__.pop("_refusal", None)
+        session.gpu_executors[0]._importer.__dict__.pop("_refusal", None)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ REPORT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "onnx_suites.js
 PASSING = [name for names in REPORT["cases"][PASSED].values() for name in names]
 
 EACH = 6
-"""Step between the repeated cases, among those that pass; scripts/onnx_suites.py runs all."""
+"""Step between the repeated cases, among those that pass; scripts/bench/onnx_suites.py runs all."""
 
 LARGEST = 100_000
 """Largest number of input values of a repeated case."""
@@ -75,7 +75,7 @@ def cases() -> dict[str, Case]:
 
 @pytest.mark.slow
 def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Case]) -> None:
-    again = "scripts/onnx_suites.py writes the report anew"
+    again = "scripts/bench/onnx_suites.py writes the report anew"
     listed = {name for reasons in REPORT["cases"].values() for names in reasons.values() for name in names}
     assert listed == set(cases), again
     for name, least in onnx_cases.GOALS.items():

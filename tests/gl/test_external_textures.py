@@ -20,7 +20,7 @@ from glsl_infer.gl.egl_image import ExternalTexture
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 from dma_buf_round_trip import external, image_of, image_refusal
 

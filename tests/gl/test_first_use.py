@@ -14,7 +14,7 @@ from tiny import tiny_bundle, tiny_picture, write_tiny
 
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime import first_use
+from glsl_infer.runtime import verdicts
 from glsl_infer.runtime.session import Session
 
 
@@ -30,8 +30,8 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def verdicts(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{first_use.SUFFIX}"))
+def records(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{verdicts.SELF_CHECK_SUFFIX}"))
 
 
 def test_it_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context) -> None:
@@ -40,16 +40,16 @@ def test_it_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context
         ran = []
         for _ in range(3):
             with Session(bundle, context=context) as session:
-                ran.append(first_use.check(session, folder))
+                ran.append(verdicts.check_once(session, folder))
         assert ran == [True, False, False]
-    assert len(verdicts(folder)) == 2
+    assert len(records(folder)) == 2
 
 
 @pytest.mark.parametrize("spoil", ["empty", "other text", "writable by all", "a folder"])
 def test_a_verdict_that_is_not_ours_is_not_believed(spoil: str, tmp_path: Path, context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
-        assert first_use.check(session, tmp_path)
-        (path,) = verdicts(tmp_path)
+        assert verdicts.check_once(session, tmp_path)
+        (path,) = records(tmp_path)
         if spoil == "empty":
             path.write_text("")
         elif spoil == "other text":
@@ -59,23 +59,23 @@ def test_a_verdict_that_is_not_ours_is_not_believed(spoil: str, tmp_path: Path, 
         else:
             path.unlink()
             path.mkdir()
-        assert first_use.check(session, tmp_path)
+        assert verdicts.check_once(session, tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path, context: Context) -> None:
     (tmp_path / "file").write_text("")
     with Session(tiny_bundle(), context=context) as session:
-        assert first_use.check(session, tmp_path / "file")
-        assert first_use.check(session, tmp_path / "file")
+        assert verdicts.check_once(session, tmp_path / "file")
+        assert verdicts.check_once(session, tmp_path / "file")
 
 
 def test_classify_checks_once_and_keeps_the_verdict(tmp_path: Path, kept: Path, photo: Path, capsys: Capture) -> None:
     argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
     assert main(argv) == 0
-    (path,) = verdicts(kept)
+    (path,) = records(kept)
     written = path.stat().st_mtime_ns
     assert main(argv) == 0
-    assert verdicts(kept)[0].stat().st_mtime_ns == written
+    assert records(kept)[0].stat().st_mtime_ns == written
 
 
 COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run", "MODEL", "PHOTO"]}
@@ -101,7 +101,7 @@ def test_a_driver_that_computes_something_else_is_refused(
         assert output.out == ""
         assert f"error: layer '{first}'" in output.err
         assert "try: " in output.err
-    assert verdicts(kept) == []
+    assert records(kept) == []
 
 
 @pytest.mark.parametrize("command", [*COMMANDS])
@@ -113,7 +113,7 @@ def test_without_the_check_the_wrong_driver_goes_unnoticed(
     given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
     assert main([*(given.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
     assert capsys.readouterr().out
-    assert verdicts(kept) == []
+    assert records(kept) == []
 
 
 def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None:
@@ -171,5 +171,5 @@ def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: 
     keys = set()
     for name, weights in (("a", "baked"), ("b", "baked"), ("c", "uniform")):
         with Session(write_tiny(tmp_path, f"{name}.glslnn", weights), context=context) as session:
-            keys.add(first_use.key_of(session.context, session.bundle))
+            keys.add(verdicts.self_check_key(session.context, session.bundle))
     assert len(keys) == 2  # the same bundle under two names is one

@@ -44,7 +44,9 @@ def expected(picture: np.ndarray, size: int = SIZE) -> np.ndarray:
 
 def texels(session: Session) -> np.ndarray:
     """Return the contents of the session's input texture, gutters and alpha included."""
-    return session._transfers.read_texture(session.bundle.manifest.input.textures[0], session._handles)
+    return session.gpu_executors[0]._transfers.read_texture(
+        session.bundle.manifest.input.textures[0], session.gpu_executors[0]._handles
+    )
 
 
 def inside(session: Session) -> np.ndarray:
@@ -199,7 +201,7 @@ def test_what_is_no_texture_is_refused(context: Context, session: Session) -> No
 def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session._inputs.pictures["image"], "_limit", 39)
+    monkeypatch.setattr(session.gpu_executors[0]._inputs.pictures["image"], "_limit", 39)
     for width, height, exact in ((40, 41, True), (39, 900, False)):
         picture = photograph(width, height)
         session.upload(picture)

@@ -50,15 +50,26 @@ def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setattr(isolation, "module_command", lambda *_: [sys.executable, "-c", code])
 
 
-@pytest.mark.parametrize("command", [["inspect", "--layers", "picture.png"], ["benchmark", "--runs", "1"]])
-def test_commands_let_a_child_meet_a_file_first(command: list[str], children: list[str], tmp_path: Path) -> None:
-    """Every drawing command starts a child first, not only ``classify``."""
-    path = tiny.write_tiny(tmp_path)
-    picture = tmp_path / "picture.png"
-    Image.new("RGB", (32, 32)).save(picture)
-    words = [str(picture) if word == picture.name else word for word in command]
-    out = ["--out", str(tmp_path / "layers")] if "--layers" in words else []
-    assert main([words[0], str(path), *words[1:], *out]) == 0
+COMMANDS = {
+    "classify": "classify picture.png --model tiny.glslnn --no-selfcheck",
+    "run": "run tiny.glslnn picture.png -o out.npz --no-selfcheck",
+    "camera": "camera --source . --model tiny.glslnn --frames 1 --no-selfcheck",
+    "inspect": "inspect tiny.glslnn --layers picture.png --out layers",
+    "benchmark": "benchmark tiny.glslnn --runs 1",
+    "selfcheck": "selfcheck tiny.glslnn",
+    "doctor": "doctor tiny.glslnn",
+}
+"""Commands that draw a file. ``report`` consists of others; for ``aibench`` and ``validate`` see their own tests."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_let_a_child_draw_a_file_first(
+    command: str, children: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.write_tiny(tmp_path)
+    Image.new("RGB", (32, 32)).save(tmp_path / "picture.png")
+    assert main(COMMANDS[command].split()) == 0
     assert len(children) == 1
 
 

@@ -18,8 +18,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import picture_values
-from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
+from glsl_infer.runtime.drivers import LATE_FETCH, driver_of, wants_ordered_fetches
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers
@@ -30,11 +29,11 @@ SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 @pytest.fixture
 def late(context: Context) -> Iterator[Context]:
     """The context, configured as for VideoCore IV."""
-    before = driver_of(context).late_fetch
-    driver_of(context).__dict__["late_fetch"] = True
+    before = driver_of(context).ordered_fetches
+    driver_of(context).__dict__["ordered_fetches"] = True
     assert LATE_FETCH in driver_of(context).device_lines
     yield context
-    driver_of(context).__dict__["late_fetch"] = before
+    driver_of(context).__dict__["ordered_fetches"] = before
 
 
 def network(seed: int) -> Graph:
@@ -81,14 +80,14 @@ def stored_bytes(made: Bundle, context: Context) -> dict[str, np.ndarray]:
 
 def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
     made, facts = bundle.read(SMALL), driver_of(context)
-    before = facts.late_fetch
+    before = facts.ordered_fetches
     try:
-        facts.__dict__["late_fetch"] = False
+        facts.__dict__["ordered_fetches"] = False
         early = stored_bytes(made, context)
-        facts.__dict__["late_fetch"] = True
+        facts.__dict__["ordered_fetches"] = True
         late = stored_bytes(made, context)
     finally:
-        facts.__dict__["late_fetch"] = before  # all tests share the context, on a virtual VideoCore IV too
+        facts.__dict__["ordered_fetches"] = before  # all tests share the context, on a virtual VideoCore IV too
     differences = [np.abs(early[name] - late[name]) for name in early]
     assert max(one.max() for one in differences) <= 1.0
     assert sum(np.count_nonzero(one) for one in differences) <= 1e-3 * sum(one.size for one in differences)
@@ -113,9 +112,9 @@ def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.Monke
     [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
 )
 def test_who_wants_it(renderer: str, wanted: bool) -> None:
-    assert wants_late_fetch(renderer) == wanted
+    assert wants_ordered_fetches(renderer) == wanted
 
 
 def test_the_renderer_decides(context: Context) -> None:
-    assert driver_of(context).late_fetch == wants_late_fetch(context.gl.text(0x1F01))
-    assert (LATE_FETCH in driver_of(context).device_lines) == driver_of(context).late_fetch
+    assert driver_of(context).ordered_fetches == wants_ordered_fetches(context.gl.text(0x1F01))
+    assert (LATE_FETCH in driver_of(context).device_lines) == driver_of(context).ordered_fetches

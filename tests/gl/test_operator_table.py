@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXACT = 1e-9
 """Error of float64 values that are a whole number of steps, in steps."""
 
-SOURCES = ("scripts/operator_table", "scripts/operators_keras.py")
+SOURCES = ("scripts/docs/operator_table", "scripts/docs/operators_keras.py")
 OTHERS = tuple(row for row in ROWS if row not in SAMPLE)
 
 by_name = pytest.mark.parametrize(

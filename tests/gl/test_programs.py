@@ -42,7 +42,7 @@ def binaries(context: Context) -> ProgramBinaries:
     """The driver's binaries; the test is skipped if it provides none."""
     found = ProgramBinaries(context)
     with Session(tiny_bundle(), context=context, cache=False) as session:
-        if found.get(session._objects.programs[0]) is None:
+        if found.get(session.gpu_executors[0]._objects.programs[0]) is None:
             pytest.skip("this driver gives no program binaries")
     return found
 
@@ -110,7 +110,7 @@ def test_programs_that_the_driver_refuses_are_compiled(context: Context, kept: P
 @pytest.mark.drivers("all")
 def test_a_refused_binary_leaves_nothing_behind(context: Context, binaries: ProgramBinaries) -> None:
     with Session(tiny_bundle(), context=context, cache=False) as session:
-        objects = session._objects
+        objects = session.gpu_executors[0]._objects
         before = list(objects.programs)
         assert objects.restored_program(binaries, Binary(binaries.formats[0], b"nonsense")) is None
         assert objects.restored_program(binaries, Binary(max(binaries.formats) + 1, b"nonsense")) is None

@@ -1,4 +1,4 @@
-"""scripts/reliability/: a short run of each script, and refused arguments."""
+"""scripts/bench/reliability/: a short run of each script, and refused arguments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from command_line import run_script
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-SCRIPTS = ROOT / "scripts/reliability"
+SCRIPTS = ROOT / "scripts/bench/reliability"
 
 
 def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -102,7 +100,7 @@ def test_nothing_grows(tmp_path: Path) -> None:
         (("endurance.py", "--frames", "3"), "--frames 3; at least 100 are needed"),
         (("endurance.py", "--frames", "100", "--samples", "101"), "--samples 101; give 10 to 100"),
         (("endurance.py", "none.glslnn"), "none.glslnn: no such file"),
-        (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf; name the file *.png"),
+        (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf: name the file *.png"),
     ],
 )
 def test_refused(arguments: tuple[str, ...], message: str) -> None:

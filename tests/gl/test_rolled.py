@@ -15,8 +15,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
-from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of, is_llvmpipe
 from glsl_infer.runtime.session import Session
 
 LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
@@ -122,7 +121,7 @@ def test_who_is_told(vendor: str, renderer: str, wanted: bool, monkeypatch: pyte
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
     for told in as_if(context, True):
-        before = driver_of(told).late_fetch
-        driver_of(told).__dict__["late_fetch"] = True
+        before = driver_of(told).ordered_fetches
+        driver_of(told).__dict__["ordered_fetches"] = True
         assert "ROLLED" not in driver_of(told).device_lines
-        driver_of(told).__dict__["late_fetch"] = before
+        driver_of(told).__dict__["ordered_fetches"] = before

@@ -14,8 +14,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph import reference
-from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.drivers import driver_of, is_llvmpipe
 from glsl_infer.runtime.session import Session
 
 

@@ -162,7 +162,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
     [
         (image_models.filtered(), [], "makes an image of 12x12x3; say with -o where to, such as -o OUT.png"),
         (image_models.filtered(), ["-o", "out.txt"], "out.txt: no picture format that can be written has this suffix"),
-        (image_models.filtered(), ["-o", "no/out.png"], "no: no such folder"),
+        (image_models.filtered(), ["-o", "no/out.png"], "no/out.png: no such folder: no"),
         (image_models.filtered(), ["-o", "out.png", "--overlap", "4"], "--overlap needs --whole"),
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "6"], "an overlap of 6 pixels; 0 to 5 are"),
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "-1"], "an overlap of -1 pixels"),

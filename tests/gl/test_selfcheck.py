@@ -47,7 +47,7 @@ def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle)
 @pytest.mark.parametrize("layer", ["stem", "body", "pool", "dense"])
 def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> None:
     with Session(made, context=context) as session:
-        calls = session._prepared.layers[layer]
+        calls = session.gpu_executors[0]._prepared.layers[layer]
         draws = [index for index, (function, _) in enumerate(calls) if function.__name__ == "glDrawArrays"]
         del calls[draws[-1]]
         with pytest.raises(SelfCheckError, match=f"layer '{layer}'"):

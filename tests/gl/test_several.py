@@ -209,9 +209,9 @@ def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session])
     session = sessions["alpha"]
     (texture,) = session.bundle.manifest.inputs[0].textures
     session.upload(inputs("alpha"))
-    before = session._transfers.read_texture(texture, session._handles)
+    before = session.gpu_executors[0]._transfers.read_texture(texture, session.gpu_executors[0]._handles)
     session.upload({"picture": photograph(50, 20, 4)})
-    after = session._transfers.read_texture(texture, session._handles)
+    after = session.gpu_executors[0]._transfers.read_texture(texture, session.gpu_executors[0]._handles)
     view = session.bundle.manifest.inputs[0].value.views[0]
     inside = np.zeros(after.shape[:2], bool)
     inside[view.y : view.y + 10, view.x : view.x + 14] = True
@@ -222,7 +222,7 @@ def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session])
 @pytest.mark.drivers("all")
 def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypatch: pytest.MonkeyPatch) -> None:
     session = sessions["alpha"]
-    monkeypatch.setattr(session._inputs.pictures["picture"], "_limit", 30)
+    monkeypatch.setattr(session.gpu_executors[0]._inputs.pictures["picture"], "_limit", 30)
     picture = photograph(31, 40, 4)
     session.upload({"picture": picture})
     exact = preprocess.load_for(picture, session.bundle.manifest.inputs[0])

@@ -26,7 +26,7 @@ def made() -> Bundle:
     return build(classifier(rng, nodes, 64), "abc", options=Options(weights="texture"), calibration=[])[0]
 
 
-def test_what_the_gpu_has_is_let_go_and_read_again(
+def test_what_the_gpu_has_is_released_and_read_again(
     made: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)
@@ -41,7 +41,7 @@ def test_what_the_gpu_has_is_let_go_and_read_again(
         assert np.array_equal(session.run(picture), kept.run(picture))
         members = session.bundle.members
         assert isinstance(members, Members) and not isinstance(kept.bundle.members, Members)
-        assert whole - weights <= members.held < whole - 2_000
+        assert whole - weights <= members.loaded < whole - 2_000
         assert session.bundle.members == made.members
         session.selfcheck()
         path.unlink()

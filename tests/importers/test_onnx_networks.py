@@ -1,4 +1,4 @@
-"""Random networks compared with ONNX Runtime; ``scripts/onnx_agreement.py`` tries 200."""
+"""Random networks compared with ONNX Runtime; ``scripts/bench/onnx_agreement.py`` tries 200."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_channels_last_as_converters_write_them() -> None:
     x = made.transpose(made.input(("N", "height", "width", 3)), (0, 3, 1, 2))
     made.shapes[x] = (1, 3, 9, 7)
     made.output(made.transpose(made.conv(x, 4), (0, 2, 3, 1)))
-    graph = importer.load(made.model(), ends=importer.Ends(sizes={"": (9, 7)}))
+    graph = importer.load(made.model(), ends=importer.IoOptions(sizes={"": (9, 7)}))
     assert operators(graph) == ["input", "conv2d"]
     assert graph.shapes[graph.output] == (9, 7, 4)
 
@@ -132,7 +132,11 @@ def test_sizes_that_the_file_leaves_open() -> None:
     made.output(made.conv(x, 4))
     with pytest.raises(ModelError, match="'x'"):
         importer.load(made.model())
-    assert importer.load(made.model(), ends=importer.Ends(sizes={"x": (20, 30)})).input.attrs["shape"] == (20, 30, 3)
+    assert importer.load(made.model(), ends=importer.IoOptions(sizes={"x": (20, 30)})).input.attrs["shape"] == (
+        20,
+        30,
+        3,
+    )
 
 
 @pytest.mark.parametrize("target", [(-1, 48), (1, 1, 6, 8), (1, 12, 4)])
@@ -152,10 +156,10 @@ def test_other_outputs() -> None:
     made.output(made.op("Unique", [made.op("Relu", [x], (1, 4, 8, 6))], (192,)))
     with pytest.raises(ModelError, match="Unique cannot be exported; export the model without it, or give a function"):
         importer.load(made.model())
-    graph = importer.load(made.model(), ends=importer.Ends(outputs=(x,)))
+    graph = importer.load(made.model(), ends=importer.IoOptions(outputs=(x,)))
     assert [output.name for output in graph.outputs] == [x]
     with pytest.raises(ModelError, match="'y'"):
-        importer.load(made.model(), ends=importer.Ends(outputs=("y",)))
+        importer.load(made.model(), ends=importer.IoOptions(outputs=("y",)))
 
 
 def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

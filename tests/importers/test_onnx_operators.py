@@ -471,7 +471,7 @@ def test_what_nobody_judges(kind: str) -> None:
     weights = [] if kind == "Swish" else [made.random(6)]
     made.output(made.op(kind, [x, *weights], MAP, **({"alpha": 1.5} if kind == "Swish" else {"axis": -1})))
     values = np.random.default_rng(0).normal(size=MAP).astype(np.float32)
-    imported = importer.imported(made.model(), ends=importer.Ends(fits={"x": "none"}))
+    imported = importer.imported(made.model(), ends=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
     given = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
     returned = imported.returned(output, given[output])
@@ -503,7 +503,7 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
     made.output(made.op("Concat", [below, below], (1, 4, 16, 12), axis=-1))
     model = made.model()
     assert agreement(model) <= 2e-5
-    graph = importer.imported(model, ends=importer.Ends(fits={"": "none"})).survey.whole()
+    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
     kinds = [node.op for node in graph.nodes]
     assert kinds.count("group_statistics") == 2 and kinds.count("zero_padding") == 4
     assert not [kind for kind in kinds if ops.get(kind).on_cpu]
@@ -518,5 +518,5 @@ def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
     made.output(made.conv(joined, 4))
     model = made.model()
     assert agreement(model) <= 2e-5
-    graph = importer.imported(model, ends=importer.Ends(fits={"": "none"})).survey.whole()
+    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]

@@ -16,7 +16,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.ranges.bounds import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import input_values, picture_range
 from glsl_infer.importers import onnx as importer
 
@@ -103,7 +103,7 @@ def agrees(model: Any, seed: int) -> int:
     )
     ranges, compared = ranges_of(graph), 0
     spans: dict[str, Any] = {}
-    seen = {node.name: node.attrs.get(SEEN) for node in imported.survey.whole().nodes}
+    seen = {node.name: node.attrs.get(OBSERVED_RANGE) for node in imported.survey.whole().nodes}
     for node in graph.nodes[1:]:
         last = (node.name, *node.attrs.get("fused", ()))[-1]
         found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
@@ -165,10 +165,10 @@ def test_ranges_are_those_of_the_file(tmp_path: Path) -> None:
     scale = float(constants[next(name for name in constants if name == "x_scale")])
     assert scales == pytest.approx((255.0 * scale,), rel=1e-5)
     assert zeros == (float(constants["x_zero_point"]),)
-    known = [node for node in graph.nodes if SEEN in node.attrs]
+    known = [node for node in graph.nodes if OBSERVED_RANGE in node.attrs]
     assert len(known) > 5
     for node in known:
-        low, high = node.attrs[SEEN]
+        low, high = node.attrs[OBSERVED_RANGE]
         assert low < high
 
 

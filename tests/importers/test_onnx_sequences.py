@@ -15,7 +15,7 @@ from glsl_infer.support.arrays import in_shape
 
 
 def graph_of(made: File) -> Graph:
-    return importer.imported(made.model(), ends=importer.Ends(fits={"": "none"})).survey.whole()
+    return importer.imported(made.model(), ends=importer.IoOptions(fits={"": "none"})).survey.whole()
 
 
 def unrolled(steps: int, kind: str, axis: int = 0) -> File:

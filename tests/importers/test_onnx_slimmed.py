@@ -39,7 +39,7 @@ def test_products_of_constants(tmp_path: Path) -> None:
     import onnxruntime
 
     path = network(tmp_path)
-    made = importer.imported(path, ends=importer.Ends(sizes={"": (6, 8)}))
+    made = importer.imported(path, ends=importer.IoOptions(sizes={"": (6, 8)}))
     graph = made.survey.whole()
     picture = np.random.default_rng(1).integers(0, 256, (6, 8, 3)).astype(np.uint8)
     values = (picture / np.float32(255.0)).transpose(2, 0, 1)[None].astype(np.float32)
@@ -54,7 +54,7 @@ def test_products_of_constants(tmp_path: Path) -> None:
 def test_without_it_pip_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slimmed, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"Einsum: of constants alone; .* -m pip install onnxslim onnxruntime"):
-        importer.load(network(tmp_path), ends=importer.Ends(sizes={"": (6, 8)}))
+        importer.load(network(tmp_path), ends=importer.IoOptions(sizes={"": (6, 8)}))
 
 
 @needs_onnxslim

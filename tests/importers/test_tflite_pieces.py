@@ -13,7 +13,7 @@ from tflite_files import File, close, parsed
 
 from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.importers.shared.recognised import EXACT, activation_like, norm_like
+from glsl_infer.importers.core.recognition import EXACT, activation_like, norm_like
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.operators import OPERATORS
 from glsl_infer.importers.tflite.reader import survey_of, to_graph

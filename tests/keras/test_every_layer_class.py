@@ -20,9 +20,9 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
+from glsl_infer.importers.core.report import DROPPED
 from glsl_infer.importers.keras import survey_of
 from glsl_infer.importers.keras.instead import INSTEAD
-from glsl_infer.importers.shared.verdict import DROPPED
 
 L = keras.layers
 SHAPE = (8, 8, 3)

@@ -14,7 +14,7 @@ from glsl_infer.compiler.build import build
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, LETTERBOX
-from glsl_infer.importers.keras import Ends, to_graph
+from glsl_infer.importers.keras import IoOptions, to_graph
 
 RANGES = {"picture": (-1.0, 1.0), "numbers": (-3.0, 3.0), "heat": (-1.0, 2.0)}
 
@@ -54,7 +54,7 @@ def sample(seed: int) -> dict[str, Any]:
 
 def test_every_kind_of_input_and_ending() -> None:
     network, given = model(), sample(1)
-    graph = to_graph(network, ends=Ends(RANGES, {"picture": "center-crop"}))
+    graph = to_graph(network, ends=IoOptions(RANGES, {"picture": "center-crop"}))
     values = [given["picture"] / 127.5 - 1.0, given["numbers"], given["heat"]]
     expected = network([value[None].astype(np.float32) for value in values], training=False)
     results = reference.run(graph, given)
@@ -94,9 +94,9 @@ def test_pictures_have_1_3_or_4_channels(channels: int, fit: str | None) -> None
 def test_a_picture_may_be_numbers() -> None:
     x = keras.Input((8, 8, 3), name="depths")
     network = keras.Model(x, L.Conv2D(4, 3, activation="sigmoid")(x))
-    graph = to_graph(network, ends=Ends({"depths": (0.0, 50.0)}, {"depths": "none"}))
+    graph = to_graph(network, ends=IoOptions({"depths": (0.0, 50.0)}, {"depths": "none"}))
     assert (graph.input.attrs["fit"], graph.input.attrs["scales"]) == (None, (50.0,))
-    assert to_graph(network, ends=Ends(fits={"": "letterbox"})).input.attrs["fit"] == LETTERBOX
+    assert to_graph(network, ends=IoOptions(fits={"": "letterbox"})).input.attrs["fit"] == LETTERBOX
 
 
 def test_ranges_of_numbers_are_declared_or_learnt() -> None:
@@ -111,14 +111,14 @@ def test_ranges_of_numbers_are_declared_or_learnt() -> None:
 @pytest.mark.parametrize(
     "ends, message",
     [
-        (Ends(ranges={"nothing": (0.0, 1.0)}), "the model has no such name; it has picture, numbers"),
-        (Ends(ranges={"numbers": (1.0, 1.0)}), "give two different numbers"),
-        (Ends(fits={"picture": "round"}), "choose one of center-square, center-crop, letterbox, stretch, none"),
-        (Ends(fits={"numbers": "stretch"}), "the input takes a vector of numbers"),
-        (Ends(purposes={"y": "joy"}), "choose one of classes, image, mask, values"),
+        (IoOptions(ranges={"nothing": (0.0, 1.0)}), "the model has no such name; it has picture, numbers"),
+        (IoOptions(ranges={"numbers": (1.0, 1.0)}), "give two different numbers"),
+        (IoOptions(fits={"picture": "round"}), "choose one of center-square, center-crop, letterbox, stretch, none"),
+        (IoOptions(fits={"numbers": "stretch"}), "the input takes a vector of numbers"),
+        (IoOptions(purposes={"y": "joy"}), "choose one of classes, image, mask, values"),
     ],
 )
-def test_what_does_not_fit_the_model(ends: Ends, message: str) -> None:
+def test_what_does_not_fit_the_model(ends: IoOptions, message: str) -> None:
     picture, numbers = keras.Input((8, 8, 3), name="picture"), keras.Input((3,), name="numbers")
     joined = L.Concatenate()([L.GlobalAveragePooling2D()(picture), numbers])
     with pytest.raises(InputError, match=message):

@@ -21,9 +21,9 @@ import pytest
 from keras import layers
 
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers.core import limits
 from glsl_infer.importers.keras import installed
 from glsl_infer.importers.keras.reader import load, survey
-from glsl_infer.importers.shared import caps
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_a_few_words_ask_for_all_memory(sound: Path, tmp_path: Path) -> None:
 
 
 def test_zeros_that_are_packed_well(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(caps.VARIABLE, "50")
+    monkeypatch.setenv(limits.VARIABLE, "50")
 
     def in_zip(members: dict[str, bytes]) -> None:
         members["assets/zeros"] = bytes(60_000_000)
@@ -153,10 +153,10 @@ def test_zeros_that_are_packed_well(sound: Path, tmp_path: Path, monkeypatch: py
         assert path.stat().st_size < 1_000_000
         with pytest.raises(ModelError, match=r"weights take more than 50 MB, at '(assets|/zeros)"):
             load(path)
-        monkeypatch.setenv(caps.VARIABLE, "500")
+        monkeypatch.setenv(limits.VARIABLE, "500")
         assert load(path).outputs
-        monkeypatch.setenv(caps.VARIABLE, "50")
-    monkeypatch.setenv(caps.VARIABLE, "many")
+        monkeypatch.setenv(limits.VARIABLE, "50")
+    monkeypatch.setenv(limits.VARIABLE, "many")
     with pytest.raises(InputError, match="GLSL_INFER_MAX_WEIGHTS=many; give megabytes"):
         load(sound)
 

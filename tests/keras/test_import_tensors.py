@@ -238,7 +238,7 @@ def test_frames_are_one_map_that_shaders_cut() -> None:
     [
         (behind, "layer 'moveaxis.*': an output whose batch is axis 1; bring the batch back to the front"),
         (lambda: ops.flip(behind(), 0), "Flip of a tensor whose batch is axis 1; bring the batch back to the front"),
-        (lambda: behind()[:, 0], "an index .*; give the batch, axis 1, ':'"),
+        (lambda: behind()[:, 0], "GetItem across the batch; keep the batch, axis 1, as it is"),
         (
             lambda: L.TimeDistributed(L.Reshape((2, 1)))(L.Reshape((72, 2))(L.Conv2D(4, 1)(X))),
             "a TimeDistributed over 72 steps; give it at most 64",

@@ -19,7 +19,7 @@ from keras_to_onnx import to_onnx
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.place import place
 from glsl_infer.graph import Graph
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.importers.keras import to_graph as from_keras
 from glsl_infer.importers.onnx import load as from_onnx
 from glsl_infer.importers.tflite.file import parse
@@ -168,7 +168,7 @@ def described(graph: Graph) -> list[tuple[Any, ...]]:
     found = []
     for name in numbers:
         node = graph.by_name[name]
-        attrs = {key: plain(value) for key, value in node.attrs.items() if key not in ("fused", NORMAL, SEEN)}
+        attrs = {key: plain(value) for key, value in node.attrs.items() if key not in ("fused", NORMAL, OBSERVED_RANGE)}
         found.append((node.op, attrs, tuple(numbers[read] for read in node.inputs), name in on_cpu))
     ends = tuple((output.steps, tuple(numbers[name] for name in output.layers)) for output in graph.outputs)
     return [*found, ends]

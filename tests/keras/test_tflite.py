@@ -1,6 +1,6 @@
 """Keras models through TensorFlow's converter, as floats, 16-bit floats and bytes, compared with Keras.
 
-``scripts/litert_judge.py`` compares 200 random networks with LiteRT.
+``scripts/bench/litert_judge.py`` compares 200 random networks with LiteRT.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import keras as from_keras
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.tflite.file import parse
 from glsl_infer.importers.tflite.reader import to_graph
 
@@ -90,7 +90,7 @@ def test_random_networks(seed: int) -> None:
     model, rng = random_network(seed), np.random.default_rng(seed)
     data = parse(tf.lite.TFLiteConverter.from_keras_model(model).convert(), "converted.tflite")
     ranges, purposes = {name: (0.0, 1.0) for name, _ in data.inputs}, {name: VALUES for name, _ in data.outputs}
-    graph = to_graph(data, ends=Ends(ranges, purposes=purposes))
+    graph = to_graph(data, ends=IoOptions(ranges, purposes=purposes))
     shown = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
     given = {shape: (values / 255.0).astype(np.float32) for shape, values in shown.items()}
     found = reference.run(

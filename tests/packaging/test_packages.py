@@ -26,7 +26,7 @@ REPOSITORY = "https://example.org/somebody/glsl-infer"
 
 
 def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts/build" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -62,7 +62,7 @@ def metadata(source: dict[str, bytes]) -> Message:
 @pytest.mark.exhaustive
 def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
     wanted = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
-    wanted += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/package_page.py", ".gitignore"]
+    wanted += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/build/package_page.py", ".gitignore"]
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *wanted]
     done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The publishing workflow: only for a tag, only files that scripts/release.py has checked, without a password."""
+"""The publishing workflow: only for a tag, only files that scripts/build/release.py has checked, without a password."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_publishing_begins_after_the_suite_and_ends_with_the_release(workflow: d
 def test_the_command_that_builds_is_one(workflow: dict[Any, Any]) -> None:
     (command,) = (step["run"] for step in workflow["jobs"]["build"]["steps"] if "release.py" in step.get("run", ""))
     words = [re.sub(r"^\$\w+$", "v0.0.0", word) for word in shlex.split(command)[2:]]
-    wrong = [sys.executable, "scripts/release.py", *words]
+    wrong = [sys.executable, "scripts/build/release.py", *words]
     done = subprocess.run(wrong, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     # The tag differs from this version: the arguments are valid, but nothing is built.
     assert done.returncode == 2 and "v0.0.0" in done.stderr and "usage:" not in done.stderr

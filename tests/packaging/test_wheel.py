@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,7 +20,7 @@ import pytest
 from planted import executed, plant
 
 import glsl_infer
-from glsl_infer.tools.train.starts import STARTS
+from glsl_infer.tools.train.features import STARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "example.jpg"
@@ -50,11 +51,21 @@ def metadata(members: dict[str, bytes]) -> Message:
 @pytest.fixture(scope="session")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the commands' folder of a fresh environment with the wheel and its requirements installed."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=300)
-    done = run(folder / "bin", "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    return environment(tmp_path_factory.mktemp("fresh") / "venv", sys.executable, wheel)
+
+
+def environment(folder: Path, python: str, source: Path) -> Path:
+    """Install a wheel or a checkout into a fresh environment of a Python; return the folder of its commands."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=300)
+    done = run(folder / "bin", "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(source))
     assert done.returncode == 0, done.stderr
     return folder / "bin"
+
+
+def interpreter(version: str) -> str:
+    """Return a Python of that version from the PATH or of pyenv, else the one that runs the tests."""
+    found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    return str(found[-1]) if found else shutil.which(f"python{version}") or sys.executable
 
 
 def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -70,6 +81,30 @@ def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None
         check=False,
         timeout=600,
     )
+
+
+COMPLETE = """
+source <("$1/glsl-infer" completion bash)
+COMP_WORDS=(glsl-infer class) COMP_CWORD=1
+_glsl_infer
+echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("version", "source"), [("3.9", "checkout"), ("3.13", "wheel")])
+def test_a_fresh_environment_has_commands_pages_and_completion(
+    wheel: Path, tmp_path: Path, version: str, source: str
+) -> None:
+    scripts = environment(tmp_path / "venv", interpreter(version), wheel if source == "wheel" else ROOT)
+    assert len(run(scripts, "classify", str(PICTURE)).stdout.splitlines()) == 5
+    assert run(scripts, "glsl-infer", "manual").returncode == 0
+    page = tmp_path / "venv/share/man/man1/glsl-infer-classify.1"
+    assert r".B glsl\-infer classify photo.jpg" in page.read_text("utf-8")
+    done = subprocess.run(
+        ["bash", "-c", COMPLETE, "bash", str(scripts)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.stdout.strip(), done.stderr) == ("classify", "")
 
 
 # Contents ------------------------------------------------------------------------------------------

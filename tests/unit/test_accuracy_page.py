@@ -1,4 +1,4 @@
-"""scripts/accuracy.py: its sections, the results that it keeps, and the comparisons."""
+"""scripts/bench/accuracy.py: its sections, the results that it keeps, and the comparisons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 import accuracy  # noqa: E402
 import keras_graphs  # noqa: E402

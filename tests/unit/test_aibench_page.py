@@ -1,4 +1,4 @@
-"""scripts/aibench.py: the score of a run, missing and failed tests, and the measured processes."""
+"""scripts/bench/aibench.py: the score of a run, missing and failed tests, and the measured processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 from aibench_parts import measure, page  # noqa: E402
 

@@ -12,7 +12,7 @@ import pytest
 from glsl_infer.cli.benchmark import table_of
 from glsl_infer.support.stopwatch import Stopwatch
 from glsl_infer.tools.benchmark import machine
-from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.tools.benchmark.frames import milliseconds, summary
 from glsl_infer.tools.benchmark.sustained import slowdown
 
 

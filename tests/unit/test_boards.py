@@ -15,7 +15,7 @@ from glsl_infer.tools.get import catalogue
 from glsl_infer.tools.report import saved
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/boards/table.py"
+SCRIPT = ROOT / "scripts/docs/boards/table.py"
 
 
 def test_every_report_that_is_kept_is_whole() -> None:

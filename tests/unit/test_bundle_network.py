@@ -18,7 +18,7 @@ import tiny
 from bundle_files import Members, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, format_constants, network, network_check
+from glsl_infer.bundle import Bundle, format_constants, network
 from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
 from glsl_infer.graph.host_steps import HostStep
@@ -34,7 +34,7 @@ Change = Callable[[Network], Network]
 
 
 def test_the_network_itself_is_right() -> None:
-    network_check.check(GOOD, BUNDLE.manifest, SIZES)
+    network.check(GOOD, BUNDLE.manifest, SIZES)
     assert network.from_json(json.loads(network.to_bytes(GOOD))) == GOOD
 
 
@@ -109,7 +109,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 def test_what_is_broken_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=message) as caught:
-        network_check.check(change(GOOD), BUNDLE.manifest, SIZES)
+        network.check(change(GOOD), BUNDLE.manifest, SIZES)
     assert "\n" not in str(caught.value)
 
 
@@ -117,7 +117,7 @@ def test_a_second_picture_is_refused() -> None:
     image = GOOD.layers[0]
     twice = replace(GOOD, layers=(image, replace(image, name="again"), *GOOD.layers[1:]))
     with pytest.raises(BundleError, match="input 'again'"):
-        network_check.check(twice, BUNDLE.manifest, SIZES)
+        network.check(twice, BUNDLE.manifest, SIZES)
 
 
 def test_a_texture_that_holds_another_layer_by_then() -> None:
@@ -128,14 +128,14 @@ def test_a_texture_that_holds_another_layer_by_then() -> None:
     with pytest.raises(
         BundleError, match=rf"pass {index} \(layer 'unit-dw'\): reads texture 'stem', which by then holds layer 'stem'"
     ):
-        network_check.check(GOOD, replace(BUNDLE.manifest, passes=changed), SIZES)
+        network.check(GOOD, replace(BUNDLE.manifest, passes=changed), SIZES)
 
 
 def test_an_output_that_another_layer_overwrites() -> None:
     last = replace(BUNDLE.manifest.passes[-1], layer="pool", clear=True)
     manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
     with pytest.raises(BundleError, match="output 'softmax'"):
-        network_check.check(GOOD, manifest, SIZES)
+        network.check(GOOD, manifest, SIZES)
 
 
 def with_graph(folder: Path, members: Members, text: bytes) -> Bundle:

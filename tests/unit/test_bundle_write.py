@@ -20,7 +20,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, container, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.tools.export import export
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
 
 def exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Export the tiny network over an older file, with a placeholder for the Keras importer."""
-    survey = Survey((), tiny.tiny_graph())
+    survey = ImportReport((), tiny.tiny_graph())
     monkeypatch.setattr("glsl_infer.importers.keras.survey", lambda *_, **__: survey)
     (folder / "labels.txt").write_text("a\nb\nc\n")
     (folder / "tiny.glslnn").write_bytes(b"old")
@@ -263,7 +263,7 @@ def test_a_quad_that_no_table_holds_is_refused_when_it_is_read_back(tmp_path: Pa
 
 
 def test_classes_without_labels_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    survey = Survey((), tiny.tiny_graph())
+    survey = ImportReport((), tiny.tiny_graph())
     monkeypatch.setattr("glsl_infer.importers.keras.survey", lambda *_, **__: survey)
     report = export("tiny.keras", tmp_path / "tiny.glslnn")
     assert bundles.read(tmp_path / "tiny.glslnn").labels == ("0", "1", "2")

@@ -11,14 +11,14 @@ from graphs import conv_node, input_node, pool_node
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.ends import NO_PICTURE, Ends, with_ends
+from glsl_infer.importers.core.io_options import NO_PICTURE, IoOptions, with_io_options
 from glsl_infer.tools.calibration import samples
 
 RANDOM = np.random.default_rng(0)
 NODES = (input_node(12), conv_node(RANDOM, "a", ("image",), 3, 5, activation="relu"), pool_node("pool", "a"))
-PICTURES = with_ends(Graph("g", NODES, "pool"), Ends())
-SIGNED = with_ends(Graph("g", NODES, "pool"), Ends({"": (-1.0, 1.0)}))
-NUMBERS = with_ends(Graph("g", NODES, "pool"), Ends(fits={"": NO_PICTURE}))
+PICTURES = with_io_options(Graph("g", NODES, "pool"), IoOptions())
+SIGNED = with_io_options(Graph("g", NODES, "pool"), IoOptions({"": (-1.0, 1.0)}))
+NUMBERS = with_io_options(Graph("g", NODES, "pool"), IoOptions(fits={"": NO_PICTURE}))
 BYTES = RANDOM.integers(0, 256, (4, 12, 12, 3), np.uint8)
 DECIBELS = RANDOM.uniform(-80.0, 0.0, (4, 12, 12, 3)).astype(np.float32)
 

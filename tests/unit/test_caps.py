@@ -16,8 +16,8 @@ import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
 from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
 
-from glsl_infer.bundle import caps, format_constants, manifest_json
-from glsl_infer.bundle.manifest_check import check
+from glsl_infer.bundle import format_constants, manifest_json
+from glsl_infer.bundle.manifest_check import check, check_caps
 from glsl_infer.errors import BundleError
 
 SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
@@ -33,7 +33,7 @@ def test_too_much(what: str) -> None:
 def test_as_much_as_is_allowed() -> None:
     """Values exactly at a limit are accepted."""
     most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
-    caps.check(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
+    check_caps(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
 
 
 def test_a_huge_shader(tmp_path: Path, good: bytes) -> None:

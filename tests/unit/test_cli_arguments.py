@@ -98,17 +98,17 @@ def test_one_name_for_faces_and_hands(capsys: Capture, monkeypatch: pytest.Monke
         for name in names:
             assert main([command, "a.png", "--task", name]) == 0
     for command in ("detect", "landmarks"):
-        for name in ("hands", "hand"):
+        for name in ("palms", "hands", "hand"):
             assert main([command, "a.png", "--task", name]) == 0
     meant = [reading.find(name).name for name in opened]
-    assert meant == ["faces"] * 3 + ["face-mesh"] * 3 + ["hands"] * 2 + ["hand"] * 2
+    assert meant == ["faces"] * 3 + ["face-mesh"] * 3 + ["palms"] * 3 + ["hands"] * 3
 
 
 def test_points_in_camera(capsys: Capture) -> None:
     parser = parser_of(("camera",))
-    args = parser.parse_args(["camera", "--task", "hands", "--points"])
-    assert camera_tasks.task_of(args) == "hand"
-    assert "--points needs --task faces or hands" in refused(capsys, ["camera", "--task", "people", "--points"])
+    args = parser.parse_args(["camera", "--task", "faces", "--points"])
+    assert camera_tasks.task_of(args) == "face-mesh"
+    assert "--points needs --task faces or palms" in refused(capsys, ["camera", "--task", "people", "--points"])
     assert "--points needs --task" in refused(capsys, ["camera", "--points"])
 
 

@@ -51,7 +51,9 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
-    monkeypatch.setattr("glsl_infer.runtime.first_use.check", lambda session, tell: False)  # the check needs a driver
+    monkeypatch.setattr(
+        "glsl_infer.runtime.verdicts.check_once", lambda session, progress: False
+    )  # the check needs a driver
     return StandIn
 
 

@@ -15,7 +15,7 @@ from tiny import LABELS, tiny_graph, tiny_picture
 from glsl_infer.cli import info, main
 from glsl_infer.cli.export_text import summary
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.build import Options, _Told, build
+from glsl_infer.compiler.build import Options, _CountedImages, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
@@ -57,7 +57,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def export(*args: Any, **options: Any) -> ExportReport:
-        options.pop("tell")("a step")
+        options.pop("progress")("a step")
         calls.append((args, options))
         return report()
 
@@ -263,7 +263,7 @@ def test_progress_is_for_terminals(
 
 def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
     told: list[str] = []
-    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], tell=told.append)
+    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=told.append)
     assert told[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
     layers = len(optimize.optimize(tiny_graph()).nodes)
     for step in ("memory", "shaders", "probe"):
@@ -274,7 +274,7 @@ def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
 
 def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
     told: list[str] = []
-    pictures = _Told([tiny_picture(seed) for seed in range(4)], told.append)
+    pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], told.append)
     assert len([*pictures[2:]]) == 2 and pictures[3] is not None
     assert told == ["calibrating: 3 of 4", "calibrating: 4 of 4"]
 

@@ -15,7 +15,7 @@ from tiny import LABELS, tiny_graph, write_tiny
 from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.importers import keras
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.core.report import ImportReport
 
 TEXT = "give a UTF-8 text file, one label a line"
 
@@ -39,7 +39,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the Keras importer by one that returns the tiny network."""
-    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
+    monkeypatch.setattr(keras, "survey", lambda path, *_: ImportReport((), tiny_graph()))
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -112,7 +112,7 @@ def test_a_layer_is_said_beside_the_labels(
     """An unbounded ReLU without calibration images is reported with the labels, after the model is read."""
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "open", ("image",), 3, 4, activation="relu")]
-    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), classifier(rng, body, 4)))
+    monkeypatch.setattr(keras, "survey", lambda path, *_: ImportReport((), classifier(rng, body, 4)))
     export_arguments["--labels"].write_text("a\nb\n")
     assert main(list(map(str, export(export_arguments)))) == 2
     first, labels, layer = capsys.readouterr().err.splitlines()

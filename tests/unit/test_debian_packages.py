@@ -1,4 +1,4 @@
-"""scripts/debian_packages.py: mirror and keys from the machine's apt sources, and its messages."""
+"""scripts/build/debian_packages.py: mirror and keys from the machine's apt sources, and its messages."""
 
 from __future__ import annotations
 

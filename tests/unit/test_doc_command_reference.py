@@ -1,4 +1,4 @@
-"""docs/reference/command-line.md is the output of scripts/command_reference.py."""
+"""docs/reference/command-line.md is the output of scripts/docs/command_reference.py."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from glsl_infer.cli import COMMANDS
 
 def test_the_page_is_up_to_date() -> None:
     text = (ROOT / "docs/reference/command-line.md").read_text("utf-8")
-    assert text == command_reference.page(), "run: python scripts/command_reference.py"
+    assert text == command_reference.page(), "run: python scripts/docs/command_reference.py"
     assert all(f"\n## glsl-infer {name}\n" in text for name in COMMANDS)

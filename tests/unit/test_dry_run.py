@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node
+from PIL import Image
 
 from glsl_infer.compiler.dry_run import dry_run
 from glsl_infer.compiler.optimize import optimize
+from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.tools.export import export
 
 
 def network(*body: Node, outputs: tuple[str, ...]) -> Graph:
@@ -63,3 +68,27 @@ def test_a_tensor_of_rows_hides_only_what_reads_it() -> None:
     result = dry_run(optimize(graph))
     assert layers(result.on_cpu) >= {"rows", "best", "bad"}
     assert not result.problems
+
+
+def test_a_successful_export_optimises_once_without_a_dry_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    optimised: list[Graph] = []
+
+    def counted(graph: Graph) -> Graph:
+        optimised.append(graph)
+        return optimize(graph)
+
+    monkeypatch.setattr("glsl_infer.compiler.optimize.optimize", counted)
+    monkeypatch.setattr("glsl_infer.tools.export.dry_run", None)
+    rng = np.random.default_rng(4)
+    graph = network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",))
+    labels = tmp_path / "labels.txt"
+    labels.write_text("a\n")
+    pictures = [tmp_path / f"{index}.png" for index in range(2)]
+    for path in pictures:
+        Image.fromarray(rng.integers(0, 256, (33, 33, 3), np.uint8)).save(path)
+    export(graph, tmp_path / "model.glslnn", calibration=pictures)
+    assert optimised == [graph]
+    with pytest.raises(InputError, match="which has no classes"):
+        monkeypatch.setattr("glsl_infer.tools.export.dry_run", dry_run)
+        export(graph, tmp_path / "model.glslnn", labels, calibration=pictures)
+    assert optimised == [graph, graph]

@@ -17,7 +17,7 @@ from PIL import Image, ImageCms
 from glsl_infer.bundle.manifest import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH, Input
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.runtime.pictures import preprocess, scaling
-from glsl_infer.runtime.pictures.fits import Fitted, Region, fitted
+from glsl_infer.runtime.pictures.scaling import Fitted, Region, fitted
 
 Pixels = NDArray[np.uint8]
 

@@ -11,7 +11,7 @@ from tiny import LABELS, write_tiny
 
 from glsl_infer.cli import main
 from glsl_infer.errors import ImageError
-from glsl_infer.runtime.pictures import formats, paths, preprocess
+from glsl_infer.runtime.pictures import decoding, paths, preprocess
 from glsl_infer.tools.train import photographs
 
 NO = "Pillow cannot read .heic images"
@@ -53,7 +53,7 @@ def test_hidden_files_and_folders_are_not_images(folder: Path) -> None:
 
 
 def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(formats._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
+    monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
     said: list[str] = []
     found = paths.find([folder], warn=said.append)
     assert names(found, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/docs"))
 
 import import_graph
 

@@ -8,9 +8,9 @@ import pytest
 from bundle_files import members_of, rehashed, zipped
 from tiny import write_tiny
 
-from glsl_infer.bundle import uniforms
+from glsl_infer.bundle import program_check
 from glsl_infer.errors import BundleError
-from glsl_infer.runtime import known_shaders
+from glsl_infer.runtime import verdicts
 
 
 @pytest.fixture
@@ -23,21 +23,21 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of the first shader of every bundle whose shaders are parsed."""
     names: list[str] = []
-    parse = uniforms.parse
+    parse = program_check.parse
 
     def seen(member: str, text: str) -> object:
         names.append(member)
         return parse(member, text)
 
-    monkeypatch.setattr(uniforms, "parse", seen)
+    monkeypatch.setattr(program_check, "parse", seen)
     return names
 
 
 def test_the_second_reading_parses_no_shader(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
-    first = known_shaders.read(path)
+    first = verdicts.read_bundle(path)
     count = len(parsed)
-    second = known_shaders.read(path)
+    second = verdicts.read_bundle(path)
     assert count > 0
     assert len(parsed) == count
     assert second.manifest == first.manifest
@@ -49,25 +49,25 @@ def test_without_a_cache_every_reading_parses(
 ) -> None:
     monkeypatch.setenv("GLSL_INFER_CACHE", "off")
     path = write_tiny(tmp_path)
-    known_shaders.read(path)
+    verdicts.read_bundle(path)
     count = len(parsed)
-    known_shaders.read(path)
+    verdicts.read_bundle(path)
     assert len(parsed) == 2 * count > 0
 
 
 def test_a_verdict_that_others_can_write_is_not_believed(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
-    known_shaders.read(path)
-    (verdict,) = cache.glob(f"*{known_shaders.SUFFIX}")
+    verdicts.read_bundle(path)
+    (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")
     verdict.chmod(0o666)  # tests/gl/test_first_use.py has other kinds of damage
     parsed.clear()
-    known_shaders.read(path)
+    verdicts.read_bundle(path)
     assert parsed
 
 
 def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None:
     path = write_tiny(tmp_path)
-    known_shaders.read(path)
+    verdicts.read_bundle(path)
     members = members_of(path.read_bytes(), tmp_path)
     name = next(name for name in members if name.startswith("shaders/") and name.endswith(".frag"))
     hostile = members[name].replace(b"void main() {", b"void main() {\n    gl_FragColor = vec4(1.0 / 0.0);", 1)
@@ -75,7 +75,7 @@ def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None
     zipped(path, rehashed(members, {name: hostile}))
     for _ in range(2):
         with pytest.raises(BundleError, match="rule: shaders"):
-            known_shaders.read(path)
+            verdicts.read_bundle(path)
     zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
     with pytest.raises(BundleError, match="rule: container"):
-        known_shaders.read(path)
+        verdicts.read_bundle(path)

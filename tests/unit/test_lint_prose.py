@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/build"))
 
 import lint_prose
 

@@ -1,4 +1,4 @@
-"""scripts/mutate.py: its mutants, the order of tests, and a run on a small test."""
+"""scripts/bench/mutate.py: its mutants, the order of tests, and a run on a small test."""
 
 from __future__ import annotations
 

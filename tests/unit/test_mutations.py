@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pages import ROOT
 from tiny import write_tiny
 
-sys.path.insert(0, str(ROOT / "scripts/reliability"))
+sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
 
 import mutations
 import pytest

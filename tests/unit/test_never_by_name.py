@@ -40,7 +40,11 @@ BY_NAME = re.compile(
 
 def texts() -> Iterator[tuple[str, str]]:
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = [name for name in folders if name not in SKIPPED and (name in OWN or name[0] != ".")]
+        folders[:] = [
+            name
+            for name in folders
+            if (name not in SKIPPED or Path(folder).name == "scripts") and (name in OWN or name[0] != ".")
+        ]
         for name in files:
             path = Path(folder, name)
             if path.suffix in SUFFIXES and path != Path(__file__).resolve() and path.stat().st_size < 1 << 20:

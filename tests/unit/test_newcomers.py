@@ -1,4 +1,4 @@
-"""scripts/newcomers.py: its commands are in the pages, and a run with quick commands works."""
+"""scripts/bench/newcomers.py: its commands are in the pages, and a run with quick commands works."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ LOGITS = Output("classes", "classes", ())
 
 
 def test_every_classifier_of_the_project_has_a_rule() -> None:
-    """A re-exported model needs new values from scripts/none_of_these.py."""
+    """A re-exported model needs new values from scripts/bench/none_of_these.py."""
     models = [path for path in sorted((ROOT / "models").glob("*.glslnn")) if bundle.read(path).labels]
     entries = json.loads(FILE.read_text("utf-8"))["models"]
     assert {entries[bundle.read(path).digest or ""]["model"] for path in models} == {path.stem for path in models}

@@ -9,6 +9,7 @@ import pytest
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler import optimize
+from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize import peel_endings
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
@@ -158,3 +159,17 @@ def test_a_sum_of_many_maps_becomes_sums_that_a_draw_can_read() -> None:
     assert [len(node.inputs) for node in sums] == [8, 8, 3]
     picture = rng.integers(0, 256, (4, 4, 3), np.uint8)
     np.testing.assert_allclose(reference.run(small, picture), reference.run(graph, picture), rtol=1e-6)
+
+
+@pytest.mark.parametrize("padding", [(0, 0, 127, 127), (65, 0, 64, 0), (200, 3, 0, 130)])
+def test_padding_wider_than_a_gutter_is_split(padding: tuple[int, int, int, int]) -> None:
+    rng = np.random.default_rng(0)
+    kernel = (padding[0] + padding[1] + 1, padding[2] + padding[3] + 1)
+    graph = Graph(
+        "wide", (input_node(11), conv_node(rng, "conv", ("image",), 3, 2, kernel=kernel, padding=padding)), "conv"
+    )
+    split = optimize.split_wide_padding(graph)
+    assert max(gutters(split).values()) <= 64
+    assert [node.op for node in split.nodes[1:-1]] == ["zero_padding"] * len(split.nodes[1:-1]) != []
+    np.testing.assert_allclose(outputs(split, 0), outputs(graph, 0), atol=1e-4)
+    assert max(gutters(optimize.optimize(graph)).values()) <= 64

@@ -1,4 +1,4 @@
-"""scripts/test_cpus.py: its variables imitate other CPUs, on any CPU and with any NumPy."""
+"""scripts/build/test_cpus.py: its variables imitate other CPUs, on any CPU and with any NumPy."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from test_bundle_schema import SCHEMA
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import MANIFEST
-from glsl_infer.bundle.cpu_part import CpuPart, operator_problem
+from glsl_infer.bundle.parts import CpuPart, operator_problem
 from glsl_infer.compiler.delegate import build
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph import Graph, Node
@@ -54,11 +54,10 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read.manifest == made.manifest and read.members == made.members and len(read.parts) == 3
     bundles.write(read, tmp_path / "b.glslnn")
     assert (tmp_path / "a.glslnn").read_bytes() == (tmp_path / "b.glslnn").read_bytes()
-    assert bundles.has_parts(tmp_path / "a.glslnn") and not bundles.has_parts(tmp_path / "none.glslnn")
     assert isinstance(read.parts[1], CpuPart) and read.parts[1].inputs == ("a",)
     assert [node.name for node in read.graph.nodes if node.op.startswith("upload")] == ["peak@2"]
     with pytest.raises(InputError, match="some of them on the CPU"):
-        read.require_whole("this test")
+        read.require_one_part("this test")
 
 
 def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def random_passes(seed: int) -> tuple[Pass, ...]:
     rng = random.Random(seed)
 
     def number() -> float:
-        return float(np.float32(rng.choice((0.0, -0.0, 1.0, 1e15, -1e15, 1e-45, rng.uniform(-2, 2)))))
+        return float(np.float32(rng.choice((0.0, -0.0, 1.0, 8192.0, -8192.0, 1e-45, rng.uniform(-2, 2)))))
 
     def uniform(length: int) -> UniformValue:
         if rng.random() < 0.5:

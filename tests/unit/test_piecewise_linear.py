@@ -88,7 +88,7 @@ def test_other_names_are_none_of_these() -> None:
 def test_slopes_that_fall_or_bends_on_one_side_are_refused() -> None:
     with pytest.raises(ValueError, match="outer slope of 0; it must be positive"):
         of_slopes(0.0, (), (), (0.0, 0.5))
-    with pytest.raises(ValueError, match="bends at 1 and 2 from the centre; they must lie on both sides"):
+    with pytest.raises(ValueError, match="breakpoints at 1 and 2 from the centre; they must be on both sides"):
         of_slopes(1.0, (1.0,), ((1.0, 2.0),), (0.0, 0.5))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_RANK
-from glsl_infer.importers.shared.places import placed
+from glsl_infer.importers.core.moves import placed
 
 
 def operators(given: tuple[int, ...], numbers: np.ndarray) -> list[str]:

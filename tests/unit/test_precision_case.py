@@ -1,4 +1,4 @@
-"""The networks of scripts/precision.py: the effect of image noise on floats, and rows that its page marks as older."""
+"""The networks of scripts/bench/precision.py: the effect of image noise on floats, and older rows of its page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_sensitivity import GRAPH, PICTURES
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 import precision
 from precision_parts.case import Case
 

@@ -1,4 +1,4 @@
-"""scripts/reliability/campaign_page.py: runs of the same kind are added up."""
+"""scripts/bench/reliability/campaign_page.py: runs of the same kind are added up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts/reliability"))
+sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
 
 import campaign_page
 

@@ -58,9 +58,7 @@ def test_numbers_read_at_once_count_as_those_read_one_by_one(numbers: str) -> No
     assert at_once.written == 2 + numbers.count("-") - numbers.count("e-")
 
 
-@pytest.mark.parametrize(
-    "numbers", ["1.0, -1e39, 1.0, 1.0", ", ".join(["1.0"] * 17), "1.0, , 1.0", "- -1.0", "1.0 1.0"]
-)
+@pytest.mark.parametrize("numbers", ["1.0, -1e39, 1.0, 1.0", "1.0, , 1.0", "- -1.0", "1.0 1.0"])
 def test_numbers_read_at_once_are_refused_like_others(numbers: str) -> None:
     with pytest.raises(BundleError, match="line 5: "):
         parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({numbers});\n}}\n")

@@ -18,12 +18,11 @@ from glsl_infer.lowering import codegen
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.ops import global_average_pool
 from glsl_infer.program import PRELUDE, templates
-from glsl_infer.runtime.drivers import ROLLED_FETCHES
-from glsl_infer.runtime.drivers.videocore import LATE_FETCH
+from glsl_infer.runtime.drivers import LATE_FETCH, ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/build"))
 
 from lint_shaders import faults
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from glsl_infer.importers.space_to_batch import dilated_padding
+from glsl_infer.importers.core.convolutions import dilated_padding
 from glsl_infer.ops.convolution_window import convolve
 from glsl_infer.ops.zero_padding import pad
 

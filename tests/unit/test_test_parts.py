@@ -1,4 +1,4 @@
-"""scripts/test_parts.py: parallel parts, the full output of each, and a total in the last line."""
+"""scripts/build/test_parts.py: parallel parts, the full output of each, and a total in the last line."""
 
 from __future__ import annotations
 

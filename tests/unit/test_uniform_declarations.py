@@ -11,7 +11,7 @@ import tiny
 from bundle_files import refusal, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, uniforms
+from glsl_infer.bundle import Bundle, program_check
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import BundleError
 from glsl_infer.program import ShaderProgram
@@ -26,7 +26,7 @@ OTHER = "uniform vec4 other;\n"
 
 def checked(text: str, program: ShaderProgram = PROGRAM, prelude: str = template("prelude.glsl")) -> None:
     members = {"shaders/prelude.glsl": prelude.encode(), "p.frag": (text + MAIN).encode()}
-    uniforms.check([program], members)
+    program_check.check_fragment_shaders([program], members)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ MADE = {
 
 @pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
 def test_what_the_engine_writes_passes(made: Bundle) -> None:
-    uniforms.check(made.manifest.programs, made.members)
+    program_check.check_fragment_shaders(made.manifest.programs, made.members)
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
@@ -144,7 +144,7 @@ def test_every_shader_of_the_shipped_models_passes(path: Path) -> None:
         for name in program.uniforms:
             less = replace(program, uniforms={key: size for key, size in program.uniforms.items() if key != name})
             with pytest.raises(BundleError, match=f"declares the uniform '{name}', which no pass sets"):
-                uniforms.check([less], made.members)
+                program_check.check_fragment_shaders([less], made.members)
 
 
 def test_all_five_models_are_there() -> None:

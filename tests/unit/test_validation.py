@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer.program.layout import Range
-from glsl_infer.tools.validate.clipped import ClippedCount
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.page import page
+from glsl_infer.tools.validate.verdict import ClippedCount
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 40))

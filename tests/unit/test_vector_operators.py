@@ -8,7 +8,7 @@ import pytest
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.ops.vector_binary import LARGEST
@@ -156,4 +156,4 @@ def test_a_normalisation_without_factors_and_offsets_has_none() -> None:
 
 def test_the_range_of_constants_includes_0() -> None:
     for value, ends in (([2.0, 5.0], (0.0, 5.0)), ([-3.0, -1.0], (-3.0, 0.0)), ([-1.0, 4.0], (-1.0, 4.0))):
-        assert constant_map("c", np.reshape(value, (1, 1, 2))).attrs[SEEN] == ends
+        assert constant_map("c", np.reshape(value, (1, 1, 2))).attrs[OBSERVED_RANGE] == ends

@@ -8,7 +8,7 @@ import pytest
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, refusal
 
-from glsl_infer.bundle import vertex_shaders
+from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.program import templates
 
 GOOD = tiny.tiny_bundle()
@@ -27,4 +27,4 @@ def test_the_text_for_another_number_of_varyings_is_refused(tmp_path: Path, good
 
 
 def test_the_engine_s_own_are_accepted() -> None:
-    vertex_shaders.check(GOOD.manifest.programs, GOOD.members)
+    check_vertex_shaders(GOOD.manifest.programs, GOOD.members)

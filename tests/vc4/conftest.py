@@ -7,7 +7,6 @@ and ``each_executor``; a test that builds a bundle takes ``drivers`` and builds 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,6 @@ from glsl_infer.tools.videocore.executor import find as find_executor
 from glsl_infer.tools.videocore.pixels import Pixels, compare
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts/vc4"))  # budget.py
 
 PHOTOGRAPHED = {name: [ROOT / "docs/images/glass128.jpg"] for name in ("trashnet-x22-129", "superres-x2-96")}
 """Images drawn by the small models in addition to the probe."""

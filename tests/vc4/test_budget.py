@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import budget
@@ -79,5 +80,5 @@ def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_pa
     stored = {path.stem: numbers(report)}
     budget.write(tmp_path / "budget.json", stored)
     assert budget.read(tmp_path / "budget.json") == stored
-    with pytest.raises(InputError, match="No such file or directory; python scripts/vc4/budget"):
+    with pytest.raises(InputError, match=re.escape("No such file or directory; python scripts/vc4/budget.py")):
         budget.read(tmp_path / "none.json")

@@ -10,7 +10,7 @@ import pytest
 from glsl_infer.tools.get import catalogue, making
 from glsl_infer.tools.videocore import Driver
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 
 from catalogue_ranges import milliseconds
 

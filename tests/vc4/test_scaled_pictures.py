@@ -43,7 +43,7 @@ TAPS = """
 import sys
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.runtime.drivers.videocore import LATE_FETCH
+from glsl_infer.runtime.drivers import LATE_FETCH
 from glsl_infer.support.resources import template
 
 with Context("surfaceless") as context, Objects(context.gl) as objects:

@@ -18,7 +18,7 @@ REPOSITORY = "https://example.org/somebody/glsl-infer"
 @pytest.fixture(scope="module")
 def package(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package, unpacked; ``dist`` has made sure that esbuild is installed."""
-    spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/release.py")
+    spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/build/release.py")
     assert spec and spec.loader
     release = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(release)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from chromium import Browser
+from chromium import Browser, Page
 from demo_page import choose, opened
 from PIL import Image
 from test_page import SAMPLE
 from web_site import Site
 
 CARROTS = "document.querySelector('#labels li span')?.textContent === 'Carrots'"
+
+
+def wait_for_the_worker(page: Page, address: str) -> None:
+    """Wait until the service worker handles the page's requests: those of a second visit, if it starts during one."""
+    page.wait_for("navigator.serviceWorker.ready")
+    page.go(address)
+    page.wait_for("navigator.serviceWorker.controller")
 
 
 def test_the_page_works_when_the_server_is_gone(browser: Browser, dist: Path) -> None:
@@ -37,7 +44,7 @@ def test_the_page_works_when_the_server_is_gone(browser: Browser, dist: Path) ->
 
 def test_only_the_pages_own_files_are_kept(browser: Browser, site: Site) -> None:
     with opened(browser, site, height=800) as page:
-        page.wait_for("navigator.serviceWorker.ready.then(() => navigator.serviceWorker.controller)")
+        wait_for_the_worker(page, f"{site.address}/index.html")
         site.files["/other.txt"] = b"of another page"
         page.evaluate("fetch('/other.txt').then((response) => response.text())")
         kept = page.evaluate("""caches.keys()

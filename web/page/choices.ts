@@ -9,8 +9,8 @@ const TITLES: Readonly<Record<string, string>> = {
   faces: "Faces",
   "faces-far": "Faces, far away",
   "face-mesh": "Face mesh",
-  hands: "Palms",
-  hand: "Hands",
+  palms: "Palms",
+  hands: "Hands",
   people: "People",
   selfie: "Cut out a person",
   "selfie-landscape": "Cut out a person, wide",
@@ -27,13 +27,15 @@ interface TaskEntry {
 /** Content of the page's build: model files, tasks, and the files of the tasks' models by name. */
 interface Lists {
   readonly models: readonly string[];
+  /** Sizes of these files. */
+  readonly bytes: Readonly<Record<string, number>>;
   readonly tasks: readonly TaskEntry[];
   readonly taskModels: Readonly<Record<string, string>>;
   /** Images stored with models: input images of the AI Benchmark's tests. */
   readonly pictures: readonly string[];
 }
 
-let lists: Lists = { models: [], tasks: [], taskModels: {}, pictures: [] };
+let lists: Lists = { models: [], bytes: {}, tasks: [], taskModels: {}, pictures: [] };
 /** List entry of the user's own model, present while it is in use. */
 const own = new Option("", "own");
 
@@ -72,6 +74,17 @@ export function taskModels(): Readonly<Record<string, string>> {
 /** Return the files of images stored with models. */
 export function pictures(): readonly string[] {
   return lists.pictures;
+}
+
+/** Return the size of a model in the list. */
+export function bytesOf(model: string): number {
+  return lists.bytes[model]!;
+}
+
+/** Return the largest model of the list whose file is smaller than that; undefined if there is none. */
+export function smallerThan(bytes: number): string | undefined {
+  const smaller = lists.models.filter((name) => bytesOf(name) < bytes);
+  return smaller.sort((a, b) => bytesOf(b) - bytesOf(a))[0];
 }
 
 /** Select the entry in use: a task by name, a model of the list, or the user's own model. */

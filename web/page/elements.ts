@@ -34,6 +34,7 @@ export const page = {
   runner: element<HTMLTemplateElement>("runner"),
   runners: element("runners"),
   samples: element("samples"),
+  smaller: element<HTMLButtonElement>("smaller"),
   stage: element("stage"),
   status: element("status"),
   task: element<HTMLSelectElement>("task"),
@@ -46,6 +47,7 @@ export const page = {
 /** Show a message below the image; screen readers read it aloud. */
 export function say(text: string): void {
   page.status.classList.remove("wrong");
+  page.smaller.hidden = true;
   page.status.textContent = text;
 }
 

@@ -1,6 +1,6 @@
 /** The demo page: a task or model, applied to camera frames or an image. */
 
-import type { LayerError } from "glsl-infer";
+import { ContextLostError, type LayerError } from "glsl-infer";
 import type { MaskLook } from "glsl-infer/tasks";
 import * as benchmark from "./benchmark.ts";
 import * as camera from "./camera.ts";
@@ -19,6 +19,8 @@ const MOST_SHOWN = 1024;
 /** Processing of images in use, and its selected list entries. */
 let work: Work | undefined;
 let used: Parameters<typeof choices.show>[0] = {};
+/** Name of the last task or model that was started, and the size of a model's file in bytes. */
+let started = { name: "", bytes: Infinity };
 /** The last image opened, at full size. */
 let picture: ImageBitmap | undefined;
 /** Number of tasks, models and videos started, by which a slow operation detects that it was replaced. */
@@ -36,6 +38,7 @@ async function main(): Promise<void> {
   page.layers.addEventListener("click", () => void attempt(showLayers));
   page.compare.addEventListener("click", () => void attempt(comparison.isOn() ? comparison.stop : compareRunners));
   page.check.addEventListener("click", () => void attempt(check));
+  page.smaller.addEventListener("click", () => void attempt(() => useModel(page.smaller.value)));
   page.bench.addEventListener("click", () => void attempt(benchmark.isOn() ? benchmark.stop : runBenchmark));
   for (const kind of ["dragenter", "dragover"] as const) document.addEventListener(kind, over);
   for (const kind of ["dragleave", "drop"] as const) document.addEventListener(kind, (event) => over(event, false));
@@ -49,8 +52,20 @@ async function attempt(action: () => Promise<void> | void): Promise<void> {
   try {
     await action();
   } catch (error) {
-    complain(error);
+    if (error instanceof ContextLostError) offerSmaller();
+    else complain(error);
   }
+}
+
+/** Report that the browser has not restored the graphics context, and offer a model that needs less of the GPU. */
+function offerSmaller(): void {
+  const smaller = choices.smallerThan(started.bytes);
+  const remedy = smaller === undefined ? "Reload the page." : "Use a smaller model, or reload the page.";
+  complain(new Error(`The browser's graphics process has ended and does not run ${started.name} again. ${remedy}`));
+  if (smaller === undefined) return;
+  page.smaller.value = `models/${smaller}`;
+  page.smaller.textContent = `Use ${smaller.replace(/\.glslnn$/, "")}`;
+  page.smaller.hidden = false;
 }
 
 function over(event: DragEvent, inside = true): void {
@@ -63,7 +78,7 @@ async function chooseTask(): Promise<void> {
     const chosen = choices.task();
     if (!chosen) return await useModel(page.model.value === "own" ? page.model.options[0]!.value : page.model.value);
     const { value } = page.task;
-    await use(chosen.name, { task: value }, () =>
+    await use({ name: chosen.name, bytes: Infinity }, { task: value }, () =>
       openWork(chosen.address, choices.taskModels(), () => page.look.value as MaskLook),
     );
   } catch (error) {
@@ -76,12 +91,14 @@ async function chooseTask(): Promise<void> {
 function useModel(source: string | File): Promise<void> {
   const name = typeof source === "string" ? source.replace(/.*\//, "") : source.name;
   const listed = typeof source === "string" ? name : undefined;
-  return use(name, listed === undefined ? { own: name } : { listed }, () => openModel(source, name, listed));
+  const bytes = typeof source === "string" ? choices.bytesOf(name) : source.size;
+  return use({ name, bytes }, listed === undefined ? { own: name } : { listed }, () => openModel(source, name, listed));
 }
 
 /** Load a task or model and switch to it. On failure, nothing changes. */
-async function use(name: string, shown: typeof used, load: () => Promise<Work>): Promise<void> {
+async function use(start: typeof started, shown: typeof used, load: () => Promise<Work>): Promise<void> {
   const mine = ++turn;
+  const { name } = (started = start);
   enable(false);
   say(`Loading ${name} …`);
   const begun = performance.now();
@@ -176,10 +193,7 @@ async function watch(): Promise<void> {
   for (;;) {
     await camera.nextFrame();
     if (mine !== film) return;
-    const lost = work?.models[0]?.session.context.isLost;
-    if (lost) say("The browser has taken the graphics context away; waiting for it …");
     await frame(page.video);
-    if (lost) say("The graphics context is back.");
   }
 }
 
@@ -188,8 +202,11 @@ async function frame(source: ImageBitmap | HTMLVideoElement): Promise<void> {
   const [mine, shown] = [work, film];
   if (!mine) return;
   const begun = performance.now();
+  const lost = mine.models.some(({ session }) => session.context.isLost);
+  if (lost) say("The browser's graphics process has ended; waiting for it to start again …");
   try {
     const show = await mine.run(source);
+    if (lost) say("The graphics process is back.");
     if (mine === work && shown === film) show(performance.now() - begun);
   } catch (error) {
     if (mine === work && shown === film) throw error; // otherwise the model is closed, or the camera is off

@@ -4,10 +4,10 @@
  * docs/reference/bundle-format.md specifies it. GLSL is the only executable content.
  */
 
-import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
+import { AGAIN, MANIFEST, member, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
+import { NONE_LOGITS } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
-import { member } from "./lookup.ts";
 import { GRAPH, LABELS, PASSES, type Manifest, type Pass } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";
@@ -23,6 +23,8 @@ export interface Bundle {
   readonly members: Members;
   /** Lines of labels.txt; empty without an output for classes. */
   readonly labels: readonly string[];
+  /** Logit of the answer "none of these" for a model without a class for it; -Infinity if none was measured. */
+  readonly noneLogit: number;
   /** Size of the file in bytes. */
   readonly bytes: number;
 }
@@ -71,7 +73,8 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     const passes = check(manifest, members);
     under("probe", () => checkRecords(manifest.probe, members.get(manifest.probe.member)!));
     const labels = under("labels", () => labelsOf(manifest, members));
-    return { manifest, passes, members, labels, bytes: file.length };
+    const noneLogit = NONE_LOGITS[await sha256(text)] ?? -Infinity;
+    return { manifest, passes, members, labels, noneLogit, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     // Control characters in a hostile file's names are removed from messages.
@@ -111,20 +114,22 @@ async function body(response: Response, progress?: (bytes: number, of: number) =
 }
 
 async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
-  const subtle = globalThis.crypto?.subtle;
-  if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
   if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`, "container");
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
       if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`, "container");
-      const hash = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
-      if (Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
-        refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`, "container");
-      }
+      if ((await sha256(bytes)) !== digest) refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`, "container");
     }),
   );
+}
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  const subtle = globalThis.crypto?.subtle;
+  if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
+  const hash = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function utf8(bytes: Uint8Array, name: string): string {

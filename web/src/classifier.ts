@@ -4,12 +4,14 @@ import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
 import { classesOf, endsInProbabilities, softmax } from "./hostSteps.ts";
-import type { Numbers } from "./encode.ts";
 import type { Tensor } from "./frameReader.ts";
-import { isNamed, type Picture } from "./given.ts";
+import { isNamed, type Numbers, type Picture } from "./inputs.ts";
 import { Session, type Results } from "./session.ts";
 
-/** A class: its label in labels.txt, its probability in [0, 1] and its index. */
+/** First label for an image that belongs to none of the classes. */
+const NONE = "none of these";
+
+/** A class: its label in labels.txt, its probability in [0, 1] and its index; -1 for "none of these" without a class. */
 export interface Prediction {
   readonly label: string;
   readonly probability: number;
@@ -120,11 +122,22 @@ export class GlslInfer {
     }
   }
 
-  /** Return the `top` classes by the values of all classes; equal values keep the order of labels. */
+  /**
+   * Return the `top` classes by the values of all classes; equal values keep the order of labels.
+   *
+   * "none of these" is the first if a class with the logit `bundle.noneLogit` is more probable than all others together.
+   */
   rank(numbers: ArrayLike<number>, top = 5): Prediction[] {
     const output = classesOf(this.session.outputs);
-    const probabilities = output && endsInProbabilities(output) ? numbers : softmax(numbers);
-    return Array.from(probabilities, (probability, index) => ({ label: this.labels[index]!, probability, index }))
+    const { labels, noneLogit } = this.session.bundle;
+    let probabilities = numbers;
+    if (!output || !endsInProbabilities(output)) {
+      probabilities = softmax([...Array.from(numbers), noneLogit]);
+      if (!(probabilities[numbers.length]! > 0.5)) probabilities = softmax(numbers);
+    }
+    const predictionOf = (probability: number, index: number): Prediction =>
+      index < labels.length ? { label: labels[index]!, probability, index } : { label: NONE, probability, index: -1 };
+    return Array.from(probabilities, predictionOf)
       .sort((a, b) => b.probability - a.probability)
       .slice(0, top);
   }

@@ -89,3 +89,13 @@ function checkEntries(entries: readonly Entry[]): void {
     refuse(`unpacks to more than ${MAX_BYTES / 2 ** 20} MiB`);
   }
 }
+
+/** Return the size of a member. */
+export function member(name: string, members: Members): number {
+  return (members.get(name) ?? refuse(`member '${short(name)}' is missing`, "members")).length;
+}
+
+/** Return a member's text, which is ASCII; members with other bytes have no valid text. */
+export function textOf(name: string, members: Members): string {
+  return new TextDecoder("latin1").decode(members.get(name));
+}

@@ -1,5 +1,6 @@
 /**
- * Strict reader of JSON by its description: interprets the objects and types of `formatConstants.ts`.
+ * Strict reader of JSON by its description: interprets the objects and types of `formatConstants.ts` and of other such
+ * tables.
  *
  * Unknown and missing keys, wrong types, and integers and lengths out of range are refused with BundleError. Rules
  * between fields are functions of the values.
@@ -10,9 +11,13 @@ import { refuse, short, under, type Rule } from "./refusal.ts";
 import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
 /**
- * A built-in type, the name of an object or type, a pattern, the limits of a range, words, or a composition of others.
+ * A built-in type, the name of an object or type, a pattern, the limits of a range, words, a composition of others, or a
+ * reader of its own.
  */
-export type Type = number | string | RegExp | Range | readonly string[] | Compound;
+export type Type = number | string | RegExp | Range | readonly string[] | Compound | OwnReader;
+
+/** Reads a value of an object's key, which is undefined if the key is missing. */
+export type OwnReader = (value: Json | undefined, where: string, read: Read) => unknown;
 
 /** The smallest and the largest integer, and the rule that a larger one breaks, if it is not that of its section. */
 type Range = readonly [number, number, Rule?];
@@ -49,14 +54,15 @@ export function describedBy(
   objects: Table<Table<Type>>,
   types: Table<Type>,
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  make: Table<(given: any, where: string) => unknown>,
+  make: Table<(fields: any, where: string) => unknown>,
 ): Read {
   const read: Read = (type, value, where) => {
     if (typeof type === "number") return scalar(type, value, where);
     if (typeof type === "string") {
-      const given = objects[type] ? object(objects[type], value, where) : read(types[type]!, value, where);
-      return make[type] ? make[type](given, where) : given;
+      const fields = objects[type] ? object(objects[type], value, where) : read(types[type]!, value, where);
+      return make[type] ? make[type](fields, where) : fields;
     }
+    if (typeof type === "function") return type(value, where, read);
     if (type instanceof RegExp) {
       return type.test(scalar(NAME, value, where) as string) ? value : refuse(`${where}: ${show(value)} is not a name that GLSL allows`);
     }
@@ -65,9 +71,9 @@ export function describedBy(
       if (typeof low === "string") {
         return type.includes(value as never) ? value : refuse(`${where} is ${show(value)}, not one of ${type.join(", ")}`);
       }
-      const given = value as number;
-      if (Number.isInteger(given) && given >= low && given <= high) return given;
-      return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, given > high ? rule : undefined);
+      const integer = value as number;
+      if (Number.isInteger(integer) && integer >= low && integer <= high) return integer;
+      return refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`, integer > high ? rule : undefined);
     }
     const { listOf, tupleOf, mapOf, choiceOf, capped } = type;
     if (listOf || tupleOf) {
@@ -92,8 +98,8 @@ export function describedBy(
       const type = keys[key]!;
       const { onlyIf, thenType = type } = type as Compound;
       if (onlyIf && !onlyIf.includes(result[onlyIf[0]!] as string, 1)) continue;
-      const field = fields.get(key);
-      if (field === undefined) refuse(`${where}: '${key}' is missing`);
+      const field = fields.get(key)!;
+      if (field === undefined && typeof type !== "function") refuse(`${where}: '${key}' is missing`);
       const rule = where === "manifest" && SECTIONS.find((section) => section === key);
       result[key] = under(rule || undefined, () => read(thenType, field, `${where}.${key}`));
     }
@@ -114,12 +120,12 @@ function scalar(type: number, value: Json, where: string): Json {
     if (typeof value !== "string") refuse(`${where} is ${show(value)}, not a string`);
     return HALF_PAIR.test(value) ? refuse(`${where} has half of a surrogate pair in it`) : value;
   }
-  const given = value instanceof WrittenAsFraction ? value.value : value;
+  const number = value instanceof WrittenAsFraction ? value.value : value;
   const low = type < POSITIVE ? -MAX_NUMBER : 0;
-  if (typeof given !== "number" || !(given >= low && given <= MAX_NUMBER)) {
+  if (typeof number !== "number" || !(number >= low && number <= MAX_NUMBER)) {
     return refuse(`${where} is ${show(value)}, not a number from ${low} to ${MAX_NUMBER}`);
   }
-  return given || type === NUMBER || type > POSITIVE ? given : refuse(`${where} is 0; give another number`);
+  return number || type === NUMBER || type > POSITIVE ? number : refuse(`${where} is 0; give another number`);
 }
 
 function fieldsOf(value: Json, where: string): JsonObject {

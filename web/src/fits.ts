@@ -19,15 +19,15 @@ export interface Fitted {
 }
 
 /** Return the regions for an image of size `given` and an input of size `wanted`. */
-export function fitted(fit: Fit, given: Size, wanted: Size): Fitted {
-  const whole = { from: centered(given, given), to: centered(wanted, wanted) };
+export function fitted(fit: Fit, picture: Size, target: Size): Fitted {
+  const unchanged = { from: centered(picture, picture), to: centered(target, target) };
   if (fit === CENTER_SQUARE) {
-    const side = Math.min(given.width, given.height);
-    return { ...whole, from: centered(given, { width: side, height: side }) };
+    const side = Math.min(picture.width, picture.height);
+    return { ...unchanged, from: centered(picture, { width: side, height: side }) };
   }
-  if (fit === CENTER_CROP) return { ...whole, from: centered(given, inside(given, wanted)) };
-  if (fit === LETTERBOX) return { ...whole, to: centered(wanted, inside(wanted, given)) };
-  return whole;
+  if (fit === CENTER_CROP) return { ...unchanged, from: centered(picture, inside(picture, target)) };
+  if (fit === LETTERBOX) return { ...unchanged, to: centered(target, inside(target, picture)) };
+  return unchanged;
 }
 
 /** Return the largest size inside `outer` with the aspect ratio of `shape`, in whole pixels, at least 1. */

@@ -99,9 +99,9 @@ export function recorderOf(
   for (const pass of passes) {
     for (const [name, value] of pass.uniforms) {
       const key = uniformKey(pass, name);
-      const known = constant.get(key);
-      if (!known) constant.set(key, { pass, name, value });
-      else if (!sameValue(known.value, value)) varying.add(key);
+      const previous = constant.get(key);
+      if (!previous) constant.set(key, { pass, name, value });
+      else if (!sameValue(previous.value, value)) varying.add(key);
     }
   }
   for (const key of varying) constant.delete(key);
@@ -142,8 +142,8 @@ export function recorderOf(
       });
       for (const [name, value] of pass.uniforms) {
         const key = uniformKey(pass, name);
-        const known = uniforms.get(key);
-        if (constant.has(key) || (known && sameValue(known, value))) continue;
+        const previous = uniforms.get(key);
+        if (constant.has(key) || (previous && sameValue(previous, value))) continue;
         uniforms.set(key, value);
         const call = uniform(program, name, value);
         if (call) calls.push(call);

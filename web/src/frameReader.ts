@@ -37,13 +37,13 @@ export function readerOf(
   sizes: ReadonlyMap<string, Size>,
   read: (name: string, width: number, height: number) => Texels,
 ): FrameReader {
-  const known = new Map<string, Texels>();
+  const cache = new Map<string, Texels>();
 
   function texels(name: string, width: number, height: number): Texels {
     const key = `${width} ${height} ${name}`;
-    const given = known.get(key) ?? read(name, width, height);
-    known.set(key, given);
-    return given;
+    const texels = cache.get(key) ?? read(name, width, height);
+    cache.set(key, texels);
+    return texels;
   }
 
   function texelsOf(value: Value): Map<string, Texels> {

@@ -26,7 +26,7 @@ const LEAST_SQUARE = 1e-12;
  * @param fail refuses steps that do not fit the shapes of the initial arrays.
  */
 export function shapeAfter(steps: readonly HostStep[], shapes: readonly Shape[], fail: Refuse): Shape {
-  const left = steps.reduce((given, step) => shapesAfter(step, given, fail), shapes);
+  const left = steps.reduce((before, step) => shapesAfter(step, before, fail), shapes);
   if (left.length > 1) fail(`${left.length} arrays are left after the last step; add 'concatenate'`);
   return left[0]!;
 }
@@ -63,11 +63,11 @@ function shapesAfter({ step, columns }: HostStep, shapes: readonly Shape[], fail
   if (shapes.some((shape) => !shape.length)) fail(`step '${step}' needs an array, and gets a single number`);
   if (step === "argmax") return shapes.map((shape) => shape.slice(0, -1));
   if (step !== "concatenate") return shapes;
-  const rest = shapes[0]!.slice(1);
-  if (!shapes.every((shape) => same(shape.slice(1), rest))) {
+  const otherAxes = shapes[0]!.slice(1);
+  if (!shapes.every((shape) => same(shape.slice(1), otherAxes))) {
     fail(`step 'concatenate' joins arrays that differ in the first axis only, not ${JSON.stringify(shapes)}`);
   }
-  return [[sum(shapes, (shape) => shape[0]!), ...rest]];
+  return [[sum(shapes, (shape) => shape[0]!), ...otherAxes]];
 }
 
 function apply(arrays: readonly Doubles[], entry: HostStep): readonly Doubles[] {
@@ -92,9 +92,9 @@ function computed(step: HostStep["step"], data: Float64Array, length: number): F
   const lines = data.length / length;
   const made = new Float64Array(step === "argmax" ? lines : data.length);
   for (let line = 0; line < lines; line++) {
-    const given = data.subarray(line * length, (line + 1) * length);
-    if (step === "argmax") made[line] = largest(given);
-    else made.set(step === "softmax" ? softmax(given) : normalized(given), line * length);
+    const before = data.subarray(line * length, (line + 1) * length);
+    if (step === "argmax") made[line] = largest(before);
+    else made.set(step === "softmax" ? softmax(before) : normalized(before), line * length);
   }
   return made;
 }

@@ -17,11 +17,10 @@ export {
   type Options,
   type Prediction,
 } from "./classifier.ts";
-export type { Numbers } from "./encode.ts";
 export * from "./errors.ts";
 export { fitted, type Fitted, type Rectangle } from "./fits.ts";
 export type { Result, Tensor } from "./frameReader.ts";
-export type { Given, Inputs, Picture } from "./given.ts";
+export type { Given, Inputs, Numbers, Picture } from "./inputs.ts";
 export type { Canvas } from "./gl/context.ts";
 export { classesOf, softmax } from "./hostSteps.ts";
 export { toPicture } from "./images.ts";

@@ -65,6 +65,8 @@ export interface Slice {
 
 export type UniformValue = Slice | Float32Array;
 
+export type ByName<T> = ReadonlyMap<string, T>;
+
 /** Return entries by name. */
 export function byName<T extends { readonly name: string }>(entries: readonly T[]): Map<string, T> {
   return new Map(entries.map((entry) => [entry.name, entry]));

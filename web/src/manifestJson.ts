@@ -13,9 +13,9 @@ import type { Json } from "./strictJson.ts";
 const MOST_NAMED = 400;
 
 /** Refuse duplicate names. */
-export function checkUnique(given: Iterable<string>, where: string): void {
+export function checkUnique(names: Iterable<string>, where: string): void {
   const seen = new Set<string>();
-  for (const name of given) {
+  for (const name of names) {
     if (seen.has(name)) refuse(`${where}: '${short(name)}' is there twice`);
     seen.add(name);
   }
@@ -23,32 +23,32 @@ export function checkUnique(given: Iterable<string>, where: string): void {
 
 /** Results for objects and types, after a check of their rules. */
 export const MAKE = {
-  value: (given: object) => ({
-    kind: "gutter" in given ? "map" : "bits" in given ? "fineMap" : "views" in given ? "fixedMap" : "fixed",
-    ...given,
+  value: (fields: object) => ({
+    kind: "gutter" in fields ? "map" : "bits" in fields ? "fineMap" : "views" in fields ? "fixedMap" : "fixed",
+    ...fields,
   }),
   view: ([texture, x, y]: [string, number, number]): View => ({ texture, x, y }),
-  whole_value: (given: Value, where: string) =>
-    isFixed(given) && given.columns ? refuse(`${where}: 'columns' is ${given.columns}; a vector has 0`) : given,
-  input: (given: Input, where: string) => {
-    const { kind, value } = given;
+  whole_value: (fields: Value, where: string) =>
+    isFixed(fields) && fields.columns ? refuse(`${where}: 'columns' is ${fields.columns}; a vector has 0`) : fields,
+  input: (fields: Input, where: string) => {
+    const { kind, value } = fields;
     if (kind === "picture" && (!isMap(value) || value.views.length !== 1 || ![1, 3, 4].includes(value.channels))) {
       refuse(`${where}: a picture is a feature map of 1, 3 or 4 channels in one view`);
     }
-    return given;
+    return fields;
   },
-  output: (given: Output, where: string) => {
-    const { purpose, values, steps } = given;
+  output: (fields: Output, where: string) => {
+    const { purpose, values, steps } = fields;
     if (purpose === "image" && (values.length > 1 || steps.length || !isMap(values[0]!))) {
       refuse(`${where}: an image is one feature map without host steps`);
     }
-    return given;
+    return fields;
   },
-  program: (given: { uniforms: [string, number][] }, where: string) => {
-    checkUnique(given.uniforms.map(([name]) => name), where);
-    const odd = given.uniforms.find(([, floats]) => floats > 4 && floats % 4);
+  program: (fields: { uniforms: [string, number][] }, where: string) => {
+    checkUnique(fields.uniforms.map(([name]) => name), where);
+    const odd = fields.uniforms.find(([, floats]) => floats > 4 && floats % 4);
     if (odd) refuse(`${where}: '${short(odd[0])}' has ${odd[1]} numbers; give 1 to 4, or whole vec4s`);
-    return { ...given, uniforms: new Map(given.uniforms) };
+    return { ...fields, uniforms: new Map(fields.uniforms) };
   },
 };
 

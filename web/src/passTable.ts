@@ -34,9 +34,9 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     return Array.from({ length }, item);
   }
 
-  function float(): number {
+  function float(most: number): number {
     const number = f32(take(4));
-    return Math.abs(number) <= GLSL_MOST_UNIFORM ? number : fail("a number that is not finite, or too large");
+    return Math.abs(number) <= most ? number : fail("a number that is not finite, or too large");
   }
 
   function flag(what: string): boolean {
@@ -66,7 +66,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     if (flag("a uniform of kind")) return { member: entryOf(floats, "member"), offset: u32(take(4)), count };
     take(4 * count);
     at -= 4 * count; // all floats exist, so allocate the array
-    return Float32Array.from({ length: count }, float);
+    return Float32Array.from({ length: count }, () => float(GLSL_MOST_UNIFORM));
   }
 
   function pass(): Pass {
@@ -81,7 +81,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     const sources = list(sourceCount, () => {
       const unit = u8(take(1));
       if (unit > MAX_UNIT) fail(`texture unit ${unit}; 0 to ${MAX_UNIT} are possible`);
-      return { unit, strideX: float(), strideY: float() };
+      return { unit, strideX: float(MAX_SIDE), strideY: float(MAX_SIDE) };
     });
     const quadCount = u32(take(4));
     if (quadCount < 1 || quadCount > quadsLeft) fail(`${quadCount} quads, where the manifest leaves ${quadsLeft}`);

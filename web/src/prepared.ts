@@ -1,11 +1,11 @@
 /** GPU resources of a model, which are lost with the context. */
 
 import type { Bundle } from "./bundle.ts";
+import { textOf } from "./container.ts";
 import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
 import { PRELUDE, type Pass } from "./manifest.ts";
-import { textOf } from "./memberText.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
 
 /** Result of `prepare`, with a method that deletes its objects. */

@@ -57,16 +57,16 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
   };
   records(allowed, member).forEach(({ x, y, at }, k) => {
     const texels = textures.get(isFixed(value) ? value.texture : value.views[k % value.views.length]!.texture)!;
-    const given = texels.data.subarray(4 * (y * texels.width + x), 4 * (y * texels.width + x) + 4);
-    const wanted = member.subarray(at + 4, at + 8);
+    const drawn = texels.data.subarray(4 * (y * texels.width + x), 4 * (y * texels.width + x) + 4);
+    const expected = member.subarray(at + 4, at + 8);
     if (isMap(value)) {
-      for (let i = 0; i < 4; i++) add(given[i]! - wanted[i]!);
+      for (let i = 0; i < 4; i++) add(drawn[i]! - expected[i]!);
       return;
     }
     for (let i = 0; i < 2; i++) {
       const odd = isFixed(value) && 2 * (value.columns ? y : x) + i >= value.length;
       if (odd) continue; // with an odd length, the last value is undefined
-      add(joinFixed16(given[2 * i]!, given[2 * i + 1]!) - joinFixed16(wanted[2 * i]!, wanted[2 * i + 1]!));
+      add(joinFixed16(drawn[2 * i]!, drawn[2 * i + 1]!) - joinFixed16(expected[2 * i]!, expected[2 * i + 1]!));
     }
   });
   return { layer: allowed.layer, worst, mean: sum / count, allowed };

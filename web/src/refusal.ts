@@ -29,6 +29,6 @@ export function under<T>(rule: Rule | undefined, work: () => T): T {
 }
 
 /** Return the first 60 characters of a file's text. */
-export function short(given: string): string {
-  return given.slice(0, 60);
+export function short(text: string): string {
+  return text.slice(0, 60);
 }

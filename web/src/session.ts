@@ -1,10 +1,9 @@
 /** Runs a bundle on the GPU. */
 
 import type { Bundle } from "./bundle.ts";
-import type { Upload } from "./encode.ts";
 import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
-import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs } from "./given.ts";
+import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs, type Upload } from "./inputs.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
 import { areaOf, type FeatureMap } from "./layout.ts";
@@ -279,10 +278,10 @@ export class Session {
 
   private _checkWholeFrame(last: readonly number[][]): void {
     for (const call of this._beginProbe().frame) call();
-    const given = this._outputNumbers();
+    const drawn = this._outputNumbers();
     this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
-      const wanted = numbers.length ? numbers : last[k]!;
-      const off = most(given[k]!.keys(), (i) => Math.abs(given[k]![i]! - wanted[i]!));
+      const expected = numbers.length ? numbers : last[k]!;
+      const off = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
       if (off <= max_error) return;
       throw new SelfCheckError(
         `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +

@@ -46,13 +46,18 @@ export interface Shader {
   readonly kinds: Map<string, string>;
   /** Uniforms used as divisors, whose components must not be 0. */
   readonly divisors: Set<string>;
+  /** Loops end after their counted turns only if `coord0.x` is at most 2. */
+  needsInside: boolean;
   /** Tokens, with those that were read again. */
   read: number;
   written: number;
 }
 
-/** Type; smallest and largest possible component; marks; the uniform that it is a part of. */
-type Value = readonly [type: number, least: number, most: number, marks: number, uniform?: string | undefined];
+/**
+ * Type; smallest and largest possible component; marks; the largest product of factors within it in any order, because
+ * drivers multiply constants first; the uniform that it is a part of.
+ */
+type Value = readonly [type: number, least: number, most: number, marks: number, reach: number, uniform?: string | undefined];
 
 /** Without `value` it is not assigned yet; `size`: elements of an array, or 0. */
 interface Variable {
@@ -104,34 +109,34 @@ const TINY = 1e-30;
 const SMALL = 1e24;
 const MOST_GROWN = 1e34; // a sum of 10**10 small numbers, more than shaders compute
 const LARGEST_INT = 2 ** 30;
+const FAR = 1e36; // products beyond it can be infinite in another order
 
 const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...TYPES.keys(), "for", "if", "return", "void", "const", "break"];
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
 const ARGUMENTS = new Map(
-  "clamp3 mix3 smoothstep3 dot2 greaterThan2 greaterThanEqual2 lessThan2 lessThanEqual2 max2 min2 pow2 step2"
+  "clamp3 mix3 dot2 lessThan2 max2 min2 pow2 step2"
     .split(" ")
     .map((entry) => [entry.slice(0, -1), +entry.slice(-1)]),
 );
 const RANGES = new Map<string, readonly [number, number]>([
-  ["atan", [-2, 2]],
   ["cos", [-1, 1]],
   ["exp", [0, Infinity]],
   ["exp2", [0, Infinity]],
   ["fract", [0, 1]],
-  ["sign", [-1, 1]],
   ["sin", [-1, 1]],
   ["step", [0, 1]],
-  ["tan", [-Infinity, Infinity]],
 ]);
 
 const isSmall = ([, least, most]: Value): boolean => least >= -SMALL && most <= SMALL;
 const canBeZero = ([, least, most]: Value): boolean => least <= TINY && most >= -TINY;
 const isInfinite = ([, least, most]: Value): boolean => least === -Infinity || most === Infinity;
 const isWithin = (least: number, most: number): boolean => least >= -MOST_GROWN && most <= MOST_GROWN;
-const negative = ([type, least, most, marks]: Value): Value => [type, -most, -least, marks];
-const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD];
+const negative = ([type, least, most, marks, reach]: Value): Value => [type, -most, -least, marks, reach];
+const reachOf = ([, least, most, , reach]: Value): number => Math.max(reach, -least, most);
+const longer = (one: Value, other: Value): number => Math.max(one[4], other[4]);
+const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD, 1];
 const joined = (one: number, other: number): number => ((one | other) & WILD) | (one & other & CONST);
 
 /** Return the union of two values. */
@@ -139,46 +144,46 @@ function hull(one: Value, other: Value): Value {
   const least = Math.min(one[1], other[1]);
   const most = Math.max(one[2], other[2]);
   const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && [one, other].every((value) => value[3] & GROWN || isSmall(value));
-  return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), one[4] === other[4] ? one[4] : undefined];
+  return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), longer(one, other)];
 }
 
 /** Return the union of two values, including sums that grow from one to the other. */
 function widened(one: Value, other: Value): Value {
   const both = hull(one, other);
-  if (both[1] >= one[1] && both[2] <= one[2]) return both;
+  const reach = both[4] > one[4] ? Infinity : both[4];
+  if (both[1] >= one[1] && both[2] <= one[2]) return [one[0], both[1], both[2], both[3], reach];
   const marks = both[3] & ~(CONST | GROWN);
-  if (isSmall(both) || both[3] & GROWN) return [one[0], -MOST_GROWN, MOST_GROWN, marks | GROWN];
-  return [one[0], -Infinity, Infinity, both[3] & ~GROWN];
+  if (isSmall(both) || both[3] & GROWN) return [one[0], -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
+  return [one[0], -Infinity, Infinity, both[3] & ~GROWN, reach];
 }
 
 /** Return a value with its interval rounded outward. */
-function rounded(type: number, least: number, most: number, marks: number): Value {
-  const [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
-  return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks];
+function rounded(type: number, least: number, most: number, marks: number, reach = 1): Value {
+  let [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
+  if (low > 0 && low <= TINY) low = 0; // GPUs can flush it to 0
+  if (high < 0 && high >= -TINY) high = 0;
+  return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks, reach];
 }
 
 function sum(type: number, left: Value, right: Value, marks: number): Value {
   const [grown, other] = left[3] & GROWN ? [left, right] : [right, left];
-  if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN];
+  if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, longer(left, right)];
   const [least, most] = [left[1] + right[1], left[2] + right[2]];
   const opposed = (left[2] === Infinity && right[1] === -Infinity) || (left[1] === -Infinity && right[2] === Infinity);
-  return opposed ? unknown(type, marks) : rounded(type, least, most, marks);
+  return opposed ? unknown(type, marks) : rounded(type, least, most, marks, longer(left, right));
 }
 
 function product(type: number, left: Value, right: Value, marks: number): Value {
-  if ((isInfinite(left) && canBeZero(right)) || (isInfinite(right) && canBeZero(left))) return unknown(type, marks);
-  if ([left, right].some(([, least, most]) => !least && !most)) return [type, 0, 0, marks & WILD ? marks : CONST];
-  return spanned(type, marks, [left[1] * right[1], left[1] * right[2], left[2] * right[1], left[2] * right[2]]);
+  const reach = reachOf(left) * reachOf(right);
+  if (reach > FAR) return unknown(type, marks);
+  if ([left, right].some(([, least, most]) => !least && !most)) return [type, 0, 0, marks & WILD ? marks : CONST, 1];
+  const ends = [left[1] * right[1], left[1] * right[2], left[2] * right[1], left[2] * right[2]];
+  return rounded(type, Math.min(...ends), Math.max(...ends), marks, reach);
 }
 
+/** Return the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU. */
 function quotient(type: number, left: Value, right: Value, marks: number): Value {
-  if (canBeZero(right) || (isInfinite(left) && isInfinite(right))) return unknown(type, marks);
-  return spanned(type, marks, [left[1] / right[1], left[1] / right[2], left[2] / right[1], left[2] / right[2]]);
-}
-
-function spanned(type: number, marks: number, ends: readonly number[]): Value {
-  const numbers = ends.map((end) => (Number.isNaN(end) ? 0 : end));
-  return rounded(type, Math.min(...numbers), Math.max(...numbers), marks);
+  return canBeZero(right) ? unknown(type, marks) : product(type, left, rounded(type, 1 / right[2], 1 / right[1], right[3]), marks);
 }
 
 /** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
@@ -189,19 +194,20 @@ function bounded(type: number, one: Value, other: Value, pick: (...numbers: numb
   const most = Math.max(pick(one[2], other[2]), ...others.map((value) => value[2]));
   const isNear = (value: Value): boolean => (pick === Math.min ? -value[1] : value[2]) <= SMALL;
   const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !others.length && [one, other].every((value) => value[3] & GROWN || isNear(value));
-  return [type, least, most, (wild[0]! & wild[1]!) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0)];
+  return [type, least, most, (wild[0]! & wild[1]!) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0), 1];
 }
 
 function mixed(type: number, left: Value, right: Value, share: Value): Value {
   const marks = ((left[3] | right[3] | share[3]) & WILD) | (left[3] & right[3] & share[3] & CONST);
   if (share[1] >= -1e-5 && share[2] <= 1.00001) {
     const both = hull(left, right);
-    if (isInfinite(both)) return unknown(type, marks);
-    if (both[3] & GROWN) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN];
+    const reach = reachOf(both) * share[4];
+    if (reach > FAR) return unknown(type, marks);
+    if (both[3] & GROWN) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
     const far = 1e-4 * Math.max(Math.abs(both[1]), Math.abs(both[2]));
-    return rounded(type, both[1] - far, both[2] + far, marks);
+    return rounded(type, both[1] - far, both[2] + far, marks, reach);
   }
-  const rest = sum(FLOAT, [FLOAT, 1, 1, CONST], negative(share), marks);
+  const rest = sum(FLOAT, [FLOAT, 1, 1, CONST, 1], negative(share), marks);
   const [first, second] = [product(type, left, rest, marks), product(type, right, share, marks)];
   return sum(type, first, second, marks | ((first[3] | second[3] | rest[3]) & WILD));
 }
@@ -212,13 +218,14 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
  * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
-  const made: Shader = { kinds: new Map(), divisors: new Set(), read: 0, written: 0 };
+  const made: Shader = { kinds: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
   const code: string[] = [];
   const lines: number[] = [];
   const definitions: (Macro | string)[] = [];
   const defined = new Map<string, Decision>(GLSL_DEVICE.map((name) => [name, undefined]));
   const decided: Decision[] = [];
   let number = 0;
+  let nextLine = ""; // that has to follow
 
   let tokens: readonly string[] = code;
   let at = 0;
@@ -242,6 +249,8 @@ export function parse(member: string, text: string): Shader {
   let returns = "void";
   let returned: Value | undefined;
   let conditional = 0;
+  let chosen = 0; // choices around the current token, of which a fragment executes one side
+  let globalsRead = new Set<string>(); // by the current statement
   let turning = 0;
   let breaks: Scopes[] = [];
 
@@ -286,7 +295,7 @@ export function parse(member: string, text: string): Shader {
         decided.length >= GLSL_MOST_CONDITIONS ||
         !terms.every(([, , name]) => GLSL_MACRO_PATTERN.test(name!))
       ) {
-        refuseLine(number, "a condition that is not of this format, or too deep");
+        refuseLine(number, "a condition of another form, or too deep");
       }
       const states = terms.map(([, sign, name]) => inverse(defined.has(name!) ? defined.get(name!) : false, sign === "!"));
       state = states.includes(false) ? false : states.includes(undefined) ? undefined : true;
@@ -308,10 +317,11 @@ export function parse(member: string, text: string): Shader {
     const certain = !decided.includes(undefined);
     const found = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(rest);
     const [, name = "", list, text = ""] = found ?? [];
-    const isReserved = word === "define" && GLSL_STATEMENTS.includes(name);
-    if (!found || (!GLSL_LINES.includes(rest) && (isReserved || !GLSL_MACRO_PATTERN.test(name)))) {
-      refuseLine(number, "a macro that is not of this format");
-    }
+    const [begins, ends] = GLSL_STATEMENTS;
+    const line = word === "define" ? GLSL_LINES.indexOf(rest) : -1;
+    const isPlain = GLSL_MACRO_PATTERN.test(name) && name !== begins && name !== ends;
+    if (!found || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
+    nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
     defined.set(name, certain ? word === "define" : undefined);
     add("#" + definitions.length);
     if (word === "undef") {
@@ -348,14 +358,14 @@ export function parse(member: string, text: string): Shader {
 
   function newName(): string {
     const token = next();
-    if (!NAME.test(token) || WORDS.includes(token)) fail(`a name is expected, not '${token}'`);
+    if (!NAME.test(token) || WORDS.includes(token) || macros.has(token)) fail(`a name is expected, not '${token}'`);
     return token;
   }
 
   function cost(more: number, turns = 1): void {
     written += more;
     executed += turns;
-    if (written > GLSL_MOST_WRITTEN || executed > GLSL_MOST_EXECUTED) fail("the shader has more operations than any of this format");
+    if (written > GLSL_MOST_WRITTEN || executed > GLSL_MOST_EXECUTED) fail("too many operations");
   }
 
   /** Count tokens that are read again: of a macro, a function or a loop. */
@@ -373,7 +383,6 @@ export function parse(member: string, text: string): Shader {
 
   function declare(name: string, kind: string, type: number, value: Value | undefined, size = 0): void {
     cost(1);
-    if (macros.has(name)) fail(`'${name}' is a macro already`);
     scopes[scopes.length - 1]!.set(name, { kind, type, value, size });
   }
 
@@ -438,14 +447,14 @@ export function parse(member: string, text: string): Shader {
     if (word === "uniform" && kind === "vec4" && take("[")) {
       const [type, least, most] = expression();
       expect("]");
-      if (type !== INT || least !== most || least < 1 || most > GLSL_MOST_ARRAY) fail(`an array has a constant size of 1 to ${GLSL_MOST_ARRAY}`);
+      if (type !== INT || least !== most || least < 1 || most > GLSL_MOST_ARRAY) fail(`an array has a size of 1 to ${GLSL_MOST_ARRAY}`);
       size = least;
     }
     const type = TYPES.get(kind);
     if (!type || (word === "varying" && !/^coord[0-6]$/.test(name))) fail(`the ${word} '${name}' is not of this format`);
     expect(";");
     const far = word === "uniform" ? GLSL_MOST_UNIFORM : GLSL_MOST_VARYING;
-    declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, word === "uniform" ? name : undefined], size);
+    declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, 1, word === "uniform" ? name : undefined], size);
     if (word === "uniform") made.kinds.set(name, kind);
   }
 
@@ -462,18 +471,18 @@ export function parse(member: string, text: string): Shader {
       if (peek() !== ")") expect(",");
     }
     const isMain = name === "main" && kind === "void";
-    const isTaken = [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name) || macros.has(name);
+    const isTaken = [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name);
     if (isTaken || !(kind === "void" || NUMBERS.includes(kind)) || (name === "main") !== isMain) fail(`the function '${name}' is not of this format`);
     const called: Called = { kind, at, params, macros: new Map(macros), functions };
     const outer = scopes[0]!;
-    const any = (type: number): Value => [type, -1, 1, 0];
+    const any = (type: number): Value => [type, -1, 1, 0, 1];
     if (!isMain) {
       scopes[0] = new Map([...outer].map(([key, variable]) => [key, isState(variable) ? { ...variable, value: any(variable.type) } : variable]));
     }
     written = executed = 0;
     bodyOf(called, params.map(([, type]) => any(type)));
     if (!isMain) scopes[0] = outer;
-    else if (!find("gl_FragColor")!.value) fail("main does not write gl_FragColor");
+    else if (!find("gl_FragColor")!.value) fail("gl_FragColor has no value");
     const signature = `${name}(${params.map(([, type]) => type)}`;
     functions = new Map(functions).set(signature, [...(functions.get(signature) ?? []), called]);
     return isMain;
@@ -496,8 +505,12 @@ export function parse(member: string, text: string): Shader {
 
   /** Return the value of a call of a shader's function, including its changes of global variables. */
   function call(signature: string, given: readonly Value[]): Value {
+    const outer = scopes[0]!;
+    const reads = globalsRead;
+    globalsRead = new Set();
+    if (chosen) fail(`'${signature.split("(")[0]}' is called in one side of a choice`);
     calls += 1;
-    if (calls > GLSL_MOST_CALLS) fail("calls of functions are too deep in each other");
+    if (calls > GLSL_MOST_CALLS) fail("calls are too deep in each other");
     cost(1);
     const locals = scopes.slice(1);
     const value = each(functions.get(signature)!, (called) => {
@@ -511,7 +524,11 @@ export function parse(member: string, text: string): Shader {
       return result;
     });
     calls -= 1;
-    return value ?? [BOOL, 0, 0, 0];
+    globalsRead = reads;
+    for (const name of reads) {
+      if (`${find(name)!.value}` !== `${outer.get(name)!.value}`) fail(`'${name}' is read before a call that changes it`);
+    }
+    return value ?? [BOOL, 0, 0, 0, 1];
   }
 
   function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number] {
@@ -540,7 +557,7 @@ export function parse(member: string, text: string): Shader {
       branches.push([blocks, saved(), returned]);
     } else if (token === "#else" || token === "#endif") {
       const [depth, before, value, first] = branches.pop() ?? [];
-      if (!before || depth !== blocks) return fail("a condition ends in another block than it begins");
+      if (!before || depth !== blocks) return fail("a condition ends in another block");
       if (token === "#else") {
         branches.push([depth, before, value, [scopes, returned]]);
         scopes = before;
@@ -548,8 +565,11 @@ export function parse(member: string, text: string): Shader {
       } else {
         const [there, other] = first ?? [before, value];
         join(there);
+        if (!returned !== !other) fail("'return' on one side of a condition");
         returned = returned && other && hull(returned, other);
       }
+    } else if (blocks) {
+      fail("a macro is defined in a function");
     } else {
       const macro = definitions[+token.slice(1)]!;
       if (typeof macro === "string") {
@@ -577,13 +597,14 @@ export function parse(member: string, text: string): Shader {
     scopes.push(new Map());
     const open = branches.length;
     while (!take("}")) if (!directive()) statement();
-    if (branches.length !== open) fail("a condition ends in another block than it begins");
+    if (branches.length !== open) fail("a condition ends in another block");
     scopes.pop();
     blocks -= 1;
   }
 
   function statement(): void {
     operators = 0;
+    globalsRead = new Set();
     const token = peek();
     const isCall = peek(1) === "(";
     if (returned) fail("a statement after 'return'");
@@ -600,7 +621,7 @@ export function parse(member: string, text: string): Shader {
       expect(token, ";");
       breaks.push(saved());
     } else if (token === "return") {
-      if (returns === "void" || conditional || turning) fail("'return' is the last statement of a function with a result");
+      if (returns === "void" || conditional || turning) fail("'return' ends a function with a result");
       at += 1;
       const value = typed(TYPES.get(returns)!, expression());
       expect(";");
@@ -621,7 +642,7 @@ export function parse(member: string, text: string): Shader {
     expect("(");
     typed(BOOL, expression());
     expect(")");
-    if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("an assignment or 'break' is expected after 'if'");
+    if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("another statement after 'if'");
     const before = saved();
     conditional += 1;
     statement();
@@ -635,6 +656,7 @@ export function parse(member: string, text: string): Shader {
     const type = TYPES.get(kind)!;
     do {
       operators = 0;
+      globalsRead = new Set();
       const name = newName();
       const value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : undefined;
       if (isConstant && !(value && value[3] & CONST)) fail(`'${name}' is no constant`);
@@ -643,29 +665,30 @@ export function parse(member: string, text: string): Shader {
   }
 
   function typed(type: number, value: Value): Value {
-    if (value[0] !== type) fail("a value of another type than is expected");
+    if (value[0] !== type) fail("a value of another type");
     return value;
   }
 
   function assignment(): void {
     const name = peek() === "gl_FragColor" ? next() : newName();
     const variable = find(name);
-    if (!variable || macros.has(name) || !["local", "global", "parameter", "output"].includes(variable.kind)) {
-      return fail(`'${name}' is no variable that can be assigned to`);
+    if (!variable || !["local", "global", "parameter", "output"].includes(variable.kind)) {
+      return fail(`'${name}' cannot be assigned to`);
     }
     const part = take(".") ? component() : 0;
     const sign = next();
     if (!["=", "+=", "-=", "*=", "/="].includes(sign)) fail(`an assignment is expected, not '${sign}'`);
     if (!variable.value && (part || sign !== "=")) fail(`'${name}' is used before it has a value`);
+    if (sign !== "=" && isState(variable)) globalsRead.add(name);
     let value = expression();
     const type = part || variable.type;
     const scope = scopeOf(name)!;
     const before = scope.get(name)!.value; // a call in the expression can have changed it
-    if (before && sign !== "=") value = combine(sign[0]!, [type, before[1], before[2], before[3]], value);
+    if (before && sign !== "=") value = combine(sign[0]!, [type, before[1], before[2], before[3], before[4]], value);
     typed(type, value);
     expect(";");
     if (part && before) value = hull(before, value);
-    scope.set(name, { ...variable, value: [variable.type, value[1], value[2], value[3]] });
+    scope.set(name, { ...variable, value: [variable.type, value[1], value[2], value[3], value[4]] });
   }
 
   /** Read a loop with a constant number of turns, until the intervals of its variables are valid for all turns. */
@@ -679,14 +702,20 @@ export function parse(member: string, text: string): Shader {
     if (!(take("++") && take(turn))) expect(turn, "++");
     expect(")");
     if (type !== INT || !(marks & CONST) || least < 0 || most > GLSL_MOST_TURNS) {
-      fail(`a loop has a constant number of turns, at most ${GLSL_MOST_TURNS}`);
+      fail(`a loop has a constant bound of at most ${GLSL_MOST_TURNS}`);
     }
     const end = tokens[bound + 2];
     const header = [...tokens.slice(bound, bound + 4), ...tokens.slice(at, at + 7)].join(" ");
-    const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // ends before TURNS
+    let count = most;
+    if (header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )` && find("coord0")?.kind === "varying") {
+      const after = at;
+      at = bound + 2;
+      count = expression()[2];
+      at = after;
+      made.needsInside ||= count < most;
+    }
     cost(1);
-    if (macros.has(turn)) fail(`'${turn}' is a macro already`);
-    const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0], size: 0 };
+    const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0, 1], size: 0 };
     const outer = breaks;
     const start = [at, written, executed] as const;
     turning += 1;
@@ -705,7 +734,7 @@ export function parse(member: string, text: string): Shader {
     breaks.forEach((there) => join(there));
     breaks = outer;
     turning -= 1;
-    cost(GLSL_MOST_LOOP, (Math.max(isEnded ? least : most, 1) - 1) * (executed - start[2]));
+    cost(GLSL_MOST_LOOP, (Math.max(count, 1) - 1) * (executed - start[2]));
   }
 
   // Expressions
@@ -715,9 +744,11 @@ export function parse(member: string, text: string): Shader {
     if (take("?")) {
       typed(BOOL, value);
       cost(GLSL_MOST_CHOICE);
+      chosen += 1;
       value = binary(1);
       expect(":");
       value = hull(value, typed(value[0], binary(1)));
+      chosen -= 1;
     }
     return value;
   }
@@ -729,7 +760,9 @@ export function parse(member: string, text: string): Shader {
       const own = LEVELS.get(sign) ?? 0;
       if (own < level) return value;
       at += 1;
+      chosen += +(own < 3);
       value = combine(sign, value, binary(own + 1));
+      chosen -= +(own < 3);
     }
   }
 
@@ -740,12 +773,12 @@ export function parse(member: string, text: string): Shader {
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
     const own = LEVELS.get(sign)!;
     if (own < 5) {
-      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("an operation on values of two types");
-      return [BOOL, 0, 1, 0];
+      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("values of two types");
+      return [BOOL, 0, 1, 0, 1];
     }
     const type = given[0] === FLOAT ? left[0] : given[0];
     if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && given[0] === INT)) {
-      fail("an operation on values of two types");
+      fail("values of two types");
     }
     const right = sign === "-" ? negative(given) : given;
     const marks = joined(left[3], right[3]);
@@ -757,21 +790,20 @@ export function parse(member: string, text: string): Shader {
           : [left[1] + right[1], left[2] + right[2]];
       const [least, most] = [Math.min(...ends), Math.max(...ends)];
       if (least < -LARGEST_INT || most > LARGEST_INT) fail("an integer that is too large");
-      return [INT, least, most, marks];
+      return [INT, least, most, marks, 1];
     }
     if (sign !== "/") return constant((sign === "*" ? product : sum)(type, left, right, marks));
-    if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that is 0 or may be");
-    if (!right[4]) return constant(quotient(type, left, right, marks));
-    made.divisors.add(right[4]);
-    const far = Math.max(-left[1], left[2]) * GLSL_MOST_UNIFORM;
-    return rounded(type, -far, far, marks);
+    if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that can be 0");
+    if (!right[5]) return constant(quotient(type, left, right, marks));
+    made.divisors.add(right[5]);
+    return constant(product(type, left, [type, -GLSL_MOST_UNIFORM, GLSL_MOST_UNIFORM, 0, 1], marks));
   }
 
   /** Return a value; refuse infinite constants, and coordinates too far from the texture. */
   function constant(value: Value): Value {
     const [, least, most, marks] = value;
     if (marks & CONST && (marks & WILD || Math.max(-least, most) > (isCoordinate ? GLSL_MOST_COORDINATE : MAX_FLOAT))) {
-      fail("a constant is infinite, or too large for a coordinate");
+      fail("a constant is too large");
     }
     return value;
   }
@@ -786,9 +818,9 @@ export function parse(member: string, text: string): Shader {
   function operand(): Value {
     const value = primary();
     if (!take(".")) return value;
-    const [type, least, most, marks, uniform] = value;
-    if (type < 2 || type > 4) fail("components of a value that has none");
-    return [component(), least, most, marks, uniform];
+    const [type, least, most, marks, reach, uniform] = value;
+    if (type < 2 || type > 4) fail("components of a number");
+    return [component(), least, most, marks, reach, uniform];
   }
 
   /** Read components; return their number. */
@@ -820,6 +852,7 @@ export function parse(member: string, text: string): Shader {
         fail(`an index of '${token}' is a constant from 0 to ${variable.size - 1}`);
       }
     }
+    if (isState(variable)) globalsRead.add(token);
     return constant(variable.value ?? fail(`'${token}' is used before it has a value`));
   }
 
@@ -827,10 +860,10 @@ export function parse(member: string, text: string): Shader {
     const number = +token;
     if (/^\d+$/.test(token)) {
       if (number > LARGEST_INT || /^0\d/.test(token)) fail("an integer that is too large, or octal");
-      return [INT, number, number, CONST];
+      return [INT, number, number, CONST, 1];
     }
-    constant([FLOAT, number, number, CONST]);
-    return [FLOAT, number - number * EPSILON, number + number * EPSILON, CONST];
+    constant([FLOAT, number, number, CONST, 1]);
+    return rounded(FLOAT, number, number, CONST);
   }
 
   /** Read the arguments of a function; `names` has all possible functions of a macro. */
@@ -843,12 +876,11 @@ export function parse(member: string, text: string): Shader {
       if (given.length) expect(",");
       if (find(peek())?.type === SAMPLER) {
         at += 1;
-        given.push([SAMPLER, 0, 0, 0]);
+        given.push([SAMPLER, 0, 0, 0, 1]);
       } else {
-        const [type, least, most, marks] = expression();
-        given.push([type, least, most, marks]);
+        const [type, least, most, marks, reach] = expression();
+        given.push([type, least, most, marks, reach]);
       }
-      if (given.length > 16) fail("a function has more than 16 arguments");
     }
     nested(-1);
     const types = given.map(([type]) => type);
@@ -869,43 +901,42 @@ export function parse(member: string, text: string): Shader {
     if (TYPES.has(name) && name !== "sampler2D" && given.length && type <= BOOL) return constructed(name, given, marks);
     const isCurve = GLSL_CURVES.includes(name);
     if (!(isCurve || GLSL_FUNCTIONS.includes(name)) || type > 4 || given.some((value) => !value[0])) {
-      fail(`'${name.slice(0, 20)}' is no function of this format, or not of such arguments`);
+      fail(`'${name.slice(0, 20)}' is no function of this format and arguments`);
     }
-    const isAngle = name === "atan" && given.length === 2;
-    if (given.length !== (ARGUMENTS.get(name) ?? 1) && !isAngle) fail(`'${name}' has ${given.length} arguments`);
+    if (given.length !== (ARGUMENTS.get(name) ?? 1)) fail(`'${name}' has ${given.length} arguments`);
     if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
-    if (["sin", "cos", "tan", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
-    if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0];
-    if (GLSL_WILD.includes(name) || isAngle) return unknown(type, marks);
+    if (["sin", "cos", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
+    if (name === "lessThan") return [BOOL, 0, 1, 0, 1];
+    if (GLSL_WILD.includes(name)) return unknown(type, marks);
     if (name === "min" || name === "max") return bounded(type, first, second, Math[name]);
     if (name === "clamp") return bounded(type, bounded(type, first, second, Math.max), third, Math.min);
     if (name === "mix") return mixed(type, first, second, third);
-    if (name === "length") return [FLOAT, 0, Infinity, marks];
     let [, least, most] = first;
+    let reach = 1;
     if (name === "dot") {
       const one = product(FLOAT, first, second, marks);
-      if (type > 1 && one[1] === -Infinity && one[2] === Infinity) return unknown(FLOAT, marks);
-      return rounded(FLOAT, Math.min(one[1], one[1] * type), Math.max(one[2], one[2] * type), one[3]);
+      return rounded(FLOAT, Math.min(one[1], one[1] * type), Math.max(one[2], one[2] * type), one[3], one[4]);
     }
     if (name === "abs") {
+      reach = first[4];
       [least, most] = [least < 0 && most > 0 ? 0 : Math.min(Math.abs(least), Math.abs(most)), Math.max(Math.abs(least), Math.abs(most))];
-    } else if (name === "floor" || name === "ceil") {
-      [least, most] = [Math[name](least), Math[name](most)];
+    } else if (name === "floor") {
+      [least, most] = [Math.floor(least), Math.floor(most)];
     } else {
       [least, most] = RANGES.get(name)!;
     }
-    return [type, least, most, marks];
+    return [type, least, most, marks, reach];
   }
 
   function constructed(name: string, given: readonly Value[], marks: number): Value {
     const least = Math.min(...given.map((value) => value[1]));
     const most = Math.max(...given.map((value) => value[2]));
     if (name === "int") {
-      if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a value that is no constant");
-      return [INT, Math.trunc(least), Math.trunc(most), marks];
+      if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a variable");
+      return [INT, Math.trunc(least), Math.trunc(most), marks, 1];
     }
     const grows = given.some((value) => value[3] & GROWN) && isWithin(least, most) && given.every((value) => value[3] & GROWN || isSmall(value));
-    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0)];
+    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0), Math.max(...given.map((value) => value[4]))];
   }
 
   /** Read the arguments of texture2D after its bracket. */
@@ -916,11 +947,11 @@ export function parse(member: string, text: string): Shader {
     isCoordinate = true;
     const [type, , , marks] = expression();
     isCoordinate = outer;
-    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or may be no number");
+    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or can be NaN");
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);
-    return [4, 0, 1, 0];
+    return [4, 0, 1, 0, 1];
   }
 
   /** Read every possible definition of a macro at its use. */
@@ -929,7 +960,7 @@ export function parse(member: string, text: string): Shader {
     const here = at - 1;
     const count = definitions[0]!.params?.length ?? 0;
     if (expanding > 3 || definitions.some((other) => (other.params?.length ?? 0) !== count)) {
-      fail(`macro '${name}' has other parameters elsewhere, or is in macros of macros`);
+      fail(`macro '${name}' has other parameters elsewhere, or is too deep`);
     }
     if (!count && peek() === "(") return called(definitions.map(({ body }) => (body.length === 1 ? body[0]! : name)));
     const isFirst = here ? ["=", "(", ",", "<", "return"].includes(tokens[here - 1]!) : alone;
@@ -946,13 +977,13 @@ export function parse(member: string, text: string): Shader {
       let value: Value | undefined;
       if (!isStatement) value = isAlone ? expression() : unary();
       else if (expanded.length) statement();
-      if (peek()) fail(`macro '${name}' is a sum without brackets around it, or unequal brackets`);
+      if (peek()) fail(`macro '${name}' needs brackets`);
       [tokens, at, place, alone] = outer;
       return value;
     });
     expanding -= 1;
     nested(-1);
-    return result ?? [BOOL, 0, 0, 0];
+    return result ?? [BOOL, 0, 0, 0, 1];
   }
 
   /** Return the tokens of each argument of a macro. */
@@ -974,8 +1005,9 @@ export function parse(member: string, text: string): Shader {
   if (!text.endsWith("\n")) refuseLine(text.split("\n").length, "it does not end with a line feed");
   for (const whole of text.slice(0, -1).split("\n")) {
     number += 1;
-    if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or a comment with /*");
+    if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or /*");
     const line = whole.split("//", 1)[0]!.replace(/ +$/, "");
+    if (nextLine && line !== nextLine) refuseLine(number, `'${nextLine}' is expected`);
     if (line[0] === "#") {
       directiveOf(line.slice(1));
     } else if (line && !decided.includes(false)) {
@@ -990,7 +1022,7 @@ export function parse(member: string, text: string): Shader {
   while (at < code.length - 1) {
     if (directive()) continue;
     const word = next();
-    if (isOver) fail("a declaration after main");
+    if (isOver) fail("code after main");
     if (word === "varying" || word === "uniform") interfaceOf(word);
     else if (word === "const") declaration(next(), true);
     else if (peek(1) === "(") isOver = functionOf(word);

@@ -27,14 +27,14 @@ export function parse(text: string): Json {
   try {
     JSON.parse(text);
   } catch (error) {
-    refuse(`manifest.json is no JSON (${(error as Error).message})`);
+    refuse(`no JSON (${(error as Error).message})`);
   }
   // The text is now known to be valid JSON: all commas, colons and closing brackets are in place.
   const tokens = text.match(TOKEN)!;
   let at = 0;
 
   function value(depth: number): Json {
-    if (depth > MAX_DEPTH) refuse("manifest.json is nested too deeply");
+    if (depth > MAX_DEPTH) refuse("nested too deeply");
     const token = tokens[at++]!;
     if (token === "[") {
       const items: Json[] = [];
@@ -46,7 +46,7 @@ export function parse(text: string): Json {
       const fields: JsonObject = new Map();
       while (tokens[at] !== "}") {
         const key = JSON.parse(tokens[at++]!) as string;
-        if (fields.has(key)) refuse("manifest: an object has the same key twice");
+        if (fields.has(key)) refuse("an object has the same key twice");
         fields.set(key, value(depth + 1));
       }
       at++;

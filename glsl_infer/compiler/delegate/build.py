@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import build as gpu
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.put_together import together
-from glsl_infer.compiler.place import Part, anchored, described, makes, moved, named_layers, place, reads
+from glsl_infer.compiler.place import Part, anchored, described, makes, move_to_cpu, named_layers, place, reads
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
@@ -20,6 +20,7 @@ from glsl_infer.graph.purposes import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Range
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class BuiltPart:
     bundle: Bundle
     program: CompiledNetwork
     prepared: PreparedGraph
-    samples: Sequence[Inputs]
+    images: Sequence[Inputs]
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ def build(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> Built:
     """Optimise an imported graph, and compile it as ``from_optimized`` does."""
-    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, tell=tell)
+    return from_optimized(optimize.optimize(graph), labels, options=options, calibration=calibration, progress=progress)
 
 
 def from_optimized(
@@ -67,7 +68,7 @@ def from_optimized(
     *,
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
-    tell: Tell = tell_nobody,
+    progress: ProgressCallback = no_progress,
 ) -> Built:
     """Turn an optimised graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
 
@@ -76,7 +77,7 @@ def from_optimized(
         labels: as for ``compiler.build.build``.
         options: options of the export; default: ``Options()``.
         calibration: calibration images, as for ``compiler.build.build``.
-        tell: called with a progress message at every step.
+        progress: called with a progress message at every step.
 
     Raises:
         ModelError: an unsupported layer, by name.
@@ -89,9 +90,9 @@ def from_optimized(
         try:
             parts = place(graph, chosen, delegate=options.delegate)
             if not any(part.on_cpu for part in parts):
-                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, tell=tell)
+                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, progress=progress)
                 return Built(only[0], (BuiltPart(*only, calibration),), graph)
-            return _in_parts(graph, parts, labels, options, calibration, tell)
+            return _in_parts(graph, parts, labels, options, calibration, progress)
         except ModelError as refusal:
             layer = graph.by_name.get(refusal.refused or "")
             if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
@@ -105,7 +106,7 @@ def _in_parts(
     labels: Sequence[str],
     options: Options,
     calibration: Sequence[Inputs],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> Built:
     graph = anchored(graph)
     on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
@@ -120,37 +121,37 @@ def _in_parts(
             "--tolerance and --budget are for models that the GPU computes alone, and the CPU computes a part of "
             f"'{graph.name}'; give --precision-for LAYER=16"
         )
-    wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    samples = crossing.values_of(graph, wanted, calibration)
-    known: dict[str, Range] = {}
-    made: list[Bundle | CpuPart] = []
+    uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
+    images = crossing.values_of(graph, uploaded, calibration)
+    stored_ranges: dict[str, Range] = {}
+    bundles: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []
     for number, part in enumerate(parts):
         if part.on_cpu:
-            made.append(
+            bundles.append(
                 CpuPart(
                     reads(graph, part),
                     makes(graph, part),
-                    tuple(moved(graph.by_name[name]) for name in part.nodes),
+                    tuple(move_to_cpu(graph.by_name[name]) for name in part.nodes),
                 )
             )
             continue
 
         def told(what: str, number: int = number) -> None:
-            tell(f"part {number + 1} of {len(parts)}: {what}")
+            progress(f"part {number + 1} of {len(parts)}: {what}")
 
-        inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
+        inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
-        own = [{name: sample[name] for name in names} for sample in samples]
+        own = [{name: image[name] for name in names} for image in images]
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(
-            optimized, (), options=options, calibration=own, tell=told, numbers=ends
+            optimized, (), options=options, calibration=own, progress=told, numbers=ends
         )
         built.append(BuiltPart(bundle, program, prepared, own))
-        made.append(bundle)
-        known.update(_stored_ranges(bundle))
-    return Built(together(graph, labels, made), tuple(built), graph, parts)
+        bundles.append(bundle)
+        stored_ranges.update(_stored_ranges(bundle))
+    return Built(together(graph, labels, bundles), tuple(built), graph, parts)
 
 
 def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:
@@ -161,22 +162,22 @@ def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collecti
     )
 
 
-def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
+def gpu_graph(graph: Graph, part: Part, stored_ranges: dict[str, Range], *, calibrated: bool) -> Graph:
     """Return a GPU part as a graph of its own, with the tensors for other parts as outputs.
 
     Args:
         graph: the entire graph.
         part: a GPU part.
-        known: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
+        stored_ranges: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
         calibrated: whether there are calibration images to learn ranges from.
 
     Raises:
         ModelError: the range of an input is unknown and cannot be learnt.
     """
-    inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
+    inputs = [crossing.input_node(graph, name, stored_ranges, calibrated=calibrated) for name in reads(graph, part)]
     unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, a refused layer follows.
-    made = makes(graph, part) or unread
-    ends = [GraphOutput(name, (name,), (), VALUES) for name in made]
+    outputs = makes(graph, part) or unread
+    ends = [GraphOutput(name, (name,), (), VALUES) for name in outputs]
     return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
 
 

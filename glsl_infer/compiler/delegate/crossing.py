@@ -20,27 +20,27 @@ from glsl_infer.program.layout import Range
 Values = Mapping[str, NDArray[Any]]
 
 
-def values_of(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
+def values_of(graph: Graph, names: Collection[str], images: Sequence[Inputs]) -> list[Values]:
     """Return the values of some nodes for each calibration image, computed in floats; inputs are returned unchanged."""
-    given = {node.name for node in graph.inputs}
+    input_names = {node.name for node in graph.inputs}
     collected: list[Values] = []
-    for sample in samples:
-        kept = {name: value for name, value in reference.by_name(graph, sample).items() if name in names}
-        if set(names) - given:
-            for name, value in reference.all_values(graph, sample, mode="float", wanted=names):
-                if name in names and name not in given:
-                    kept[name] = value
-        collected.append(kept)
+    for image in images:
+        values = {name: value for name, value in reference.by_name(graph, image).items() if name in names}
+        if set(names) - input_names:
+            for name, value in reference.all_values(graph, image, mode="float", wanted=names):
+                if name in names and name not in input_names:
+                    values[name] = value
+        collected.append(values)
     return collected
 
 
-def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrated: bool) -> Node:
+def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, calibrated: bool) -> Node:
     """Return the input of a GPU part for a tensor of another part: in 8 bits, or in 16 bits for a vector.
 
     Args:
         graph: the entire graph.
         name: name of the node with the tensor.
-        known: ranges of maps stored by earlier GPU parts. An upload in the same range loses nothing.
+        stored_ranges: ranges of maps stored by earlier GPU parts. An upload in the same range loses nothing.
         calibrated: whether there are calibration images to learn a range from.
 
     Raises:
@@ -50,7 +50,7 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
     if node.operator.is_input:
         return node
     bounds = _bounds(graph, name)
-    if name not in known and bounds is None and not calibrated:
+    if name not in stored_ranges and bounds is None and not calibrated:
         raise ModelError.layer(
             name,
             "its values go from the CPU to the GPU, and their range is unknown",
@@ -59,7 +59,7 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
     if len(shape) == 1:
         low, high = bounds or (None, None)
         return Node(name, "input_fixed", (), {"shape": shape, "low": low, "high": high})
-    own = known.get(name)
+    own = stored_ranges.get(name)
     if own is None and bounds is not None:
         ends = np.asarray([bounds[0]]), np.asarray([bounds[1]])
         own = choose(*ends, common=True, equal=True, headroom=1.0)

@@ -6,12 +6,10 @@ import hashlib
 from collections.abc import Sequence
 
 from glsl_infer.bundle import MANIFEST, Bundle
-from glsl_infer.bundle.cpu_part import WEIGHTS, CpuPart
 from glsl_infer.bundle.file import manifest_bytes
-from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Input
+from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Input, Output
 from glsl_infer.bundle.manifest_check import LABELS
-from glsl_infer.bundle.parted import check, folder, manifest_of
-from glsl_infer.bundle.parted_ends import TensorOutput, input_value
+from glsl_infer.bundle.parts import WEIGHTS, CpuPart, check, folder, input_value, manifest_of
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
@@ -20,7 +18,7 @@ from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, VALUES
 
 
 def together(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle | CpuPart]) -> Bundle:
-    """Return a bundle of parts.
+    """Return a bundle of several parts.
 
     Args:
         graph: the optimised graph from which the parts are cut.
@@ -42,7 +40,7 @@ def together(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle | CpuPa
         members.update({f"{folder(number)}{name}": content for name, content in _files(part).items()})
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(members.items())}
     manifest = manifest_of(graph.name, inputs, check(inputs, outputs, parts), parts, digests)
-    return Bundle(manifest, members, parts=tuple(parts))
+    return Bundle(manifest, members, nested=tuple(parts))
 
 
 def _files(part: Bundle | CpuPart) -> dict[str, bytes]:
@@ -59,7 +57,7 @@ def _input(node: Node) -> Input:
     return Input(node.name, PICTURE, input_value(shape, *picture_range(node)), node.attrs["fit"])
 
 
-def _output(graph: Graph, output: GraphOutput) -> TensorOutput:
+def _output(graph: Graph, output: GraphOutput) -> Output:
     shapes = tuple(graph.shapes[layer] for layer in output.layers)
     shape, purpose = graph.shape_of(output), graph.purpose(output)
     fits = {
@@ -73,4 +71,4 @@ def _output(graph: Graph, output: GraphOutput) -> TensorOutput:
             f"output '{output.name}' of shape {shape} cannot be for '{purpose}'; "
             f"give --purpose {output.name}=PURPOSE with one of {', '.join(key for key, fit in fits.items() if fit)}"
         )
-    return TensorOutput(output.name, purpose, (), output.steps, output.layers, shapes)
+    return Output(output.name, purpose, (), output.steps, output.layers, shapes)

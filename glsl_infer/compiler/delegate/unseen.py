@@ -61,8 +61,8 @@ class _Parts:
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs of the network by name."""
         graph = self._built.graph
-        given = dict(reference.by_name(graph, image))
-        values: dict[str, Array] = {node.name: input_values(node, given[node.name]) for node in graph.inputs}
+        inputs = dict(reference.by_name(graph, image))
+        values: dict[str, Array] = {node.name: input_values(node, inputs[node.name]) for node in graph.inputs}
         on_gpu = iter(self._on_gpu)
         for part in self._built.parts:
             if part.on_cpu:
@@ -71,6 +71,6 @@ class _Parts:
                     values[name] = reference.layer(node, [values[read] for read in node.inputs], stored=False)
             else:
                 inner = next(on_gpu)
-                read = {node.name: given.get(node.name, values[node.name]) for node in inner.graph.inputs}
+                read = {node.name: inputs.get(node.name, values[node.name]) for node in inner.graph.inputs}
                 values.update(inner.run(read, fold, store))
         return outputs_of(graph, values)

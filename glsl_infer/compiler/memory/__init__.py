@@ -86,8 +86,8 @@ def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str
         raise InputError(f"{len(choices)} sizes and {len(lifetimes)} lifetimes; give one of each for every tensor")
     for index, (sizes, lifetime) in enumerate(zip(choices, lifetimes)):
         if any(length < 1 for size in sizes for length in size):
-            given = " x ".join(map(str, sizes[0]))
-            raise InputError(f"tensor {index}: a size of {given}; give 1 or more")
+            size = " x ".join(map(str, sizes[0]))
+            raise InputError(f"tensor {index}: a size of {size}; give 1 or more")
         if lifetime[0] > lifetime[1]:
             raise InputError(
                 f"tensor {index}: lives from step {lifetime[0]} to {lifetime[1]}; give the first step first"

@@ -79,8 +79,8 @@ def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[
     if not others:
         return []
     own = np.array(tensor.choices, np.int64)
-    joined = np.maximum(np.stack(others)[:, :, None], own)  # (others, their choices, own choices, axes)
-    areas: list[int] = joined.prod(axis=-1).min(axis=(1, 2)).tolist()
+    merged = np.maximum(np.stack(others)[:, :, None], own)  # (others, their choices, own choices, axes)
+    areas: list[int] = merged.prod(axis=-1).min(axis=(1, 2)).tolist()
     return areas
 
 

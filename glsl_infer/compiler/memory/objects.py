@@ -75,7 +75,7 @@ class PlannedObjects:
             if self.enough and math.prod(self.enough[number]) < math.prod(size):
                 size = self.enough[number]
                 chosen = [
-                    next(choice for choice in tensor.choices if joined(size, choice) == size) for tensor in members
+                    next(choice for choice in tensor.choices if covering(size, choice) == size) for tensor in members
                 ]
             objects.append(size)
             for tensor, choice in zip(members, chosen):
@@ -84,14 +84,14 @@ class PlannedObjects:
         return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total, cost)
 
 
-def joined(size: Size, other: Size) -> Size:
+def covering(size: Size, other: Size) -> Size:
     """Return the size of an object for both sizes."""
     return tuple(map(max, size, other))
 
 
 def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
     """Return the least size to which an object must grow for one of the choices, and the choice."""
-    return min(((joined(size, choice), choice) for choice in choices), key=lambda pair: math.prod(pair[0]))
+    return min(((covering(size, choice), choice) for choice in choices), key=lambda pair: math.prod(pair[0]))
 
 
 def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:

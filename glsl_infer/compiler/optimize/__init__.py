@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
@@ -37,13 +38,13 @@ def optimize(graph: Graph) -> Graph:
 def drop_identities(graph: Graph) -> Graph:
     """Remove nodes without an effect, such as dropout, linear activations, empty padding and flattening of vectors."""
     renamed: dict[str, str] = {}
-    kept = []
+    nodes = []
     for node in graph.nodes:
         if node.inputs and ops.get(node.op).is_identity(node, graph.shapes[node.inputs[0]]):
             renamed[node.name] = node.inputs[0]
         else:
-            kept.append(node)
-    return graph.rebuilt(kept, renamed)
+            nodes.append(node)
+    return graph.rebuilt(nodes, renamed)
 
 
 def in_parts(graph: Graph) -> Graph:
@@ -85,7 +86,7 @@ def merge_padding(graph: Graph) -> Graph:
 def sums_as_residuals(graph: Graph) -> Graph:
     """Write sums of more than two maps as sums of two, if a convolution can then add its share as a residual."""
 
-    def apart(node: Node) -> list[Node]:
+    def as_pairs(node: Node) -> list[Node]:
         count = len(node.inputs)
         if not ops.get(node.op).adds or count < 3 or not any(map(is_free, node.inputs[1:])):
             return [node]
@@ -102,7 +103,7 @@ def sums_as_residuals(graph: Graph) -> Graph:
         alone = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
         return alone and ops.get(before.op).convolves and before.activation == LINEAR
 
-    return graph.rebuilt([part for node in graph.nodes for part in apart(node)])
+    return graph.rebuilt([part for node in graph.nodes for part in as_pairs(node)])
 
 
 def fuse_residual(graph: Graph) -> Graph:
@@ -207,12 +208,12 @@ def _step(graph: Graph, node: Node) -> str:
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:
     """Return the graph with other outputs, and without unread nodes; inputs stay."""
     read = {layer for output in outputs for layer in output.layers}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if node.name in read or node.operator.is_input:
             read.update(node.inputs)
-            kept.append(node)
-    return Graph(graph.name, reversed(kept), outputs)
+            nodes.append(node)
+    return Graph(graph.name, reversed(nodes), outputs)
 
 
 Axis = tuple[range, int, int]
@@ -266,6 +267,25 @@ def _met(size: int, output: int, taps: int, stride: int, dilation: int, padding:
     return range(first, last), before, after
 
 
+def split_wide_padding(graph: Graph) -> Graph:
+    """Split padding that is wider than a gutter can be: explicit zero padding adds the excess before the node."""
+
+    def parts(node: Node) -> list[Node]:
+        if not (ops.get(node.op).convolves or ops.get(node.op).only_pads) or ops.get(node.op).padding(node) <= _GUTTER:
+            return [node]
+        nodes, source, padding = list[Node](), node.inputs[0], tuple(node.attrs["padding"])
+        while max(padding) > _GUTTER:
+            excess = tuple(min(max(side - _GUTTER, 0), _GUTTER) for side in padding)
+            nodes.append(Node(f"{node.name}-padding{len(nodes) + 1}", "zero_padding", (source,), {"padding": excess}))
+            source, padding = nodes[-1].name, tuple(side - part for side, part in zip(padding, excess))
+        return [*nodes, replace(node.with_attrs(padding=padding), inputs=(source, *node.inputs[1:]))]
+
+    return graph.rebuilt([part for node in graph.nodes for part in parts(node)])
+
+
+_GUTTER = RANGES["gutter"][1]
+"""Largest width of a gutter in texels."""
+
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     in_parts,
@@ -283,5 +303,6 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     vectors_apart,
     maps_of_vectors,
     long_vectors,
+    split_wide_padding,
     replace_by_shape,
 )

@@ -12,7 +12,7 @@ from glsl_infer.compiler.optimize.rewriting import absorb, fused
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops.traits import Affine
 from glsl_infer.ops.vector_affine import affine_node
@@ -119,15 +119,15 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
     scale, offset = (values.astype(np.float32) for values in _affine(graph.shapes, node))
     kernel = scale.reshape(1, 1, 1, channels)
     attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
-    attrs.update({SEEN: node.attrs[SEEN]} if SEEN in node.attrs else {})
+    attrs.update({OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]} if OBSERVED_RANGE in node.attrs else {})
     attrs.update(_normal(graph.shapes, node, node))
     return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})
 
 
 def _normal(shapes: Mapping[str, Shape], node: Node, before: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
     """Return the attribute ``NORMAL`` of a node, from its batch norm or from the node before; empty if unknown."""
-    found = ops.get(node.op).normal(node)
-    if found is None and NORMAL in before.attrs:
+    normal = ops.get(node.op).normal(node)
+    if normal is None and NORMAL in before.attrs:
         (scale, offset), (mean, deviation) = _affine(shapes, node), map(np.asarray, before.attrs[NORMAL])
-        found = scale * mean + offset, np.abs(scale) * deviation
-    return {} if found is None else {NORMAL: (tuple(found[0].tolist()), tuple(found[1].tolist()))}
+        normal = scale * mean + offset, np.abs(scale) * deviation
+    return {} if normal is None else {NORMAL: (tuple(normal[0].tolist()), tuple(normal[1].tolist()))}

@@ -58,22 +58,22 @@ def long_vectors(graph: Graph) -> Graph:
 def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield the replacement of a node, and add its parts to ``held`` if its output is in parts."""
     shape = graph.shapes[node.name]
-    given = [held.get(name) for name in node.inputs]
+    inputs = [held.get(name) for name in node.inputs]
     does = ops.get(node.op).on_parts
     if does == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
         yield from _flattened(graph, node, held)
     elif does == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
         yield from _in_order(graph, node)
-    elif does == "join" and (any(given) or shape[0] > LONGEST) and _only_in_parts(graph, node):
+    elif does == "join" and (any(inputs) or shape[0] > LONGEST) and _only_in_parts(graph, node):
         held[node.name] = _joined(graph, node, held)
-    elif does == "products" and (given[0] or shape[0] > MOST_OUTPUTS):
+    elif does == "products" and (inputs[0] or shape[0] > MOST_OUTPUTS):
         yield from _dense(graph, node, held)
-    elif does == "map" and any(given):
+    elif does == "map" and any(inputs):
         yield replace(node, inputs=tuple(part.name for name in node.inputs for part in _whole(graph, name, node, held)))
-    elif does == "each" and any(given):
+    elif does == "each" and any(inputs):
         yield from _each_part(graph, node, held)
-    elif any(given):
-        names = [name for name, parts in zip(node.inputs, given) if parts]
+    elif any(inputs):
+        names = [name for name, parts in zip(node.inputs, inputs) if parts]
         length = graph.shapes[names[0]][0]
         advice = f"at most {LONGEST} values are supported, more only from Flatten or Concatenate to Dense; pool more"
         raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector of {length} values", advice)
@@ -218,13 +218,13 @@ def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
 
 def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield an elementwise operator for each part, if all inputs have the same parts."""
-    given = [_parts(graph, name, held) for name in node.inputs]
-    lengths = [[part.numbers.tolist() for part in parts] for parts in given]
+    inputs = [_parts(graph, name, held) for name in node.inputs]
+    lengths = [[part.numbers.tolist() for part in parts] for parts in inputs]
     if any(other != lengths[0] for other in lengths) or node.activation.channels is not None:
         advice = f"at most {LONGEST} values are supported here"
         raise ModelError.layer(node.name, f"{with_article(node.op)} of {graph.shapes[node.name][0]} values", advice)
     parts: list[Part] = []
-    for number, own in enumerate(zip(*given)):
+    for number, own in enumerate(zip(*inputs)):
         name = f"{node.name}-part{number + 1}"
         yield replace(node, name=name, inputs=tuple(part.name for part in own))
         parts.append(Part(name, own[0].numbers))
@@ -236,8 +236,9 @@ def _output(graph: Graph, output: GraphOutput, held: dict[str, tuple[Part, ...]]
     if not any(layer in held for layer in output.layers):
         return output
     layers = tuple(part.name for layer in output.layers for part in _whole(graph, layer, graph.by_name[layer], held))
-    joined = bool(output.steps) and output.steps[0].step == CONCATENATE
-    return replace(output, layers=layers, steps=output.steps if joined else (HostStep(CONCATENATE), *output.steps))
+    concatenates = bool(output.steps) and output.steps[0].step == CONCATENATE
+    steps = output.steps if concatenates else (HostStep(CONCATENATE), *output.steps)
+    return replace(output, layers=layers, steps=steps)
 
 
 def maps_of_vectors(graph: Graph) -> Graph:
@@ -248,8 +249,8 @@ def maps_of_vectors(graph: Graph) -> Graph:
     moved: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        given = len(graph.shapes[node.inputs[0]]) if node.inputs else 0
-        if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3 or given not in (1, 3):
+        rank = len(graph.shapes[node.inputs[0]]) if node.inputs else 0
+        if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3 or rank not in (1, 3):
             nodes.append(node)  # Tensors of other ranks are computed on the CPU, and so is their reshape to a map.
             continue
         before = graph.by_name[node.inputs[0]]

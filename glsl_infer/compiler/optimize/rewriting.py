@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Optional
 
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 
 
 class Draft:
@@ -144,7 +144,7 @@ def fused(node: Node, absorbed: Node) -> Node:
 
     The observed range from the model file is taken from the absorbed node, because it is the later one.
     """
-    attrs = {key: value for key, value in node.attrs.items() if key != SEEN}
-    if SEEN in absorbed.attrs:
-        attrs[SEEN] = absorbed.attrs[SEEN]
+    attrs = {key: value for key, value in node.attrs.items() if key != OBSERVED_RANGE}
+    if OBSERVED_RANGE in absorbed.attrs:
+        attrs[OBSERVED_RANGE] = absorbed.attrs[OBSERVED_RANGE]
     return replace(node, attrs={**attrs, "fused": (*node.attrs.get("fused", ()), absorbed.name)})

@@ -43,16 +43,16 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
 def vectors_apart(graph: Graph) -> Graph:
     """Replace concatenations, sums and activations of vectors by vector operators, which store 16 bits."""
 
-    def apart(node: Node) -> Node:
+    def on_vector(node: Node) -> Node:
         other = ops.get(node.op).on_vectors
         if other is None or len(graph.shapes[node.name]) != 1:
             return node
-        known = ops.get(other).attrs
-        attrs = {key: value for key, value in node.attrs.items() if key == "fused" or key in known}
-        made = Node(node.name, other, node.inputs, attrs)
-        return made.with_activation(node.activation) if "activation" in known else made
+        supported = ops.get(other).attrs
+        attrs = {key: value for key, value in node.attrs.items() if key == "fused" or key in supported}
+        result = Node(node.name, other, node.inputs, attrs)
+        return result.with_activation(node.activation) if "activation" in supported else result
 
-    return graph.rebuilt([apart(node) for node in graph.nodes])
+    return graph.rebuilt([on_vector(node) for node in graph.nodes])
 
 
 def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
@@ -159,6 +159,6 @@ def _rewritten(draft: Draft, node: Node) -> bool:
     return True
 
 
-def _free_name(draft: Draft, wanted: str) -> str:
-    names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(draft.by_name) + 1)))
+def _free_name(draft: Draft, name: str) -> str:
+    names = (name, *(f"{name}~{index}" for index in range(1, len(draft.by_name) + 1)))
     return next(name for name in names if name not in draft.by_name)

@@ -21,7 +21,7 @@ from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
@@ -96,7 +96,7 @@ def assign_ranges(
     if not pictures and assumed is None and (refusal := open_refusal(graph, known)) is not None:
         raise refusal
     told = data_free.told(graph) if learnt and not pictures and assumed is None else {}
-    unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
+    unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in known}
     by_error = per_channel and headroom is None and percentile >= 100.0
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
     if shown_of:
@@ -123,7 +123,7 @@ def assign_ranges(
                 chosen = ranges[node.inputs[0]]
             elif chosen is None and node.name in known:
                 chosen, chosen_by = known[node.name], "ranges"
-            elif chosen is None and SEEN in node.attrs:
+            elif chosen is None and OBSERVED_RANGE in node.attrs:
                 chosen, chosen_by = _given_range(node), "file"
             elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
                 shown_here = shown_of[node.name]
@@ -171,7 +171,8 @@ def assign_ranges(
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [choice_of(node.name, chosen, chosen_by)]
-        node = replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (SEEN, NORMAL)})  # noqa: PLW2901
+        attrs = {key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, NORMAL)}
+        node = replace(node, attrs=attrs)  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = range_of(graph, node, ranges)
@@ -204,7 +205,7 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
         for node in storing
         if not ops.get(node.op).keeps_range
         and not node.activation.bounded
-        and SEEN not in node.attrs
+        and OBSERVED_RANGE not in node.attrs
         and node.name not in known
     ]
     told = data_free.told(graph) if found else {}
@@ -272,7 +273,7 @@ def _given_range(node: Node) -> Range:
     Files give a ReLU the range of its input. It is clipped to the possible values of the function.
     """
     function = node.activation
-    low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])
+    low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[OBSERVED_RANGE])
     return choose(low, high, common=True, equal=True, headroom=1.0)
 
 

@@ -33,8 +33,8 @@ class Activation:
         function: NumPy form.
         low, high: bounds of its values, over all inputs and channels.
         parameters: in graph.json, after the name.
-        turns: inputs of the local extrema. Empty for a function that never falls.
-        period: its period, with the extrema of one period in ``turns``; 0 for functions that are not periodic.
+        extrema: inputs of the local extrema. Empty for a function that never falls.
+        period: its period, with the extrema of one period in ``extrema``; 0 for functions that are not periodic.
         lowest_at: input at which an 8-bit store of the shader's result is exactly 0; else 0.
         clips: whether it is ``x`` clipped to [low, high]. A saturating store does the same if its range is within these
             bounds, so that feature maps need no instruction for it.
@@ -50,7 +50,7 @@ class Activation:
     low: float = field(default=-INFINITY, compare=False)
     high: float = field(default=INFINITY, compare=False)
     parameters: tuple[float, ...] = ()
-    turns: tuple[float, ...] = field(default=(), compare=False)
+    extrema: tuple[float, ...] = field(default=(), compare=False)
     period: float = field(default=0.0, compare=False)
     lowest_at: float = field(default=0.0, compare=False)
     clips: bool = field(default=False, compare=False)
@@ -82,7 +82,7 @@ class Activation:
     @property
     def rises(self) -> bool:
         """Return True for a function that never falls."""
-        return not self.turns
+        return not self.extrema
 
     @property
     def bounded(self) -> bool:
@@ -104,8 +104,8 @@ class Activation:
 
         They are at an end of the interval or at a local extremum.
         """
-        turns = [low + np.mod(turn - low, self.period) if self.period else turn for turn in self.turns]
-        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in turns)]
+        extrema = [low + np.mod(extremum - low, self.period) if self.period else extremum for extremum in self.extrema]
+        values = [self(low), self(high), *(self(np.clip(extremum, low, high)) for extremum in extrema)]
         return np.minimum.reduce(values), np.maximum.reduce(values)
 
     def steepest(self, low: float, high: float) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
 HARD_SILU = Activation(
-    "hard_silu", lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), -0.375, turns=(-3.0, -1.5), slope=1.5
+    "hard_silu", lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), -0.375, extrema=(-3.0, -1.5), slope=1.5
 )
 """``x * clip(x / 6 + 1/2, 0, 1)``, also called hard swish; it falls between -3 and -1.5."""
 
@@ -50,7 +50,7 @@ def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> A
         0.0 if max(slopes) <= 0.0 else -INFINITY,
         INFINITY,
         slopes,
-        turns=(0.0,) if min(slopes) < 0.0 else (),
+        extrema=(0.0,) if min(slopes) < 0.0 else (),
         scales=True,
         slope=max(1.0, *(abs(slope) for slope in slopes)),
         constants=macros,
@@ -81,7 +81,7 @@ def bent_relu(slope: float, threshold: float, maximum: float = INFINITY) -> Acti
         least,
         INFINITY if slope < 0.0 else maximum,
         (slope, threshold, *limit.values()),
-        turns=(before, threshold) if slope < 0.0 or threshold < 0.0 else (),
+        extrema=(before, threshold) if slope < 0.0 or threshold < 0.0 else (),
         slope=max(1.0, abs(slope)),
         constants={"SLOPE": slope, "THRESHOLD": threshold, **limit},
     )

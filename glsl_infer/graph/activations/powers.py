@@ -27,14 +27,14 @@ LARGEST_POWER, LOWEST_POWER = 8.0, -2.0
 
 _BEFORE_0 = float(np.nextafter(0.0, -1.0))
 
-ABSOLUTE = Activation("absolute", np.abs, 0.0, turns=(0.0,), scales=True, slope=1.0)
+ABSOLUTE = Activation("absolute", np.abs, 0.0, extrema=(0.0,), scales=True, slope=1.0)
 
-SQUARE = Activation("square", np.square, 0.0, turns=(0.0,))
+SQUARE = Activation("square", np.square, 0.0, extrema=(0.0,))
 
 SQRT = Activation("sqrt", lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0)
 """``sqrt(max(x, 0))``."""
 
-RSQRT = Activation("rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, LEAST)), 0.0, turns=(LEAST,))
+RSQRT = Activation("rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, LEAST)), 0.0, extrema=(LEAST,))
 """``1 / sqrt(max(x, LEAST))``."""
 
 LOG = Activation("log", lambda x: np.log(np.maximum(x, LEAST)))
@@ -45,7 +45,7 @@ def _reciprocal(x: Array) -> Array:
     return np.where(x < 0.0, -1.0, 1.0) / np.maximum(np.abs(x), LEAST)
 
 
-RECIPROCAL = Activation("reciprocal", _reciprocal, turns=(_BEFORE_0, 0.0))
+RECIPROCAL = Activation("reciprocal", _reciprocal, extrema=(_BEFORE_0, 0.0))
 """``sign(x) / max(abs(x), LEAST)`` with sign(0) = 1; discontinuous at 0."""
 
 
@@ -77,10 +77,10 @@ def power(exponent: float) -> Activation:
         constants |= {"WHOLES": float(abs(np.floor(exponent))), "QUARTERS": float(quarters)}
     else:
         constants["EXPONENT"] = exponent
-    turns: tuple[float, ...] = (0.0,) if is_whole and not is_odd else ()
-    turns = (LEAST,) if exponent < 0.0 and not is_whole else turns
+    extrema: tuple[float, ...] = (0.0,) if is_whole and not is_odd else ()
+    extrema = (LEAST,) if exponent < 0.0 and not is_whole else extrema
     return Activation(
-        "power", function, -INFINITY if is_odd else 0.0, parameters=(exponent,), turns=turns, constants=constants
+        "power", function, -INFINITY if is_odd else 0.0, parameters=(exponent,), extrema=extrema, constants=constants
     )
 
 

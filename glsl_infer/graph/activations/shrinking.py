@@ -74,7 +74,7 @@ def threshold(limit: float, value: float) -> Activation:
         lambda x: np.where(x > limit, x, value),
         min(limit, value),
         parameters=(limit, value),
-        turns=(limit, above) if value > limit else (),
+        extrema=(limit, above) if value > limit else (),
         slope=1.0,
         constants={"THRESHOLD": limit, "VALUE": value},
     )

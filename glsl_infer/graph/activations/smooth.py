@@ -44,16 +44,18 @@ LOG_SIGMOID = Activation("log_sigmoid", lambda x: -_softplus(-x), -INFINITY, 0.0
 
 EXPONENTIAL = Activation("exponential", _exponential, 0.0, lowest_at=-20.0)
 
-SILU = Activation("silu", lambda x: x * SIGMOID(x), -0.27846454276107374, turns=(-1.27846454,), slope=1.09984)
+SILU = Activation("silu", lambda x: x * SIGMOID(x), -0.27846454276107374, extrema=(-1.27846454,), slope=1.09984)
 """``x / (1 + exp(-x))``, also called swish."""
 
-GELU = Activation("gelu", _gelu, -0.16997120747990369, turns=(-0.75179153,), slope=1.12891)
+GELU = Activation("gelu", _gelu, -0.16997120747990369, extrema=(-0.75179153,), slope=1.12891)
 """``x / 2 * (1 + erf(x / sqrt(2)))``."""
 
-GELU_TANH = Activation("gelu_tanh", _gelu_tanh, -0.170040750571254, turns=(-0.75246141,), slope=1.12900)
+GELU_TANH = Activation("gelu_tanh", _gelu_tanh, -0.170040750571254, extrema=(-0.75246141,), slope=1.12900)
 """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3)))``."""
 
-MISH = Activation("mish", lambda x: x * np.tanh(_softplus(x)), -0.3088434130172504, turns=(-1.19243120,), slope=1.08851)
+MISH = Activation(
+    "mish", lambda x: x * np.tanh(_softplus(x)), -0.3088434130172504, extrema=(-1.19243120,), slope=1.08851
+)
 """``x * tanh(log(1 + exp(x)))``."""
 
 
@@ -76,7 +78,7 @@ def _elu(name: str, alpha: float, scale: float, parameters: tuple[float, ...]) -
         function,
         -scale * max(alpha, 0.0),
         parameters=parameters,
-        turns=(0.0,) if alpha < 0.0 else (),
+        extrema=(0.0,) if alpha < 0.0 else (),
         slope=scale * max(1.0, abs(alpha)),
         constants={"ALPHA": scale * alpha, "SCALE": scale},
         template="activation_elu.glsl",

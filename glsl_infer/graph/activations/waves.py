@@ -16,7 +16,7 @@ def _wave(name: str, function: np.ufunc, phase: float, zero: float, turn: float)
         function,
         -1.0,
         1.0,
-        turns=(turn, turn + math.pi),
+        extrema=(turn, turn + math.pi),
         period=2.0 * math.pi,
         lowest_at=zero,
         slope=1.0,

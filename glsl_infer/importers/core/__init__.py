@@ -1,1 +1,1 @@
-"""The importer core: operations on tensors that are independent of the file format."""
+"""The importer core: everything about tensors, inputs and outputs that is independent of the file format."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import clipped, powers
 from glsl_infer.ops.constant_map import constant_map
+from glsl_infer.program.layout import TEXTURE_RANKS
 
 OPERATIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 
@@ -49,18 +50,37 @@ def beside_map(
 def with_constant(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
-    """Return the nodes of an operation on a map or a vector and a constant. Arguments: as for ``beside_map``.
+    """Return the nodes of an operation on a tensor and a constant. Arguments: as for ``beside_map``.
+
+    Shaders compute it for a map or a vector and one value, one per channel, or a map. The CPU computes all others.
 
     Raises:
-        ValueError: the constant is not one value, one per channel or a map; or the operation has no shader for it.
+        ValueError: the constant has more axes than the tensor.
     """
-    of_map = beside_map(name, source, shape, operation, value, first=first)
+    constant = np.asarray(value, np.float64)
+    while constant.ndim > max(len(shape), 1) and constant.shape[0] == 1:
+        constant = constant[0]
+    if constant.ndim > max(len(shape), 1):
+        raise ValueError(f"a constant of shape {np.shape(value)}")
+    nodes = _in_shaders(name, source, shape, operation, constant, first=first) if len(shape) in TEXTURE_RANKS else []
+    if nodes:
+        return nodes
+    while constant.ndim > 1 and constant.shape[0] == 1:
+        constant = constant[0]
+    weights = {"constant": constant.reshape(constant.shape or (1,)).astype(np.float32)}
+    return [Node(name, "tensor_binary", (source,), {"operation": operation, "constant_first": first}, weights)]
+
+
+def _in_shaders(
+    name: str, source: str, shape: Shape, operation: str, constant: NDArray[np.float64], *, first: bool
+) -> list[Node]:
+    """Return the nodes of an operation with shaders, or [] if there are none for this constant."""
+    of_map = beside_map(name, source, shape, operation, constant, first=first)
     if of_map:
         return of_map
-    constant = np.asarray(value, np.float64)
     fits = constant.size == 1 or (constant.size == shape[-1] == constant.shape[-1])
     if not fits or not np.isfinite(constant).all():
-        raise ValueError(f"a constant of shape {constant.shape} on an input of {shape}")
+        return []
     constant, unit, nothing = constant.reshape(-1), np.ones(1), np.zeros(1)
     if operation in ("maximum", "minimum"):
         return _limited(name, source, operation, constant)
@@ -68,16 +88,14 @@ def with_constant(
         inverse = Node(name, "activation", (source,), {"function": powers.RECIPROCAL.text})
         return [inverse, _rescaled(f"{name}-scaled", name, constant, nothing)]
     if operation == "divide" and not constant.all():
-        raise ValueError("a division by 0")
+        return []
     scales_and_offsets = {
         "add": (unit, constant),
         "subtract": (-unit, constant) if first else (unit, -constant),
         "multiply": (constant, nothing),
         "divide": (1.0 / np.where(constant, constant, 1.0), nothing),
     }
-    if operation not in scales_and_offsets:
-        raise ValueError(f"{operation} of a tensor and a constant")
-    return [_rescaled(name, source, *scales_and_offsets[operation])]
+    return [_rescaled(name, source, *scales_and_offsets[operation])] if operation in scales_and_offsets else []
 
 
 def _rescaled(name: str, source: str, scales: NDArray[np.float64], offsets: NDArray[np.float64]) -> Node:
@@ -111,3 +129,8 @@ def pixel_slopes(name: str, source: str, shape: Shape, slopes: NDArray[Any]) -> 
     if not product:
         return []
     return [below, *product, Node(name, "add", (source, product[-1].name), {"activation": "linear"})]
+
+
+def shortest(number: float) -> float:
+    """Return the decimal number with the fewest digits for the same 32-bit float: 0.2 instead of 0.200000003."""
+    return float(str(np.float32(number)))

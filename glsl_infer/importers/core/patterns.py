@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
 
 _TOLERANCE = 1e-6
 """Largest difference between a constant and its nominal value: a file has 1/6 as a 32-bit float."""
@@ -28,8 +28,8 @@ def _rewritten(graph: Graph, rewrite: Callable[[Graph, Node], Node | None]) -> G
     nodes = []
     for node in graph.nodes:
         other = rewrite(graph, node)
-        if other is not None and SEEN in node.attrs:
-            other = other.with_attrs(**{SEEN: node.attrs[SEEN]})
+        if other is not None and OBSERVED_RANGE in node.attrs:
+            other = other.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
         nodes.append(other or node)
     read = set(graph.output_layers)
     kept: list[Node] = []

@@ -1,6 +1,8 @@
 """Import of a Keras model as a graph. Only this package of the engine imports Keras."""
 
-from glsl_infer.importers.keras.open_sizes import open_inputs, with_sizes
+from glsl_infer.importers.core.convolutions import same_padding
+from glsl_infer.importers.core.io_options import IoOptions
+from glsl_infer.importers.keras.inputs import open_inputs, with_sizes
 from glsl_infer.importers.keras.reader import (
     load,
     load_model,
@@ -12,11 +14,9 @@ from glsl_infer.importers.keras.reader import (
     version,
     with_outputs,
 )
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.padding import same_padding
 
 __all__ = [
-    "Ends",
+    "IoOptions",
     "load",
     "load_model",
     "open_inputs",

@@ -11,9 +11,8 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import pixel_slopes
-from glsl_infer.importers.keras import log_softmax
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.call import Call, Converter, array
+from glsl_infer.importers.keras.elementwise import log_softmax
 
 Found = Callable[[Call, Any], Activation]
 """Function of a call and a layer or operation: its activation. The layer can be an option of the call's layer."""
@@ -183,7 +182,7 @@ def prelu_layer(call: Call) -> list[Node]:
 def activation_layer(call: Call) -> list[Node]:
     """Convert an ``Activation`` layer."""
     if _is_log_softmax(call):
-        return log_softmax.nodes(call.name, call.inputs[0], -1)
+        return log_softmax(call.name, call.inputs[0], -1)
     return [_node(call.name, call.inputs, _given(call))]
 
 
@@ -198,7 +197,7 @@ def function_of(call: Call, given: Any) -> Activation:
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
     """Return the nodes of a layer's ``activation=``, or []. ``after`` is the node that they read."""
     if _is_log_softmax(call):
-        return log_softmax.nodes(f"{call.name}-activation", after or call.name, -1)
+        return log_softmax(f"{call.name}-activation", after or call.name, -1)
     function = _given(call)
     if function == clipped.LINEAR:
         return []

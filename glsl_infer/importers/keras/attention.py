@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.call import Call, array
 
 
 def attention(call: Call) -> list[Node]:

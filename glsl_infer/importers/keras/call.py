@@ -1,4 +1,4 @@
-"""The input of a converter: one call of a Keras layer, with its padding and checks of its options."""
+"""The input of a converter: one call of a Keras layer, with its weights, its padding and checks of its options."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.shared.padding import padding_of
+from glsl_infer.importers.core.convolutions import padding_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,24 @@ class Call:
         """Return the node for the call."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
+    def axis(self, axis: Any) -> int:
+        """Return an axis of the first input from Keras' count, in which the batch is axis 0."""
+        rank = len(self.shapes[0])
+        if isinstance(axis, (list, tuple)) and len(axis) == 1:
+            (axis,) = axis
+        if not isinstance(axis, int) or axis == 0 or axis == -rank - 1:
+            raise self.refused(f"axis={axis}", "give one axis, not that of the batch")
+        try:
+            return axis_of(axis - 1 if axis > 0 else axis, rank)
+        except ValueError as error:
+            raise self.refused(str(error), "give an axis that it has") from None
+
+    def axes(self, axes: Any) -> tuple[int, ...]:
+        """Return several axes, as ``axis`` does."""
+        if axes is None:
+            raise self.refused("axis=None", "name the axes, without that of the batch")
+        return tuple(map(self.axis, axes if isinstance(axes, (list, tuple)) else [axes]))
+
     def require_channels_last(self) -> None:
         """Refuse any data format except channels_last."""
         given = getattr(self.layer, "data_format", None)
@@ -74,6 +93,11 @@ class Call:
             raise self.refused(str(error), "use 'same' or 'valid'") from None
 
 
+def is_tensor(value: object) -> bool:
+    """Return whether an argument is a tensor of the model, not a constant."""
+    return hasattr(value, "_keras_history")
+
+
 Converter = Callable[[Call], list[Node]]
 """Function from a call to its nodes. The first has the call's name; the last is its output."""
 
@@ -82,3 +106,38 @@ def pair(value: Any) -> tuple[int, int]:
     """Return (y, x) of an option that is one number or two in Keras."""
     first, second = value if isinstance(value, (list, tuple)) else (value, value)
     return int(first), int(second)
+
+
+def array(variable: Any) -> NDArray[np.float32]:
+    """Return the value of a Keras variable."""
+    from keras import ops
+
+    return np.ascontiguousarray(ops.convert_to_numpy(variable), np.float32)
+
+
+def kernel(call: Call) -> NDArray[np.float32]:
+    """Return a layer's kernel. A quantised kernel is refused, except that of a Dense in int8, which is dequantised."""
+    mode = getattr(call.layer, "quantization_mode", None)
+    if mode == "int8" and type(call.layer).__name__ == "Dense":
+        return array(call.layer.kernel) / array(call.layer.kernel_scale)
+    if mode is not None:
+        raise call.refused(f"weights quantised to '{mode}'", "export the model from before it was quantised")
+    return array(call.layer.kernel)
+
+
+def bias(call: Call, outputs: int) -> NDArray[np.float32]:
+    """Return a layer's bias, or zeros if it does not have one."""
+    return array(call.layer.bias) if call.layer.use_bias else np.zeros(outputs, np.float32)
+
+
+def per_channel(call: Call, value: Any, what: str) -> tuple[float, ...]:
+    """Return a constant as one value, or one per channel of the first input."""
+    if not isinstance(value, (int, float, list, tuple, np.ndarray)):
+        value = array(value)  # only for tensors: a Python number would lose digits
+    numbers = np.asarray(value, np.float64)
+    channels = call.shapes[0][-1]
+    if numbers.size not in (1, channels) or (numbers.size > 1 and numbers.shape[-1] != numbers.size):
+        raise call.refused(
+            f"{what} of shape {numbers.shape} on an input of {call.shapes[0]}", "give one number, or one a channel"
+        )
+    return tuple(numbers.reshape(-1).tolist())

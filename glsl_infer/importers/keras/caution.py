@@ -1,8 +1,4 @@
-"""Checks of a Keras file for unsafe content, before Keras loads it.
-
-Keras creates objects by the names in a file's config, and unpacks weights of any declared size. Old versions execute
-code during this; ``installed.keras`` refuses those. The checks here do not depend on the version of Keras.
-"""
+"""Checks of a Keras model file before Keras loads it."""
 
 from __future__ import annotations
 
@@ -15,9 +11,55 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ModelError
-from glsl_infer.importers.keras.saved import CONFIG, MOST_CONFIG
-from glsl_infer.importers.shared import caps
+from glsl_infer.importers.core import limits
 from glsl_infer.support import json_text
+
+CONFIG = "config.json"
+
+MOST_CONFIG = 64 << 20
+"""Largest size of a config in bytes."""
+
+_SAVED_MODEL = "saved_model.pb"
+
+
+def require_file(path: Path) -> None:
+    """Refuse a path that is not a file, in particular a SavedModel, which is a folder.
+
+    Raises:
+        ModelError: the file is missing, or is a folder.
+    """
+    if (path / _SAVED_MODEL).is_file() or path.name == _SAVED_MODEL:
+        raise ModelError(f"{path}: a TensorFlow SavedModel; give its whole folder, with the folder variables in it")
+    if path.is_dir():
+        raise ModelError(f'{path}: a folder; give a file that model.save("x.keras") wrote')
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file")
+
+
+def config_of(path: Path) -> dict[str, Any] | None:
+    """Return the config of a ``.keras`` file: the model's layers without weights; None for any other file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(CONFIG).file_size > MOST_CONFIG:
+                return None
+            config = json_text.loads(archive.read(CONFIG))
+    except (OSError, KeyError, ValueError, RecursionError, NotImplementedError, zipfile.BadZipFile):
+        return None
+    return config if isinstance(config, dict) else None
+
+
+def objects_in(config: Any) -> Iterator[dict[str, Any]]:
+    """Yield every serialized object of a config, outer ones first."""
+    stack = [config]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("class_name"), str) and isinstance(value.get("config"), dict):
+                yield value
+            stack += reversed(list(value.values()))
+        elif isinstance(value, list):
+            stack += reversed(value)
+
 
 RUN_OTHERS = frozenset({"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper"})
 """Layers that execute code from the file."""
@@ -123,7 +165,7 @@ def bounded(keras: Any, source: object) -> Iterator[None]:
     Raises:
         ModelError: the sum is over the memory limit.
     """
-    weights, refusals = caps.Weights(source), list[ModelError]()
+    weights, refusals = limits.Weights(source), list[ModelError]()
     kind = keras.layers.Layer
     original = kind.add_weight
 
@@ -151,7 +193,7 @@ def bounded(keras: Any, source: object) -> Iterator[None]:
 def _check_zip(path: Path, rewritten: dict[str, Any] | None) -> None:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        caps.check_zip(path, members)
+        limits.check_zip(path, members)
         config = next((member for member in members if member.filename == CONFIG), None)
         if config is not None:
             if config.file_size > MOST_CONFIG:
@@ -167,7 +209,7 @@ def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
     """Refuse an HDF5 file with data in other files, or data that exceeds the memory limit."""
     import h5py
 
-    weights, seen = caps.Weights(source), set[int]()
+    weights, seen = limits.Weights(source), set[int]()
     with h5py.File(file, "r") as root:
         if with_config and "model_config" in root.attrs:
             check_config(source, json_text.loads(root.attrs["model_config"]))

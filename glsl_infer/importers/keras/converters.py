@@ -9,21 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import (
-    activations,
-    along_axis,
-    arithmetic,
-    convolutions,
-    geometry,
-    moves,
-    normalizations,
-    resampling,
-    resizes,
-)
-from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.keras import activations, convolutions, elementwise, geometry, moves, normalizations, resizes
+from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
 from glsl_infer.importers.keras.inputs import input_nodes
-from glsl_infer.importers.keras.vector_norms import with_vectors
-from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 _EPSILON = 1e-7
 """Smallest divisor of Keras' Normalization: the epsilon of its backend."""
@@ -86,7 +75,7 @@ def _batch_norm(call: Call) -> list[Node]:
     if not call.is_channel_axis():
         numbers = {name: weight.astype(np.float64) for name, weight in weights.items()}
         factor = numbers["gamma"] / np.sqrt(numbers["variance"] + float(layer.epsilon))
-        return along_axis.rescaled(call, layer.axis, factor, numbers["beta"] - numbers["mean"] * factor)
+        return elementwise.rescaled(call, layer.axis, factor, numbers["beta"] - numbers["mean"] * factor)
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
@@ -96,7 +85,7 @@ def _normalization(call: Call) -> list[Node]:
     deviation = np.maximum(np.sqrt(deviation), _EPSILON)
     scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
     if layer.axis not in (None, ()) and not call.is_channel_axis():
-        return along_axis.rescaled(call, layer.axis, scales, offsets)
+        return elementwise.rescaled(call, layer.axis, scales, offsets)
     return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
 
 
@@ -121,34 +110,41 @@ def _pool(call: Call, op: str) -> list[Node]:
     return [call.node(op, {"pool": pool, "strides": strides, "padding": call.padding(pool, strides)})]
 
 
-def _global_average_pool(call: Call) -> list[Node]:
-    call.require_channels_last()
-    nodes = [call.node("global_average_pool", {"scale": None})]
-    if call.layer.keepdims:
-        nodes.append(Node(f"{call.name}-map", "reshape", (call.name,), {"shape": (1, 1, call.shapes[0][-1])}))
-    return nodes
-
-
 def _flatten(call: Call) -> list[Node]:
     call.require_channels_last()
+    if not emit.in_textures(call.shapes[0]):
+        return [call.node("reshape", {"shape": call.shape})]
     return [call.node("flatten", {"scale": None})]
 
 
 def _reshape(call: Call) -> list[Node]:
-    return reshape(call, tuple(call.layer.target_shape))
-
-
-def reshape(call: Call, target: tuple[int, ...]) -> list[Node]:
-    """Convert a reshape to ``target``, which excludes the batch axis and can have one entry of -1."""
-    rest = math.prod(size for size in target if size != -1)
-    shape = tuple(math.prod(call.shapes[0]) // max(rest, 1) if size == -1 else int(size) for size in target)
+    target = call.layer.target_shape
+    others = math.prod(size for size in target if size != -1)
+    shape = tuple(math.prod(call.shapes[0]) // max(others, 1) if size == -1 else int(size) for size in target)
     return [call.node("reshape", {"shape": shape})]
 
 
+def of_same_values(call: Call) -> list[Node]:
+    """Convert an operation that only changes the shape, and keeps the batch."""
+    sizes = getattr(call.layer, "newshape", (-1,))
+    if sizes[0] not in (-1, 1, None):
+        raise call.refused(f"a reshape to {tuple(sizes)}", "use layers.Reshape, which leaves out the batch")
+    return [call.node("reshape", {"shape": call.shape})]
+
+
 def softmax(call: Call) -> list[Node]:
-    """Convert a softmax over channels."""
-    call.require_channel_axis()
-    return [call.node("softmax")]
+    """Convert a softmax along one axis, or along several, which become the last axis together."""
+    over, shape, source = sorted(call.axes(call.layer.axis)), call.shapes[0], call.inputs[0]
+    if len(over) == 1:
+        return [emit.softmax(call.name, source, shape, over[0])]
+    others = [axis for axis in range(len(shape)) if axis not in over]
+    order, chain = (*others, *over), emit.Chain(call.name, source, shape)
+    chain.add("tensor_transpose", axes=order)
+    chain.add("tensor_reshape", shape=(*(shape[axis] for axis in others), math.prod(shape[axis] for axis in over)))
+    chain.add("tensor_softmax", axis=len(others))
+    chain.add("tensor_reshape", part="shape", shape=tuple(shape[axis] for axis in order))
+    chain.add("tensor_transpose", part="back", axes=tuple(order.index(axis) for axis in range(len(shape))))
+    return chain.nodes
 
 
 def identity(call: Call) -> list[Node]:
@@ -176,7 +172,7 @@ def _up_sampling(call: Call) -> list[Node]:
     call.require_channels_last()
     interpolation = call.layer.interpolation
     if interpolation not in ("nearest", "bilinear"):
-        return resampling.resampled(call, (call.shape[0], call.shape[1]), interpolation, antialias=False)
+        return resizes.resampled(call, (call.shape[0], call.shape[1]), interpolation, antialias=False)
     return [call.node(f"upsample_{interpolation}", {"size": pair(call.layer.size)})]
 
 
@@ -186,45 +182,47 @@ def depth_to_space(call: Call) -> list[Node]:
     return [call.node("depth_to_space", {"block": int(call.layer.block_size)})]
 
 
-TRAINING_ONLY = (
-    "ActivityRegularization",
-    "AlphaDropout",
-    "AugMix",
-    "CutMix",
-    "Dropout",
-    "GaussianDropout",
-    "GaussianNoise",
-    "Identity",
-    "MaxNumBoundingBoxes",
-    "MixUp",
-    "RandAugment",
-    "RandomBrightness",
-    "RandomColorDegeneration",
-    "RandomColorJitter",
-    "RandomContrast",
-    "RandomCrop",
-    "RandomElasticTransform",
-    "RandomErasing",
-    "RandomFlip",
-    "RandomGaussianBlur",
-    "RandomGrayscale",
-    "RandomHue",
-    "RandomInvert",
-    "RandomPerspective",
-    "RandomPosterization",
-    "RandomRotation",
-    "RandomSaturation",
-    "RandomSharpness",
-    "RandomShear",
-    "RandomTranslation",
-    "RandomZoom",
-    "Solarization",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
+TRAINING_ONLY = tuple(
+    [
+        "ActivityRegularization",
+        "AlphaDropout",
+        "AugMix",
+        "CutMix",
+        "Dropout",
+        "GaussianDropout",
+        "GaussianNoise",
+        "Identity",
+        "MaxNumBoundingBoxes",
+        "MixUp",
+        "RandAugment",
+        "RandomBrightness",
+        "RandomColorDegeneration",
+        "RandomColorJitter",
+        "RandomContrast",
+        "RandomCrop",
+        "RandomElasticTransform",
+        "RandomErasing",
+        "RandomFlip",
+        "RandomGaussianBlur",
+        "RandomGrayscale",
+        "RandomHue",
+        "RandomInvert",
+        "RandomPerspective",
+        "RandomPosterization",
+        "RandomRotation",
+        "RandomSaturation",
+        "RandomSharpness",
+        "RandomShear",
+        "RandomTranslation",
+        "RandomZoom",
+        "Solarization",
+        "SpatialDropout1D",
+        "SpatialDropout2D",
+    ]
 )
 """Layers without an effect at inference."""
 
-_CONVERTERS: Mapping[str, Converter] = {
+LAYERS: Mapping[str, Converter] = {
     "InputLayer": input_nodes,
     "Rescaling": _rescaling,
     "LayerScale": _layer_scale,
@@ -240,24 +238,19 @@ _CONVERTERS: Mapping[str, Converter] = {
     "PReLU": activations.prelu_layer,
     **normalizations.LAYERS,
     "ChannelShuffle": _channel_shuffle,
-    "Add": arithmetic.add,
-    "Average": arithmetic.average,
-    "Maximum": arithmetic.binary("maximum"),
-    "Minimum": arithmetic.binary("minimum"),
-    "Multiply": arithmetic.binary("multiply"),
-    "Subtract": arithmetic.binary("subtract"),
+    **elementwise.LAYERS,
     "Concatenate": moves.joined,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
-    "GlobalAveragePooling2D": _global_average_pool,
+    "GlobalAveragePooling2D": geometry.global_pool("mean"),
     "ZeroPadding2D": _zero_padding,
     "UpSampling2D": _up_sampling,
     "DepthToSpace": depth_to_space,
     "Cropping2D": geometry.cropping,
     "CenterCrop": geometry.center_crop,
     "Resizing": resizes.resizing,
-    "Permute": geometry.permute,
-    "GlobalMaxPooling2D": geometry.global_max_pool,
+    "Permute": geometry.transpose,
+    "GlobalMaxPooling2D": geometry.global_pool("max"),
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Dense": _dense,
@@ -265,6 +258,4 @@ _CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(TRAINING_ONLY, identity),
     "RandomCrop": _random_crop,
 }
-
-LAYERS: Mapping[str, Converter] = with_vectors(_CONVERTERS)
 """Converters by class name."""

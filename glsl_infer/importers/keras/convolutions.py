@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.convolutions import PLAIN
+from glsl_infer.importers.core.convolutions import transposed as transposed_nodes
 from glsl_infer.importers.keras.activations import own_activation
-from glsl_infer.importers.keras.call import Call, pair
-from glsl_infer.importers.keras.weights import array, bias, kernel
-from glsl_infer.importers.shared.transposed import PLAIN
-from glsl_infer.importers.shared.transposed import transposed as transposed_nodes
+from glsl_infer.importers.keras.call import Call, array, bias, kernel, pair
 from glsl_infer.ops.convolution_window import dilated
 
 

@@ -6,13 +6,13 @@ the frames from it. Frames are not concatenated if the next layer is another Tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.shared.collected import Collected
 
 MOST_FRAMES = 64
 """Largest number of steps to unroll."""
@@ -31,16 +31,14 @@ class Frames:
         collected: the graph under construction.
     """
 
-    def __init__(self, collected: Collected) -> None:
+    def __init__(self, collected: GraphBuilder) -> None:
         self._collected = collected
         self._steps: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, str] = {}
-        self._spare: set[str] = set()
 
     def below(self, sequence: str, whole: str) -> None:
         """Record that a sequence is stored as the map ``whole``, with the frames below each other."""
         self._below[sequence] = whole
-        self._spare.add(sequence)
 
     def unrolled(self, call: Call, step: Step) -> str:
         """Call ``step`` for every frame of a call's input; return the node that concatenates the results.
@@ -56,16 +54,6 @@ class Frames:
             step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
         )
         return self._together(call.name, made)
-
-    def unread(self, outputs: Collection[str]) -> set[str]:
-        """Return the nodes that concatenate sequences but are not read, because their readers use the frames."""
-        gone: set[str] = set()
-        while True:
-            read = {name for node in self._collected.nodes if node.name not in gone for name in node.inputs}
-            more = self._spare - read - gone - set(outputs)
-            if not more:
-                return gone
-            gone |= more
 
     def _frame(self, call: Call, number: int) -> str:
         source, given = call.inputs[0], call.shapes[0]
@@ -89,7 +77,6 @@ class Frames:
             added.append(self._collected.add([Node(own, "reshape", (step,), shape)]))
         whole = self._collected.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
         self._steps[whole] = made
-        self._spare.update((whole, *added))
         return whole
 
 

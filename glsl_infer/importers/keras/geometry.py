@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.core import emit, moves
+from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.ops.channel_gather import ZERO
+
+
+def _cropped(call: Call, begin: tuple[int, int], size: Sequence[int]) -> list[Node]:
+    call.require_channels_last()
+    parts = [range(first, first + count) for first, count in zip(begin, size)]
+    return emit.sliced(call.name, call.inputs[0], call.shapes[0], [*parts, range(call.shapes[0][2])])
 
 
 def cropping(call: Call) -> list[Node]:
     """Convert a Cropping2D."""
-    call.require_channels_last()
     (top, bottom), (left, right) = call.layer.cropping
     height, width = call.shapes[0][:2]
-    size = (height - int(top) - int(bottom), width - int(left) - int(right))
-    return [call.node("spatial_slice", {"begin": (int(top), int(left)), "size": size, "strides": (1, 1)})]
+    return _cropped(call, (int(top), int(left)), (height - int(top) - int(bottom), width - int(left) - int(right)))
 
 
 def crop_images(call: Call) -> list[Node]:
     """Convert ``keras.ops.image.crop_images``."""
-    call.require_channels_last()
-    begin = _before(call, "cropping", -1)
-    return [call.node("spatial_slice", {"begin": begin, "size": call.shape[:2], "strides": (1, 1)})]
+    return _cropped(call, _before(call, "cropping", -1), call.shape[:2])
 
 
 def pad_images(call: Call) -> list[Node]:
@@ -45,66 +50,54 @@ def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
 
 def center_crop(call: Call) -> list[Node]:
     """Convert a CenterCrop to a size not larger than the input."""
-    call.require_channels_last()
-    (height, width), wanted = call.shapes[0][:2], (int(call.layer.height), int(call.layer.width))
-    if wanted[0] > height or wanted[1] > width:
-        raise call.refused(f"a crop of {height}x{width} pixels to {wanted[0]}x{wanted[1]}", "use layers.Resizing")
-    begin = ((height - wanted[0]) // 2, (width - wanted[1]) // 2)
-    return [call.node("spatial_slice", {"begin": begin, "size": wanted, "strides": (1, 1)})]
+    (height, width), size = call.shapes[0][:2], (int(call.layer.height), int(call.layer.width))
+    if size[0] > height or size[1] > width:
+        raise call.refused(f"a crop of {height}x{width} pixels to {size[0]}x{size[1]}", "use layers.Resizing")
+    return _cropped(call, ((height - size[0]) // 2, (width - size[1]) // 2), size)
 
 
-def permute(call: Call) -> list[Node]:
-    """Convert a Permute of rows and columns."""
-    return _transposed(call, tuple(int(axis) - 1 for axis in call.layer.dims))
+def order_of(operation: Any, rank: int) -> tuple[int, ...] | None:
+    """Return the order of axes after a transposition, including the batch axis; None for other operations."""
+    order = np.arange(rank)
+    kind = type(operation).__name__
+    if kind == "Permute":
+        return (0, *(int(axis) for axis in operation.dims))
+    if kind == "Transpose":
+        return tuple(int(axis) % rank for axis in (operation.axes or order[::-1]))
+    if kind == "Swapaxes":
+        order[[operation.axis1, operation.axis2]] = order[[operation.axis2, operation.axis1]]
+        return tuple(order.tolist())
+    if kind == "Moveaxis":
+        sizes = np.empty(tuple(range(2, rank + 2)), np.int8)
+        return tuple(size - 2 for size in np.moveaxis(sizes, operation.source, operation.destination).shape)
+    return None
 
 
 def transpose(call: Call) -> list[Node]:
-    """Convert ``keras.ops.transpose``."""
-    axes = call.layer.axes
-    if axes is None or axes[0] != 0:
-        raise call.refused(f"a transposition to {axes}", "keep the batch as the first axis")
-    return _transposed(call, tuple(int(axis) - 1 for axis in axes[1:]))
-
-
-def _transposed(call: Call, axes: tuple[int, ...]) -> list[Node]:
-    if axes == tuple(range(len(axes))):
-        return [call.node("identity")]
-    if axes != (1, 0, 2):
-        raise call.refused(
-            f"axes in the order {axes}", "rows and columns can be exchanged, channels stay the last axis"
-        )
-    return [call.node("transpose")]
+    """Convert an operation that exchanges axes."""
+    order = order_of(call.layer, len(call.shapes[0]) + 1)
+    if order is None or order[0] != 0:
+        raise call.refused(f"a transposition to {order}", "keep the batch as the first axis")
+    return emit.transposed(call.name, call.inputs[0], call.shapes[0], [axis - 1 for axis in order[1:]])
 
 
 def flip(call: Call) -> list[Node]:
-    """Convert ``keras.ops.flip`` along rows, columns, channels or several of them."""
-    axis = call.layer.axis
-    axes = (
-        {int(number) % 4 for number in (axis if isinstance(axis, (list, tuple)) else (axis,))}
-        if axis is not None
-        else {0}
-    )
-    if 0 in axes or len(call.shapes[0]) != 3:
-        raise call.refused(f"a flip along axis {axis}", "rows (1), columns (2) and channels (3) can be flipped")
-    parts = [range(size)[:: -1 if number in axes else 1] for number, size in enumerate(call.shapes[0], 1)]
-    return _sliced(call, call.name, parts) or [call.node("identity")]
+    """Convert ``keras.ops.flip``."""
+    axes = call.axes(call.layer.axis)
+    return _sliced(call, [range(size)[:: -1 if axis in axes else 1] for axis, size in enumerate(call.shapes[0])])
 
 
 def get_item(call: Call) -> list[Node]:
-    """Convert ``x[:, 1:-1, ::2, 4:8]``, and ``x[:, None, None, :]`` and ``x[:, 0, 0]`` between vectors and 1x1 maps."""
+    """Convert ``x[:, 1:-1, ::2, None, 3]``."""
     key = index_of(call)
-    given = call.shapes[0]
-    entries = _entries(call, key)
-    parts = [range(size)[part] for part, size in zip(entries, given)]
+    parts = [range(size)[part] for part, size in zip(_entries(call, key), call.shapes[0])]
+    return _sliced(call, parts, _shape_of(call, key, list(map(len, parts))))
+
+
+def _sliced(call: Call, parts: Sequence[range], shape: Shape | None = None) -> list[Node]:
     if not all(parts):
-        raise call.refused(f"an index {key} that leaves nothing", "take a pixel at least")
-    shape = _shape_of(call, key, [len(part) for part in parts])
-    nodes = _sliced(call, call.name, parts)
-    if shape != tuple(len(part) for part in parts):
-        before = nodes[-1].name if nodes else call.inputs[0]
-        name = f"{call.name}-shape" if nodes else call.name
-        nodes.append(Node(name, "reshape", (before,), {"shape": shape}))
-    return nodes or [call.node("identity")]
+        raise call.refused("an index that leaves nothing", "take a number at least")
+    return emit.sliced(call.name, call.inputs[0], call.shapes[0], parts, shape)
 
 
 def index_of(call: Call) -> tuple[Any, ...]:
@@ -113,37 +106,15 @@ def index_of(call: Call) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, (list, tuple)) else (key,)
 
 
-def _sliced(call: Call, name: str, parts: Sequence[range]) -> list[Node]:
-    """Return the nodes that slice rows, columns and channels of a map, or elements of a vector."""
-    channels = parts[-1]
-    whole = channels == range(call.shapes[0][-1])
-    if len(parts) == 1:
-        return [] if whole else [Node(name, "vector_gather", call.inputs, {"channels": tuple(channels)})]
-    nodes: list[Node] = []
-    rows, columns, _ = parts
-    if (rows, columns) != tuple(map(range, call.shapes[0][:2])):
-        attrs = {
-            "begin": (rows.start, columns.start),
-            "size": (len(rows), len(columns)),
-            "strides": (rows.step, columns.step),
-        }
-        nodes.append(Node(name, "spatial_slice", call.inputs, attrs))
-    if not whole:
-        own = f"{name}-channels" if nodes else name
-        inputs = (name,) if nodes else call.inputs
-        nodes.append(Node(own, "channel_gather", inputs, {"channels": tuple(channels)}))
-    return nodes
-
-
 def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
     """Return the slices of the axes after the batch. An integer becomes a slice of length 1."""
     full = list(_full(call, key))
     entries = [entry for entry in full if entry is not None]
     rank = len(call.shapes[0]) + 1
     if len(entries) != rank or any(not isinstance(entry, (slice, int)) for entry in entries) or full[0] is None:
-        raise call.refused(f"an index {tuple(key)}", "give slices, such as x[:, 1:-1, ::2, :4], of a feature map")
+        raise call.refused(f"an index {tuple(key)}", "give slices and numbers, such as x[:, 1:-1, ::2, 3]")
     if entries[0] != slice(None):
-        raise call.refused("an index into the batch", "begin it with ':'")
+        raise call.refused(f"an index {tuple(key)}", "give slices and numbers, and ':' for the batch")
     return [entry if isinstance(entry, slice) else slice(entry, entry + 1 or None) for entry in entries[1:]]
 
 
@@ -168,25 +139,38 @@ def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
         length = next(left)
         if isinstance(entry, slice):
             shape.append(length)
-    if len(shape) not in (1, 3):
-        raise call.refused(f"an index {tuple(key)}", "give slices, such as x[:, 1:-1, ::2, :4], of a feature map")
     return tuple(shape)
 
 
 def split(call: Call) -> list[Node]:
-    """Convert one output of ``keras.ops.split``."""
-    given, sections = call.shapes[0], call.layer.indices_or_sections
-    axis = int(call.layer.axis) % (len(given) + 1) - 1
-    if axis < 0:
-        raise call.refused("a split of the batch", "split rows, columns or channels")
-    size = given[axis]
-    if isinstance(sections, int):
-        ends = [size // sections * number for number in range(sections + 1)]
+    """Convert one output of ``keras.ops.split``, or of ``keras.ops.unstack``."""
+    axis, shape = call.axis(call.layer.axis), call.shapes[0]
+    if type(call.layer).__name__ == "Unstack":
+        ends, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
     else:
-        ends = [0, *(int(end) for end in sections), size]
-    taken = slice(ends[call.output], ends[call.output + 1])
-    parts = [range(length)[taken if place == axis else slice(None)] for place, length in enumerate(given)]
-    return _sliced(call, call.name, parts) or [call.node("identity")]
+        sections, result = call.layer.indices_or_sections, None
+        ends = (
+            [shape[axis] // sections * number for number in range(sections + 1)]
+            if isinstance(sections, int)
+            else [0, *(int(end) for end in sections), shape[axis]]
+        )
+    parts = [range(length) for length in shape]
+    parts[axis] = parts[axis][ends[call.output] : ends[call.output + 1]]
+    return _sliced(call, parts, result)
+
+
+def slice_(call: Call) -> list[Node]:
+    """Convert ``keras.ops.slice`` from constant positions."""
+    starts, sizes = [int(start) for start in np.asarray(call.arguments[1]).reshape(-1)], call.layer.shape
+    if starts[0] != 0 or len(starts) != len(call.shapes[0]) + 1:
+        raise call.refused(f"a slice from {starts} on", "keep the batch as it is, the first axis")
+    return _sliced(
+        call,
+        [
+            range(length)[start : None if size < 0 else start + int(size)]
+            for start, size, length in zip(starts[1:], sizes[1:], call.shapes[0])
+        ],
+    )
 
 
 def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
@@ -201,58 +185,42 @@ def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert ``keras.ops.pad``: rows and columns by a constant, reflected or symmetric; channels by zeros."""
+    """Convert ``keras.ops.pad``: shaders pad rows and columns, and channels by zeros."""
     widths, mode, value = padding_widths(call)
-    if len(widths) != 4 or any(widths[0]):
-        raise call.refused(f"padding of {call.layer.pad_width}", "rows, columns and channels can be padded")
-    if any(widths[3]) and (mode != "constant" or value):
-        raise call.refused(f"padding of channels by '{mode}', with {value:g}", "channels can be padded with zeros")
-    padding = (*widths[1], *widths[2])
+    if any(widths[0]):
+        raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
+    if len(widths) != 4 or (any(widths[3]) and (mode != "constant" or value)):
+        flat = tuple(count for pair in widths[1:] for count in pair)
+        return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
+    padding, chain = (*widths[1], *widths[2]), emit.Chain(call.name, call.inputs[0], call.shapes[0])
     if mode != "constant":
-        return [call.node("mirror_padding", {"padding": padding, "mode": mode})]
-    if not any(widths[3]):
-        return [call.node("constant_padding", {"padding": padding, "value": value})] if value else _zeros(call, padding)
-    before, after = widths[3]
-    channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
-    if not any(padding):
-        return [call.node("channel_gather", {"channels": channels})]
-    nodes = _zeros(call, padding)
-    return [*nodes, Node(f"{call.name}-channels", "channel_gather", (nodes[-1].name,), {"channels": channels})]
-
-
-def _zeros(call: Call, padding: tuple[int, ...]) -> list[Node]:
-    return [call.node("zero_padding", {"padding": padding})]
+        chain.add("mirror_padding", padding=padding, mode=mode)
+    elif value:
+        chain.add("constant_padding", padding=padding, value=value)
+    elif any(padding) or not any(widths[3]):
+        chain.add("zero_padding", padding=padding)
+    if any(widths[3]):
+        before, after = widths[3]
+        channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
+        chain.add("channel_gather", part="channels", channels=channels)
+    return chain.nodes
 
 
 def space_to_depth(call: Call) -> list[Node]:
     """Convert a space to depth. The channels of each phase of pixels are consecutive."""
     call.require_channels_last()
-    block = int(call.layer.block_size)
-    height, width, _ = call.shapes[0]
+    block, (height, width, _) = int(call.layer.block_size), call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
-    return space_to_depth_nodes(call, block)
+    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
 
 
-def space_to_depth_nodes(call: Call, block: int) -> list[Node]:
-    """Return the nodes that move the pixels of every block to the channels of one pixel, phase by phase."""
-    height, width, _ = call.shapes[0]
-    size = (height // block, width // block)
-    nodes: list[Node] = []
-    for y in range(block):
-        for x in range(block):
-            attrs = {"begin": (y, x), "size": size, "strides": (block, block)}
-            nodes.append(Node(f"{call.name}-{y}-{x}" if nodes else call.name, "spatial_slice", call.inputs, attrs))
-    return [*nodes, Node(f"{call.name}-joined", "concat", tuple(node.name for node in nodes))]
+def global_pool(kind: str) -> Converter:
+    """Return the converter of a GlobalMaxPooling2D or a GlobalAveragePooling2D."""
 
+    def convert(call: Call) -> list[Node]:
+        call.require_channels_last()
+        keep = bool(call.layer.keepdims)
+        return emit.reduced(call.name, call.inputs[0], call.shapes[0], kind, (0, 1), keep=keep)
 
-def global_max_pool(call: Call) -> list[Node]:
-    """Convert a GlobalMaxPooling2D: the maximum of each column over its rows, then over the columns."""
-    call.require_channels_last()
-    height, width = call.shapes[0][:2]
-    once = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
-    rows = call.node("max_pool", {**once, "pool": (height, 1)})
-    whole = Node(f"{call.name}-columns", "max_pool", (call.name,), {**once, "pool": (1, width)})
-    if call.layer.keepdims:
-        return [rows, whole]
-    return [rows, whole, Node(f"{call.name}-vector", "flatten", (whole.name,), {"scale": None})]
+    return convert

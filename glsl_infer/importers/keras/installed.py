@@ -1,14 +1,42 @@
-"""The installed Keras, imported on first use and without start-up messages."""
+"""The installed Keras, imported on first use and without TensorFlow's start-up messages."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, pip_install
-from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.support import llvm_clash
+
+
+@contextmanager
+def stderr_silenced() -> Iterator[None]:
+    """Discard the process's standard error inside the context.
+
+    TensorFlow's C++ libraries write there before their log levels apply: several lines about oneDNN and missing CUDA
+    drivers, which look like errors. Actual errors still raise exceptions.
+    """
+    try:
+        number = sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):  # standard error is not a real file: nothing to silence
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(number)
+    try:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), number)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(saved, number)
+        os.close(saved)
+
 
 OLDEST = (3, 9)
 """The first version in which a config cannot name a function of any module."""

@@ -5,29 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers, sigmoids
-from glsl_infer.importers.keras import reductions, tensor_numbers
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_products import is_tensor
-from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.places import MOST_JOINED
-from glsl_infer.importers.shared.places import joined as maps_joined
-
-
-def _axis(call: Call, axis: Any) -> int:
-    """Return an axis of the first input, counted with the batch.
-
-    Raises:
-        ModelError: the axis does not exist, or is the batch axis.
-    """
-    if not isinstance(axis, int) or not axis % (len(call.shapes[0]) + 1):
-        raise call.refused(f"axis={axis}", "give one axis, not that of the batch")
-    return axis % (len(call.shapes[0]) + 1)
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.keras import reductions
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 
 
 def _channels(call: Call, order: Sequence[int]) -> list[Node]:
@@ -37,7 +22,7 @@ def _channels(call: Call, order: Sequence[int]) -> list[Node]:
 
 def repeat(call: Call) -> list[Node]:
     """Convert ``keras.ops.repeat`` by a constant: rows and columns become blocks."""
-    times, axis = call.layer.repeats, _axis(call, call.layer.axis)
+    times, axis = call.layer.repeats, call.axis(call.layer.axis) + 1
     if axis == len(call.shapes[0]):
         return _channels(call, np.repeat(np.arange(call.shapes[0][-1]), np.asarray(times)).tolist())
     if not isinstance(times, int):
@@ -62,7 +47,7 @@ def tile(call: Call) -> list[Node]:
 def take(call: Call) -> list[Node]:
     """Convert ``keras.ops.take`` of channels."""
     indices = call.arguments[1]
-    if is_tensor(indices) or _axis(call, call.layer.axis) != len(call.shapes[0]):
+    if is_tensor(indices) or call.axis(call.layer.axis) + 1 != len(call.shapes[0]):
         raise call.refused("a take", "take channels, by constant indices")
     order = array(indices).astype(np.int64)
     if order.ndim != 1:
@@ -74,7 +59,7 @@ def roll(call: Call) -> list[Node]:
     """Convert ``keras.ops.roll``: channels by a gather; rows and columns as two parts that are swapped."""
     shifts, given = call.layer.shift, call.layer.axis
     shifts = tuple(shifts) if isinstance(shifts, (list, tuple)) else (shifts,)
-    axes = [_axis(call, axis) for axis in (given if isinstance(given, (list, tuple)) else (given,))]
+    axes = [call.axis(axis) + 1 for axis in (given if isinstance(given, (list, tuple)) else (given,))]
     if axes == [len(call.shapes[0])] and len(shifts) == 1:
         return _channels(call, np.roll(np.arange(call.shapes[0][-1]), shifts[0]).tolist())
     if not set(axes) <= {1, 2} or len(call.shapes[0]) != 3 or len(axes) != len(shifts):
@@ -102,13 +87,8 @@ def roll(call: Call) -> list[Node]:
 
 
 def joined(call: Call) -> list[Node]:
-    """Convert a concatenation of maps along rows or columns: each is padded with zeros, and they are added."""
-    axis = _axis(call, call.layer.axis)
-    if axis == len(call.shapes[0]):
-        return [call.node("concat")]
-    if len(call.inputs) > MOST_JOINED or len(call.shapes[0]) != 3:
-        raise call.refused(f"{len(call.inputs)} maps along axis {axis}", f"join {MOST_JOINED} at most, or channels")
-    return maps_joined(call.name, call.inputs, call.shapes, axis - 1)
+    """Convert a concatenation."""
+    return emit.concatenated(call.name, call.inputs, call.shapes, call.axis(call.layer.axis))
 
 
 def norm(call: Call) -> list[Node]:
@@ -122,7 +102,10 @@ def norm(call: Call) -> list[Node]:
     inside = powers.ABSOLUTE if order in (1, float("inf")) else powers.SQUARE
     kind = "Max" if order == float("inf") else "Sum"
     first = call.node(_function_op(call), {"function": inside.text})
-    nodes = [first, *_reduced(replace(call, layer=one, name=f"{call.name}-sum", inputs=(call.name,)), kind)]
+    nodes = [
+        first,
+        *reductions.OPERATIONS[kind](replace(call, layer=one, name=f"{call.name}-sum", inputs=(call.name,))),
+    ]
     if inside == powers.ABSOLUTE:
         return nodes
     root = Node(f"{call.name}-root", _function_op(call), (nodes[-1].name,), {"function": powers.SQRT.text})
@@ -133,15 +116,9 @@ def _function_op(call: Call) -> str:
     return "activation" if all(len(shape) in (1, 3) for shape in (*call.shapes, call.shape)) else "tensor_function"
 
 
-def _reduced(call: Call, kind: str) -> list[Node]:
-    if len(call.shapes[0]) == 3 and len(call.shape) in (1, 3):
-        return reductions.OPERATIONS[kind](call)
-    return tensor_numbers.OPERATIONS[kind](call)
-
-
 def glu(call: Call) -> list[Node]:
     """Convert a gated linear unit of channels: the first half times the sigmoid of the second half."""
-    half, axis = call.shapes[0][-1] // 2, _axis(call, call.layer.axis)
+    half, axis = call.shapes[0][-1] // 2, call.axis(call.layer.axis) + 1
     if axis != len(call.shapes[0]):
         raise call.refused(f"axis={axis}", "only the last axis, the channels, can be exported")
     (first,) = _channels(call, range(half))

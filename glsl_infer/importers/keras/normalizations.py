@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.reductions import CHANNELS, COLUMNS, ROWS, axes_of
-from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.norms import Numbers, over_channels, over_map
+from glsl_infer.importers.core.emit import Numbers, over_channels, over_map
+from glsl_infer.importers.keras.call import Call, Converter, array
 
 
 def _weight(call: Call, value: Any, default: float) -> Numbers:
@@ -65,12 +63,12 @@ def _over_all(call: Call, kind: str) -> bool:
     if len(call.shapes[0]) == 1:
         call.require_channel_axis()
         return False
-    axes = axes_of(call)
-    if axes != (CHANNELS,) and (axes != (ROWS, COLUMNS, CHANNELS) or kind != "layer"):
+    axes = tuple(sorted(call.axes(call.layer.axis)))
+    if len(call.shapes[0]) != 3 or (axes != (2,) and (axes != (0, 1, 2) or kind != "layer")):
         raise call.refused(
             f"a {kind} normalisation over the axes {axes}", "it can be over the channels, or over the whole map"
         )
-    return axes != (CHANNELS,)
+    return axes != (2,)
 
 
 def _rms(call: Call) -> list[Node]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import GlslInferError, ModelError
-from glsl_infer.importers.keras import keras2, saved, tfjs
+from glsl_infer.importers.keras import caution, keras2, tfjs
 from glsl_infer.importers.keras.old_weights import Assignment
 from glsl_infer.support import json_text
 
@@ -124,10 +124,10 @@ def _number(version: str) -> int | None:
 
 def _of_zip(path: Path) -> tuple[str, Any]:
     with zipfile.ZipFile(path) as archive:
-        if archive.getinfo(saved.CONFIG).file_size > saved.MOST_CONFIG:
+        if archive.getinfo(caution.CONFIG).file_size > caution.MOST_CONFIG:
             return "3", None
         metadata = json_text.loads(archive.read(_METADATA))
-        return str(metadata["keras_version"]), json_text.loads(archive.read(saved.CONFIG))
+        return str(metadata["keras_version"]), json_text.loads(archive.read(caution.CONFIG))
 
 
 def _of_h5(path: Path) -> tuple[str, Any]:

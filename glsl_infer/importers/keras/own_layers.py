@@ -1,13 +1,17 @@
-"""The user's layers, whose ``call`` is traced into operations and layers of Keras."""
+"""The user's layers: traced into operations of Keras, or computed by a function of the user on the CPU."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from glsl_infer.cpu import custom
+from glsl_infer.cpu.custom import CUSTOM
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras.call import Call, array
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import OF_YOUR_OWN
 
@@ -87,3 +91,37 @@ def _symbolic_variables(installed: Any) -> Iterator[None]:
     finally:
         for name, owner in owners.items():
             setattr(owner, name, originals[name])
+
+
+_OF_EVERY_LAYER = {"name", "trainable", "dtype"}
+
+
+def by_function(call: Call, function: str) -> list[Node]:
+    """Convert a call of a layer with a function from ``--operator``.
+
+    Args:
+        call: the call. The layer's settings and weights become keyword arguments of the function.
+        function: name of the function, ``module:function``.
+
+    Raises:
+        ModelError: Keras cannot compute the shape of the output.
+    """
+    if None in call.shape:
+        raise call.refused(f"an output of shape {call.shape}", "give the layer a compute_output_shape without None")
+    weights = {str(variable.name): array(variable) for variable in getattr(call.layer, "weights", ())}
+    attrs = {"calls": function, "shape": call.shape, "settings": json.dumps(_settings(call.layer))}
+    return [Node(call.name, CUSTOM, call.inputs, attrs, weights)]
+
+
+def _settings(layer: Any) -> dict[str, Any]:
+    """Return the settings of a layer that JSON can represent."""
+    settings = {}
+    for key, value in layer.get_config().items():
+        if key in _OF_EVERY_LAYER:
+            continue
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            continue
+        settings[key] = value
+    return settings

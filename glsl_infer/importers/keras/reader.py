@@ -12,27 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
+from glsl_infer.graph import Graph
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.keras import old_models, stand_ins
-from glsl_infer.importers.keras.caution import bounded, check_file
-from glsl_infer.importers.keras.endings import ended, ending
-from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.open_sizes import with_sizes
-from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import config_of, require_file
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import IoOptions, Range
+from glsl_infer.importers.core.report import ImportReport
+from glsl_infer.importers.keras import old_models, placeholders
+from glsl_infer.importers.keras.caution import bounded, check_file, config_of, require_file
+from glsl_infer.importers.keras.inputs import with_sizes
+from glsl_infer.importers.keras.installed import keras, stderr_silenced
 from glsl_infer.importers.keras.walk import Walk
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Ends, Range, with_ends
-from glsl_infer.importers.shared.verdict import Survey
 
 _WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
 """Input types that can represent the bytes of images exactly."""
 
 
-def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Read a saved ``.keras`` model and return its graph.
 
     Args:
@@ -48,7 +43,7 @@ def load(path: str | Path, input_range: Range | None = None, ends: Ends | None =
     return survey(path, input_range, ends).whole()
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Read a saved ``.keras`` model and return the report: for each layer, where it runs, or why it is refused.
 
     A Lambda, or a layer of an unknown class, is not loaded. A layer that computes nothing replaces it.
@@ -65,7 +60,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     own_modules.load()
     old = old_models.read(path)
     config = old.config if old is not None else config_of(path)
-    foreign = stand_ins.of_config(path, config)
+    foreign = placeholders.of_config(path, config)
     model = foreign or load_model(path)
     try:
         made = survey_of(model, input_range, ends)
@@ -74,10 +69,10 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
             model, "built", False
         ):  # the shape of its input is unknown
             raise
-        made = Survey((), None, problems=(error,))
+        made = ImportReport((), None, problems=(error,))
     warnings = [
         f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"
-        for name in dict.fromkeys(stand_ins.own_models(config))
+        for name in dict.fromkeys(placeholders.own_models(config))
     ]
     convertible = foreign is None and bool(made.problems) and keras().backend.backend() == "tensorflow"
     return replace(made, warnings=tuple(warnings), convertible=convertible)
@@ -96,7 +91,7 @@ def load_model(path: str | Path) -> Any:
     own_modules.load()
     old = old_models.read(path)
     config = old.config if old is not None else config_of(path)
-    foreign = stand_ins.of_config(path, config)
+    foreign = placeholders.of_config(path, config)
     if foreign is not None:
         raise survey_of(foreign).problems[0]
     check_file(path, old.config if old is not None else None)
@@ -104,7 +99,7 @@ def load_model(path: str | Path) -> Any:
         return _load_old(old, installed)
     try:
         with stderr_silenced(), bounded(installed, path):
-            own = stand_ins.own_objects(config)
+            own = placeholders.own_objects(config)
             return installed.saving.load_model(path, compile=False, custom_objects=own)
     except ModelError:
         raise
@@ -124,7 +119,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     """
     try:
         with stderr_silenced(), bounded(installed, old.path):
-            own = stand_ins.own_objects(old.config)
+            own = placeholders.own_objects(old.config)
             model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), own, safe_mode=True)
     except ModelError:
         raise
@@ -137,7 +132,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     return model
 
 
-def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def to_graph(model: Any, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Return the graph of a functional or sequential Keras model.
 
     Inputs have the names of their Keras layers. Outputs have the names of the layers that compute them, or their keys
@@ -156,7 +151,7 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
     return survey_of(model, input_range, ends).whole()
 
 
-def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Return the same as ``to_graph``, with the refused layers as a part of the result.
 
     Raises:
@@ -164,35 +159,20 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     """
     keras()
     _require_functional(model)
-    ends = ends or Ends()
+    ends = ends or IoOptions()
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
     ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
     if ends.constants:
         raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
     model = with_sizes(model, ends.sizes, ends.shapes)
-    collected = Collected()
+    collected = GraphBuilder()
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
-    outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
-    unread = walk.frames.unread({layer for output in outputs for layer in output.layers})
-    collected.nodes = [node for node in collected.nodes if node.name not in unread]
-    rows = (*collected.rows.values(), *ended(model, collected.rows))
-    known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(outputs):  # the nodes before an unknown tensor can still be inspected
-        read = {name for node in collected.nodes for name in node.inputs}
-        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
-        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
-    graph, problems = None, list[InputError](collected.refusals)
-    try:
-        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        graph = with_ends(graph, ends) if graph is not None else None
-    except InputError as error:
-        problems.append(error)
-    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+    nodes = [(name, walk.tensor(tensor)) for name, tensor in _named_outputs(model)]
+    options = ends
+    return collected.report(model.name, nodes, lambda graph: options)
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:
@@ -201,23 +181,17 @@ def _of_bytes(model: Any) -> dict[str, Range]:
     return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
 
 
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "build the model without it")
-
-
 def tensors_of(model: Any) -> dict[str, Any]:
     """Return the Keras tensor that a node of ``to_graph(model)`` computes, by the node's name.
 
     Nodes for a part of a layer, such as the sum of a Dense layer with an activation, and nodes of nested models do not
     have one.
     """
-    walk = Walk(Collected(), "", {})
+    walk = Walk(GraphBuilder(), "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
     for tensor in model.outputs:
-        _output(walk, "", tensor)
+        walk.tensor(tensor)
     return walk.tensors
 
 
@@ -257,12 +231,3 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
         free = (name, *(f"{name}~{index}" for index in range(1, len(named) + 1)))
         named.append((next(choice for choice in free if choice not in taken), tensor))
     return named
-
-
-def _output(walk: Walk, name: str, tensor: Any) -> GraphOutput:
-    """Import the tensors of an output; return the output."""
-    try:
-        end = ending(tensor)
-    except ModelError:  # rows that host steps do not make are computed on the CPU, from the maps on
-        return GraphOutput(name, (walk.tensor(tensor),))
-    return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

@@ -1,176 +1,108 @@
-"""Means, sums and extrema of ``keras.ops`` over rows, columns or channels -> nodes."""
+"""Means, sums, extrema, deviations and their indices along axes -> nodes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-
-import numpy as np
+from typing import Any
 
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations import powers
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras.call import Call, Converter
-
-ROWS, COLUMNS, CHANNELS = 1, 2, 3
-MAP = (ROWS, COLUMNS)
-"""Spatial axes of a batch of maps."""
-
-_KEEP = "give keepdims=True, so that the result is a map"
+from glsl_infer.importers.keras.elementwise import chain_of
 
 
-def axes_of(call: Call) -> tuple[int, ...]:
-    """Return the axes of a call on a feature map, in order, counted with the batch.
-
-    Raises:
-        ModelError: the input is not a feature map, or the batch is one of the axes.
-    """
-    rank, given = len(call.shapes[0]) + 1, call.layer.axis
-    axes = [given] if isinstance(given, int) else list(given if given is not None else range(rank))
-    counted = tuple(sorted({int(axis) % rank for axis in axes}))
-    if rank != 4 or not counted or 0 in counted:
-        raise call.refused(
-            f"{type(call.layer).__name__} over the axes {given} of an input of {call.shapes[0]}",
-            "rows, columns and channels of a feature map can be reduced: axis=1, 2, 3, or several of them",
-        )
-    return counted
-
-
-def _require_shape(call: Call, axes: tuple[int, ...]) -> None:
-    """Refuse results that are neither a map nor a vector."""
-    if not call.layer.keepdims and axes != MAP:
-        raise call.refused(f"{type(call.layer).__name__} over the axes {axes} without keepdims", _KEEP)
-
-
-class _Chain:
-    """A chain of nodes, each of which reads the previous one. The first has the call's name."""
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self.nodes: list[Node] = []
-
-    def add(self, part: str, op: str, attrs: dict[str, object], **weights: object) -> None:
-        """Append a node."""
-        first = not self.nodes
-        name = self.call.name if first else f"{self.call.name}-{part}"
-        inputs = self.call.inputs if first else (self.nodes[-1].name,)
-        arrays = {key: np.asarray(value, np.float32) for key, value in weights.items()}
-        self.nodes.append(Node(name, op, inputs, attrs, arrays))
-
-    def end(self, shape: tuple[int, ...]) -> list[Node]:
-        """Return the nodes. With keepdims, a vector becomes a 1x1 map."""
-        if self.call.layer.keepdims:
-            self.add("map", "reshape", {"shape": shape})
-        return self.nodes
-
-
-_ONCE = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
-
-
-def _average(*, total: bool) -> Converter:
-    """Return the converter of a mean, or of a sum."""
+def reduction(kind: str, axes: Callable[[Any], Any] = lambda layer: layer.axis) -> Converter:
+    """Return the converter of a reduction along axes."""
 
     def convert(call: Call) -> list[Node]:
-        axes = axes_of(call)
-        _require_shape(call, axes)
-        height, width, channels = call.shapes[0]
-        sizes = dict(zip((ROWS, COLUMNS, CHANNELS), call.shapes[0]))
-        factor = float(math.prod(sizes[axis] for axis in axes)) if total else 1.0
-        chain = _Chain(call)
-        if CHANNELS in axes:
-            attrs = {**_ONCE, "groups": 1, "activation": "linear"}
-            pixels = math.prod(sizes[axis] for axis in axes if axis != CHANNELS) if total else 1
-            each = (channels if total else 1) * pixels / channels
-            chain.add("channels", "conv2d", attrs, kernel=np.full((1, 1, channels, 1), each), bias=[0.0])
-            channels = 1
-        elif total:
-            chain.add("sum", "rescaling", {"scales": (factor,), "offsets": (0.0,)})
-        if ROWS in axes and COLUMNS in axes:
-            chain.add("mean", "global_average_pool", {"scale": None})
-            return chain.end((1, 1, channels))
-        if ROWS in axes or COLUMNS in axes:
-            pool = (height, 1) if ROWS in axes else (1, width)
-            chain.add("mean", "average_pool", {**_ONCE, "pool": pool})
-        return chain.nodes
-
-    return convert
-
-
-def _extreme(operation: str) -> Converter:
-    """Return the converter of a maximum or a minimum."""
-
-    def convert(call: Call) -> list[Node]:
-        axes = axes_of(call)
-        _require_shape(call, axes)
-        height, width, _ = call.shapes[0]
-        chain = _Chain(call)
-        if ROWS in axes:
-            chain.add("rows", f"{operation}_pool", {**_ONCE, "pool": (height, 1)})
-        if COLUMNS in axes:
-            chain.add("columns", f"{operation}_pool", {**_ONCE, "pool": (1, width)})
-        if CHANNELS in axes:
-            chain.add("channels", "channel_extreme", {"operation": operation})
-        if not call.layer.keepdims:
-            chain.add("vector", "flatten", {"scale": None})
-        return chain.nodes
+        over, keep = call.axes(axes(call.layer)), bool(call.layer.keepdims)
+        return emit.reduced(call.name, call.inputs[0], call.shapes[0], kind, over, keep=keep)
 
     return convert
 
 
 def _spread(*, root: bool) -> Converter:
-    """Return the converter of a standard deviation, or of a variance."""
+    """Return the converter of a variance, or of a standard deviation."""
 
     def convert(call: Call) -> list[Node]:
-        axes = axes_of(call)
-        if axes != MAP:
-            raise call.refused(
-                f"{type(call.layer).__name__} over the axes {axes}", "the rows and columns can be reduced: axis=(1, 2)"
-            )
-        chain = _Chain(call)
-        chain.add("deviation", "global_deviation", {"scale": None})
-        if not root:
-            chain.add("variance", "activation", {"function": powers.SQUARE.text})
-        return chain.end((1, 1, call.shapes[0][2]))
+        over, keep, chain = call.axes(call.layer.axis), bool(call.layer.keepdims), chain_of(call)
+        if sorted(over) == [0, 1] and len(call.shapes[0]) == 3:
+            chain.add("global_deviation", part="deviation", scale=None)
+            chain.shape = (call.shapes[0][2],)
+            if not root:
+                chain.function("square")
+            if keep:
+                chain.reshaped((1, 1, *chain.shape))
+            return chain.nodes
+        chain.add("tensor_reduce", reduction="mean", axes=over, keep=True)
+        chain.add("tensor_binary", call.inputs[0], operation="squared_difference")
+        chain.add("tensor_reduce", part="mean", reduction="mean", axes=over, keep=keep)
+        if root:
+            chain.add("tensor_function", function="sqrt")
+        return chain.nodes
 
     return convert
 
 
-def _argument(*, smallest: bool) -> Converter:
+def _log_sum_exp(call: Call) -> list[Node]:
+    over, chain = call.axes(call.layer.axis), chain_of(call)
+    largest = chain.add("tensor_reduce", reduction="max", axes=over, keep=True)
+    apart = Node(f"{call.name}-apart", "tensor_binary", (call.inputs[0], largest), {"operation": "subtract"})
+    chain.extend([apart])
+    chain.add("tensor_function", part="exp", function="exponential")
+    chain.add("tensor_reduce", part="sum", reduction="sum", axes=over, keep=True)
+    chain.add("tensor_function", part="log", function="log")
+    chain.add("tensor_binary", largest, part="result", operation="add")
+    if not call.layer.keepdims:
+        chain.add("tensor_reshape", part="shape", shape=call.shape)
+    return chain.nodes
+
+
+def _index(*, smallest: bool) -> Converter:
     """Return the converter of an argmax, or of an argmin."""
 
     def convert(call: Call) -> list[Node]:
-        if axes_of(call) != (CHANNELS,):
-            raise call.refused(f"{type(call.layer).__name__} over axis {call.layer.axis}", "use axis=-1, the channels")
-        if not call.layer.keepdims:
-            raise call.refused(f"{type(call.layer).__name__} without keepdims inside a network", _KEEP)
-        return [call.node("channel_argmax", {"smallest": smallest})]
+        axis, rank = call.axis(call.layer.axis), len(call.shapes[0])
+        if (rank, axis) == (3, 2) and call.layer.keepdims:
+            return [call.node("channel_argmax", {"smallest": smallest})]
+        if smallest:
+            raise call.refused(
+                f"an argmin over axis {call.layer.axis}", "use axis=-1, the channels, with keepdims=True"
+            )
+        nodes = [call.node("tensor_argmax", {"axis": axis})]
+        if call.layer.keepdims:
+            nodes.append(Node(f"{call.name}-kept", "tensor_reshape", (call.name,), {"shape": call.shape}))
+        return nodes
 
     return convert
 
 
-def moments(reduced: Mapping[str, Converter]) -> Converter:
-    """Return the converter of ``keras.ops.moments``, from those of a mean and of a variance."""
-
-    def convert(call: Call) -> list[Node]:
-        given = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)
-        return reduced["Var" if call.output else "Mean"](replace(call, layer=given))
-
-    return convert
+def _moments(call: Call) -> list[Node]:
+    given = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)
+    return OPERATIONS["Var" if call.output else "Mean"](replace(call, layer=given))
 
 
-_REDUCED: Mapping[str, Callable[[Call], list[Node]]] = {
-    "Amax": _extreme("max"),
-    "Amin": _extreme("min"),
-    "Argmax": _argument(smallest=False),
-    "Argmin": _argument(smallest=True),
-    "Max": _extreme("max"),
-    "Mean": _average(total=False),
-    "Min": _extreme("min"),
+OPERATIONS: Mapping[str, Converter] = {
+    "Amax": reduction("max"),
+    "Amin": reduction("min"),
+    "Argmax": _index(smallest=False),
+    "Argmin": _index(smallest=True),
+    "Max": reduction("max"),
+    "Mean": reduction("mean"),
+    "Min": reduction("min"),
+    "Moments": _moments,
     "Std": _spread(root=True),
-    "Sum": _average(total=True),
+    "Sum": reduction("sum"),
     "Var": _spread(root=False),
 }
+"""Converters of operations with shaders, by class name."""
 
-OPERATIONS: Mapping[str, Converter] = {**_REDUCED, "Moments": moments(_REDUCED)}
-"""Converters by class name."""
+ON_CPU: Mapping[str, Converter] = {
+    "All": reduction("min"),
+    "Any": reduction("max"),
+    "Logsumexp": _log_sum_exp,
+    "Prod": reduction("product"),
+}
+"""Converters of other operations, by class name."""

@@ -1,4 +1,4 @@
-"""Chains of Keras layers and operations that only move values -> nodes, for any intermediate shapes.
+"""OpChains of Keras layers and operations that only move values -> nodes, for any intermediate shapes.
 
 A channel shuffle written by hand is a Reshape to (height, width, groups, rest), a Permute and a Reshape back. The
 intermediate shapes are neither maps nor vectors, but the move of every value is known: the chain is applied to the
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.moves import arrangement
 from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.keras.geometry import space_to_depth_nodes
 
 Numbers = NDArray[np.int64]
 
@@ -24,42 +24,20 @@ RANKS = (2, 4)
 """Ranks of vectors and maps, with the batch axis."""
 
 
-def _axes(operation: Any, numbers: Numbers) -> Numbers:
-    axes = operation.axes
-    return np.transpose(numbers, axes)
-
-
-def _moved(operation: Any, numbers: Numbers) -> Numbers:
-    return np.moveaxis(numbers, operation.source, operation.destination)
-
-
-def _swapped(operation: Any, numbers: Numbers) -> Numbers:
-    return np.swapaxes(numbers, operation.axis1, operation.axis2)
-
-
-def _squeezed(operation: Any, numbers: Numbers) -> Numbers:
-    axis = operation.axis
-    return np.squeeze(numbers, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
-
-
-def _expanded(operation: Any, numbers: Numbers) -> Numbers:
-    axis = operation.axis
-    return np.expand_dims(numbers, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
-
-
-def _permuted(operation: Any, numbers: Numbers) -> Numbers:
-    return np.transpose(numbers, (0, *operation.dims))
+def axes_of(axis: Any) -> Any:
+    """Return an option for one axis or several as NumPy takes it."""
+    return tuple(axis) if isinstance(axis, (list, tuple)) else axis
 
 
 _RENAMES: Mapping[str, Callable[[Any, Numbers], Numbers] | None] = {
     "Reshape": None,  # to the shape of its output
     "Flatten": None,
-    "Permute": _permuted,
-    "Transpose": _axes,
-    "Swapaxes": _swapped,
-    "Moveaxis": _moved,
-    "Squeeze": _squeezed,
-    "ExpandDims": _expanded,
+    "Permute": lambda operation, numbers: np.transpose(numbers, (0, *operation.dims)),
+    "Transpose": lambda operation, numbers: np.transpose(numbers, operation.axes),
+    "Swapaxes": lambda operation, numbers: np.swapaxes(numbers, operation.axis1, operation.axis2),
+    "Moveaxis": lambda operation, numbers: np.moveaxis(numbers, operation.source, operation.destination),
+    "Squeeze": lambda operation, numbers: np.squeeze(numbers, axes_of(operation.axis)),
+    "ExpandDims": lambda operation, numbers: np.expand_dims(numbers, axes_of(operation.axis)),
 }
 
 
@@ -152,52 +130,9 @@ def _nodes(call: Call, numbers: Numbers) -> list[Node]:
         return [call.node("reshape", {"shape": shape})]
     if len(given) == 1 and len(shape) == 1:
         return [call.node("vector_gather", {"channels": tuple(int(number) for number in numbers)})]
-    if len(given) == 3 and len(shape) == 1:
-        # A transposition, then a flatten.
-        return _of_maps(call, numbers.reshape(given)) if numbers.size == math.prod(given) else []
-    if len(given) == 3 and len(shape) == 3:
-        nodes = _of_maps(call, numbers)
-        if nodes:
-            return nodes
+    if len(given) == 3 and (len(shape) == 3 or numbers.size == math.prod(given)):
+        move = arrangement(numbers.reshape(given) if len(shape) == 1 else numbers, given)  # a flatten keeps the order
+        if move is not None:
+            return move.nodes(call.name, call.inputs[0], given)
     advice = "channels can be put in another order, rows and columns exchanged, and blocks of both made of each other"
     raise call.refused(f"a reshape and transposition from {given} to {shape} that no operator does", advice)
-
-
-def _of_maps(call: Call, numbers: Numbers) -> list[Node]:
-    """Return the nodes from a map to a map; [] if the move does not match any operator."""
-    height, width, channels = call.shapes[0]
-    values = np.arange(numbers.size).reshape(height, width, channels)
-    rows, columns, depth = numbers.shape
-    if np.array_equal(numbers, values.transpose(1, 0, 2)):
-        return [call.node("transpose")]
-    if (rows, columns) == (height, width):
-        order = tuple(int(channel) for channel in numbers[0, 0])
-        if max(order) < channels and np.array_equal(numbers, values[..., list(order)]):
-            return [call.node("channel_gather", {"channels": order})]
-    if rows > height and rows % height == 0 and columns == width * (rows // height):
-        block = rows // height
-        first = numbers[:block, :block].reshape(-1)  # indices of the channels of the first pixel in the first block
-        if first.max() < channels:
-            parts = values[..., first].reshape(height, width, block, block, depth)
-            if np.array_equal(numbers, parts.transpose(0, 2, 1, 3, 4).reshape(numbers.shape)):
-                return _ordered_first(call, first, "depth_to_space", {"block": block})
-    if rows < height and height % rows == 0 and width == columns * (height // rows):
-        block = height // rows
-        parts = values.reshape(rows, block, columns, block, channels).transpose(0, 2, 1, 3, 4)
-        whole = parts.reshape(numbers.shape)
-        places = {int(number): place for place, number in enumerate(whole[0, 0])}
-        lasts = np.array([places.get(int(number), 0) for number in numbers[0, 0]])
-        if np.array_equal(numbers, whole[..., lasts]):
-            nodes = space_to_depth_nodes(call, block)
-            if np.array_equal(lasts, np.arange(depth)):
-                return nodes
-            attrs = {"channels": tuple(int(channel) for channel in lasts)}
-            return [*nodes, Node(f"{call.name}-order", "channel_gather", (nodes[-1].name,), attrs)]
-    return []
-
-
-def _ordered_first(call: Call, order: Numbers, op: str, attrs: dict[str, Any]) -> list[Node]:
-    if np.array_equal(order, np.arange(len(order))):
-        return [call.node(op, attrs)]
-    gather = call.node("channel_gather", {"channels": tuple(int(channel) for channel in order)})
-    return [gather, Node(f"{call.name}-blocks", op, (call.name,), attrs)]

@@ -1,13 +1,46 @@
-"""Keras' resizing -> nodes: cropping or padding to keep the aspect ratio, then the resize."""
+"""Keras' resizes -> nodes: cropping or padding to keep the aspect ratio, then a resize or weighted sums of pixels."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import resampling
+from glsl_infer.importers.core.emit import weighted_sums
 from glsl_infer.importers.keras.call import Call
+
+METHODS = ("bicubic", "lanczos3", "lanczos5")
+
+
+def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialias: bool) -> list[Node]:
+    """Return the nodes of a resize to (height, width): rows, then columns, as weighted sums.
+
+    Raises:
+        ModelError: a pixel depends on too many others.
+    """
+    nodes: list[Node] = []
+    for axis, (given, wanted) in enumerate(zip(call.shapes[0][:2], size)):
+        if given == wanted:
+            continue
+        sums = weighted_sums(_matrix(given, wanted, interpolation, antialias=antialias), np.zeros(wanted), axis)
+        if sums is None:
+            raise call.refused(f"a resize of {given} to {wanted} pixels, smoothed", "pool by whole factors before it")
+        name = f"{call.name}-columns" if nodes else call.name
+        nodes.append(Node(name, "resample", (nodes[-1].name,) if nodes else call.inputs, *sums))
+    return nodes or [call.node("identity")]
+
+
+def _matrix(given: int, wanted: int, interpolation: str, *, antialias: bool) -> NDArray[np.float64]:
+    """Return Keras' matrix (wanted, given): the weights of the ``given`` pixels of a row for each ``wanted`` pixel."""
+    from keras import ops
+
+    units = np.eye(given, dtype=np.float32)[:, None]
+    made = ops.image.resize(units, (wanted, 1), interpolation, antialias=antialias, data_format="channels_last")
+    return np.asarray(ops.convert_to_numpy(made), np.float64).reshape(wanted, given)
+
 
 _METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
 
@@ -74,9 +107,9 @@ def _shape_of(node: Node, call: Call) -> tuple[int, int, int]:
 
 def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: bool) -> list[Node]:
     smoothed = antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1])
-    if interpolation in resampling.METHODS or (smoothed and interpolation == "bilinear"):
-        return resampling.resampled(call, size, interpolation, antialias=antialias)
+    if interpolation in METHODS or (smoothed and interpolation == "bilinear"):
+        return resampled(call, size, interpolation, antialias=antialias)
     if interpolation not in _METHODS:
-        known = ", ".join((*_METHODS, *resampling.METHODS))
+        known = ", ".join((*_METHODS, *METHODS))
         raise call.refused(f"interpolation='{interpolation}'", f"use one of: {known}")
     return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations.sigmoids import SIGMOID, TANH
+from glsl_infer.importers.core.convolutions import PLAIN, same_padding, transposed
 from glsl_infer.importers.keras import activations
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.weights import array, bias, kernel
-from glsl_infer.importers.shared.padding import same_padding
-from glsl_infer.importers.shared.transposed import PLAIN, transposed
+from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel
 
 
 class _Row:

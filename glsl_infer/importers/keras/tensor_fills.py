@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.convolutions import padding_of
 from glsl_infer.importers.keras import moves
-from glsl_infer.importers.keras.call import Call, Converter, pair
-from glsl_infer.importers.keras.tensor_numbers import Chain
-from glsl_infer.importers.keras.tensor_places import Numbers, moved, placed
-from glsl_infer.importers.keras.tensor_products import is_tensor
-from glsl_infer.importers.shared.padding import padding_of
+from glsl_infer.importers.keras.call import Call, Converter, is_tensor, pair
+from glsl_infer.importers.keras.elementwise import by, chain_of
+from glsl_infer.importers.keras.geometry import slice_
+from glsl_infer.importers.keras.tensor_places import moved, placed
 from glsl_infer.ops.constant_map import constant_map
 
 
@@ -30,11 +30,9 @@ def _filled(value: Callable[[Call], Any]) -> Converter:
         number = float(np.asarray(given).reshape(-1)[0])
         if len(call.shapes[0]) == 3:
             return [constant_map(call.name, np.full(call.shapes[0], number))]
-        made = Chain(call)
-        made.by("multiply", 0.0)
-        if number:
-            made.by("add", number)
-        return made.nodes
+        chain = chain_of(call)
+        by(chain, "multiply", 0.0)
+        return by(chain, "add", number) if number else chain.nodes
 
     return convert
 
@@ -85,16 +83,6 @@ def _patches(call: Call) -> list[Node]:
     return [*nodes, *placed(padded, taken.reshape(shape))]
 
 
-def _slice(call: Call, numbers: Numbers) -> Numbers:
-    starts = [int(start) for start in np.asarray(call.arguments[1]).reshape(-1)]
-    sizes = [int(size) for size in call.layer.shape]
-    if starts[0] != 0 or len(starts) != numbers.ndim:
-        raise ValueError("it begins inside of the batch")
-    ends = [start + (whole - start if size < 0 else size) for start, size, whole in zip(starts, sizes, numbers.shape)]
-    cut: Numbers = numbers[tuple(slice(start, end) for start, end in zip(starts, [None, *ends[1:]]))]
-    return cut
-
-
 FILLS: Mapping[str, Converter] = {
     "FullLike": _filled(lambda call: call.arguments[1]),
     "OnesLike": _filled(lambda call: 1.0),
@@ -109,6 +97,6 @@ ON_CPU: Mapping[str, Converter] = {
     **FILLS,
     "BroadcastTo": moved(lambda call, numbers: np.broadcast_to(numbers, _broadcast_shape(call))),
     "ExtractPatches": _patches,
-    "Slice": moved(_slice),
+    "Slice": slice_,
 }
 """Converters to nodes for the CPU, by class name."""

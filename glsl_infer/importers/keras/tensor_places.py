@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.moves import placed as in_places
 from glsl_infer.importers.keras import geometry
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_numbers import axis
-from glsl_infer.importers.keras.tensor_products import is_tensor
-from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.places import placed as in_places
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 
 MOST_INDICES = 1 << 22
 """Largest number of elements that are gathered by index: the bundle stores all indices."""
@@ -97,7 +93,7 @@ def _stack(call: Call) -> list[Node]:
 
 def _take_along(call: Call) -> list[Node]:
     table, indices = call.arguments[:2]
-    over = axis(call, call.layer.axis)
+    over = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
         given, wanted = call.shapes
         if [size for place, size in enumerate(given) if place != over] == [
@@ -129,22 +125,6 @@ def _taken_along(call: Call, over: int) -> list[Node]:
     return [*nodes, Node(f"{call.name}-taken", "gather_elements", tuple(names), {"axis": over})]
 
 
-def get_item(call: Call) -> list[Node]:
-    """Convert ``x[:, 1:-1, ::2, None, 3]`` of a tensor of any rank."""
-    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
-    return cut(call, places[_entries(call)])
-
-
-def _entries(call: Call) -> tuple[Any, ...]:
-    """Return an index that keeps the batch unchanged."""
-    key = geometry.index_of(call)
-    entries = tuple(key)
-    known = all(entry is None or entry is Ellipsis or isinstance(entry, (int, slice)) for entry in entries)
-    if not known or not entries or entries[0] not in (slice(None), Ellipsis):
-        raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
-    return entries
-
-
 def cut(call: Call, places: Numbers) -> list[Node]:
     """Return the nodes of a slice of every axis, and a reshape. ``places`` are indices of the input, with a batch."""
     numbers = places[0]
@@ -171,22 +151,10 @@ def _line(part: Numbers) -> tuple[int, int] | None:
     return (int(part[0]), step) if np.array_equal(part, part[0] + step * np.arange(len(part))) else None
 
 
-def _split(call: Call) -> list[Node]:
-    return cut(call, _sections(call, np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])))
-
-
 def _sections(call: Call, numbers: Numbers) -> Numbers:
     sections = call.layer.indices_or_sections
     given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
     return np.split(numbers, given, call.layer.axis)[call.output]
-
-
-def _pad(call: Call) -> list[Node]:
-    widths, mode, value = geometry.padding_widths(call)
-    if any(widths[0]):
-        raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
-    flat = tuple(count for pair in widths[1:] for count in pair)
-    return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
 
 
 def adaptive(reduction: str) -> Converter:
@@ -265,7 +233,7 @@ def adaptive_row(reduction: str) -> Converter:
 
 MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
     "Flip": lambda call, numbers: np.flip(numbers, call.layer.axis),
-    "GetItem": lambda call, numbers: numbers[_entries(call)],
+    "GetItem": lambda call, numbers: numbers[geometry.index_of(call)],
     "Moveaxis": lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination),
     "Repeat": _repeat,
     "Roll": _roll,
@@ -279,12 +247,12 @@ MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
 """Effect of operations on indices whose first axis is the batch, by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
-    **{kind: moved(move) for kind, move in MOVES.items()},
-    "GetItem": get_item,
-    "Pad": _pad,
-    "Split": _split,
+    **{kind: moved(MOVES[kind]) for kind in ("Repeat", "Roll", "Rot90", "Take", "Tile")},
+    "Moveaxis": geometry.transpose,
     "Stack": _stack,
+    "Swapaxes": geometry.transpose,
     "TakeAlongAxis": _take_along,
+    "Unstack": geometry.split,
 }
 """Converters by class name."""
 

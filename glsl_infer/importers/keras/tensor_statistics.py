@@ -8,47 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import along_axis, log_softmax, reductions
-from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_numbers import Chain, axes, axis, reduction
-from glsl_infer.importers.keras.tensor_products import is_tensor, unit
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
+from glsl_infer.importers.keras.elementwise import chain_of, log_softmax, rescaled
+from glsl_infer.importers.keras.products import unit
 
 _LEAST_LENGTH = 1e-12
 """Smallest divisor in Keras, if a layer does not set one."""
 
 
-def _spread(*, root: bool) -> Converter:
-    """Return the converter of a variance, or of a standard deviation."""
-
-    def convert(call: Call) -> list[Node]:
-        over, made = axes(call, call.layer.axis), Chain(call)
-        made.add("tensor_reduce", {"reduction": "mean", "axes": over, "keep": True})
-        made.add("tensor_binary", {"operation": "squared_difference"}, call.inputs[0])
-        made.add("tensor_reduce", {"reduction": "mean", "axes": over, "keep": bool(call.layer.keepdims)})
-        if root:
-            made.function("sqrt")
-        return made.nodes
-
-    return convert
-
-
 def _log_softmax(call: Call) -> list[Node]:
-    return log_softmax.nodes(call.name, call.inputs[0], axis(call, call.layer.axis))
-
-
-def _log_sum_exp(call: Call) -> list[Node]:
-    over, made = axes(call, call.layer.axis), Chain(call)
-    largest = made.add("tensor_reduce", {"reduction": "max", "axes": over, "keep": True})
-    apart = Node(f"{call.name}-apart", "tensor_binary", (call.inputs[0], largest), {"operation": "subtract"})
-    made.nodes.append(apart)
-    made.function("exponential")
-    made.add("tensor_reduce", {"reduction": "sum", "axes": over, "keep": True})
-    made.function("log")
-    made.add("tensor_binary", {"operation": "add"}, largest)
-    if not call.layer.keepdims:
-        made.add("tensor_reshape", {"shape": call.shape})
-    return made.nodes
+    return log_softmax(call.name, call.inputs[0], call.axis(call.layer.axis))
 
 
 def batch_norm(call: Call) -> list[Node]:
@@ -63,7 +32,7 @@ def batch_norm(call: Call) -> list[Node]:
     assert variance is not None
     factor = (1.0 if scale is None else scale) / np.sqrt(variance + float(call.layer.epsilon))
     added = (0.0 if offset is None else offset) - mean * factor
-    return along_axis.rescaled(call, call.layer.axis, factor.reshape(-1), added.reshape(-1))
+    return rescaled(call, call.layer.axis, factor.reshape(-1), added.reshape(-1))
 
 
 def _unit(call: Call) -> list[Node]:
@@ -72,7 +41,7 @@ def _unit(call: Call) -> list[Node]:
     if order != 2:
         raise call.refused(f"a normalisation of order {order}", "use order=2")
     epsilon = float(getattr(call.layer, "epsilon", None) or _LEAST_LENGTH)
-    first, *others = unit(call.name, call.inputs[0], axes(call, call.layer.axis), epsilon**2)
+    first, *others = unit(call.name, call.inputs[0], call.axes(call.layer.axis), epsilon**2)
     inputs = [tuple(call.name if read == first.name else read for read in node.inputs) for node in others]
     named = [replace(node, inputs=reads) for node, reads in zip(others, inputs)]
     return [replace(first, name=call.name), *named]
@@ -80,30 +49,30 @@ def _unit(call: Call) -> list[Node]:
 
 def _rms(call: Call) -> list[Node]:
     """Convert an RMSNormalization, over any axes."""
-    over, layer, made = axes(call, call.layer.axis), call.layer, Chain(call)
-    made.add("tensor_binary", {"operation": "multiply"}, call.inputs[0])
-    made.add("tensor_reduce", {"reduction": "mean", "axes": over, "keep": True})
-    made.by("add", float(layer.epsilon))
-    made.function("rsqrt")
-    made.add("tensor_binary", {"operation": "multiply"}, call.inputs[0])
-    shape = [size if axis in over else 1 for axis, size in enumerate(call.shapes[0])]
-    made.add("tensor_binary", {"operation": "multiply"}, constant=array(layer.scale).reshape(shape))
-    return made.nodes
+    over, layer, chain, source = call.axes(call.layer.axis), call.layer, chain_of(call), call.inputs[0]
+    chain.add("tensor_binary", source, operation="multiply")
+    chain.add("tensor_reduce", reduction="mean", axes=over, keep=True)
+    chain.add("tensor_binary", part="epsilon", weights={"constant": [float(layer.epsilon)]}, operation="add")
+    chain.add("tensor_function", function="rsqrt")
+    chain.add("tensor_binary", source, part="norm", operation="multiply")
+    scale = array(layer.scale).reshape([size if axis in over else 1 for axis, size in enumerate(call.shapes[0])])
+    chain.add("tensor_binary", part="scale", weights={"constant": scale}, operation="multiply")
+    return chain.nodes
 
 
 def _group(call: Call) -> list[Node]:
     """Convert a GroupNormalization of a sequence: a normalisation of (..., groups, channels of a group)."""
     call.require_channel_axis()
-    layer, (*rest, channels), made = call.layer, call.shapes[0], Chain(call)
+    layer, (*others, channels), chain = call.layer, call.shapes[0], chain_of(call)
     groups = channels if layer.groups == -1 else int(layer.groups)
-    over = tuple(axis for axis in range(len(rest) + 2) if axis != len(rest))
-    made.add("tensor_reshape", {"shape": (*rest, groups, channels // groups)})
-    made.add("tensor_norm", {"axes": over, "epsilon": float(layer.epsilon)})
-    made.add("tensor_reshape", {"shape": (*rest, channels)})
+    over = tuple(axis for axis in range(len(others) + 2) if axis != len(others))
+    chain.add("tensor_reshape", shape=(*others, groups, channels // groups))
+    chain.add("tensor_norm", axes=over, epsilon=float(layer.epsilon))
+    chain.add("tensor_reshape", part="shape", shape=(*others, channels))
     for weight, operation in ((layer.gamma, "multiply"), (layer.beta, "add")):
         if weight is not None:
-            made.add("tensor_binary", {"operation": operation}, constant=array(weight))
-    return made.nodes
+            chain.add("tensor_binary", part=operation, weights={"constant": array(weight)}, operation=operation)
+    return chain.nodes
 
 
 def _gray(call: Call) -> list[Node]:
@@ -124,11 +93,7 @@ LAYERS: Mapping[str, Converter] = {
 OPERATIONS: Mapping[str, Converter] = {
     "BatchNorm": batch_norm,
     "LogSoftmax": _log_softmax,
-    "Logsumexp": _log_sum_exp,
     "Normalize": _unit,
-    "Moments": reductions.moments({"Mean": reduction("mean"), "Var": _spread(root=False)}),
     "RGBToGrayscale": _gray,
-    "Std": _spread(root=True),
-    "Var": _spread(root=False),
 }
 """Converters by class name."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.core import limits
+from glsl_infer.importers.core.limits import read_bytes
 from glsl_infer.importers.keras.old_weights import Named
-from glsl_infer.importers.shared import caps
-from glsl_infer.importers.shared.whole_file import read_bytes
 from glsl_infer.support import json_text
 
 SUFFIX = ".json"
@@ -52,13 +52,13 @@ def weights_of(path: Path) -> Named:
     Raises:
         ModelError: a file of weights is missing or too short, or has an unknown type.
     """
-    counter, weights = caps.Weights(path), Named()
+    counter, weights = limits.Weights(path), Named()
     for group in _json(path)["weightsManifest"]:
         names = [str(name) for name in group["paths"]]
         wrong = [name for name in names if Path(name).name != name]
         if wrong:
             raise ModelError(f"{path}: its weights are in '{wrong[0]:.60}'; only files next to it are read")
-        data = b"".join(read_bytes(path.parent / name, ".bin", caps.most_bytes()) for name in names)
+        data = b"".join(read_bytes(path.parent / name, ".bin", limits.most_bytes()) for name in names)
         first = 0
         for entry in group["weights"]:
             stored = entry.get("quantization") or {}

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.keras.tensor_products import is_tensor
-from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.keras.call import Call, array, is_tensor
 
 _PADDINGS = {"constant": "zeros", "nearest": "border", "reflect": "reflection"}
 

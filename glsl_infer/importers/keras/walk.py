@@ -9,7 +9,10 @@ from typing import Any
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, own_layers, tensors
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.emit import in_textures
+from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.keras import batch_axis, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
@@ -18,8 +21,6 @@ from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 
 FRAMES_RANK = 4
 """Rank of a sequence of maps, without the batch axis."""
@@ -38,7 +39,9 @@ class Walk:
         outer: the traversal of the enclosing model.
     """
 
-    def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
+    def __init__(
+        self, collected: GraphBuilder, prefix: str, known: Mapping[Key, str], outer: Walk | None = None
+    ) -> None:
         self._collected = collected
         self._prefix = prefix
         self._inside = outer is not None
@@ -95,7 +98,7 @@ class Walk:
         call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
-        row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
         before = len(collected.nodes)
         try:
             if collected.unknown & set(inputs):
@@ -112,7 +115,7 @@ class Walk:
             collected.rows[name] = row.refused(refusal)
             parts = max((self._parts.get(source, 1) for source in inputs), default=1)
             lead = (parts,) if parts > 1 else ()
-            others = [collected.stand_in(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
+            others = [collected.placeholder(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
             names = [collected.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
             self._parts.update(dict.fromkeys(names, parts) if parts > 1 else {})
             return dict(enumerate(names))
@@ -123,7 +126,7 @@ class Walk:
         collected.rows[name] = replace(row, shape=collected.shapes[output], runs=place, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
-            part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
+            part = LayerStatus(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
             collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
         return {index: output}
 
@@ -135,32 +138,36 @@ class Walk:
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if not chain and max(parts, default=1) > 1 and batch_places.moves(call.layer, len(call.shapes[0]), places):
-            nodes, place = larger_batch.elsewhere(
+        if not chain and max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), places):
+            nodes, place = batch_axis.elsewhere(
                 call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
             )
             output = self._collected.add(nodes)
             self._parts[output], self._batch[output] = parts[0], place
             return output
-        larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
-        if not any(places) and larger_batch.each_alone(call, chain, parts):
-            below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
+        larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
+        if not any(places) and batch_axis.each_alone(call, chain, parts):
+            below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
             output = self._collected.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
-            nodes, left = larger_batch.converted(call, chain, parts, lambda call: _converter(call)(call))
+            nodes, left = batch_axis.converted(call, chain, parts, lambda call: _converter(call)(call))
             output = self._collected.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
         if chain:
             return self._collected.add(_renamed(call, chain, places[0]))
-        if batch_places.moves(call.layer, len(tensor.shape), places):
-            place = batch_places.place_after(call, places)
-            call = batch_places.as_first(call, place, tensor.shape)
-            output = self._collected.add(batch_places.nodes_of(call, places) or _converter(call)(call))
+        if batch_axis.moves(call.layer, len(tensor.shape), places):
+            nodes_and_place = batch_axis.moved(call, places[0])
+            if nodes_and_place is None:
+                place = batch_axis.place_after(call, places)
+                call = batch_axis.as_first(call, place, tensor.shape)
+                nodes_and_place = _converter(call)(call), place
+            nodes, place = nodes_and_place
+            output = self._collected.add(nodes)
             if place:
                 self._batch[output] = place
             return output
@@ -271,12 +278,12 @@ def _converter(call: Call) -> Converter:
     is_layer = isinstance(call.layer, keras().layers.Layer)
     function = custom.function_of(kind)
     if function is not None:
-        return lambda call: custom_operators.convert(call, function)
+        return lambda call: own_layers.by_function(call, function)
     # By name in Keras or this package only: a class of another package may be called Add and differ.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
     to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
-    if to_kernels is not None and (convert is None or not tensors.in_textures(call)):
+    if to_kernels is not None and (convert is None or not in_textures(*call.shapes, call.shape)):
         return to_kernels
     if convert is not None:
         return convert if to_kernels is None else _either(convert, to_kernels)

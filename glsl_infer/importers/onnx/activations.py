@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.graph.activations import bent, powers, shrinking, smooth
 from glsl_infer.importers.core import elementwise
-from glsl_infer.importers.core.numbers import shortest
+from glsl_infer.importers.core.constants import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order

@@ -1,4 +1,4 @@
-"""Elementwise operators on tensors and constants -> nodes."""
+"""Elementwise operators on tensors and constants: arithmetic, comparisons, logic, rounding and selection -> nodes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
-from glsl_infer.importers.onnx.alike import broadcast
-from glsl_infer.importers.onnx.call import Call, Converter, Given
-from glsl_infer.importers.onnx.choices import operated
+from glsl_infer.importers.onnx.call import Call, Converter, Given, broadcast, of_rank
 from glsl_infer.importers.onnx.view import View, default_order, fresh
+
+_COMPARED = elementwise.comparisons(elementwise.ONNX)
+
+_FUNCTIONS = elementwise.functions(elementwise.ONNX)
+
+
+def operated(call: Call, operation: str) -> list[View]:
+    """Return an operation on two tensors, or on a tensor and a constant, on the CPU."""
+    if len(call.given) != 2 or any(value is None for value in call.given):
+        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged; give it two")
+    first = call.is_constant(0)
+    return [
+        broadcast(
+            call, "tensor_binary", call.given, ("constant",) * 2, operation, operation=operation, constant_first=first
+        )
+    ]
+
+
+def unary(call: Call, operation: str, part: str = "") -> list[View]:
+    """Return an elementwise function of the first input, on the CPU."""
+    view = call.view()
+    node = call.nodes.emit("tensor_unary", view.node, part=part or operation, operation=operation)
+    return [View(node, view.stored, view.axes)]
+
+
+def _compared(call: Call) -> list[View]:
+    return operated(call, _COMPARED[call.kind])
+
+
+def _function(call: Call) -> list[View]:
+    if types.is_whole(call.type(0)) and call.kind in ("Ceil", "Floor", "Round"):
+        return [call.view()]
+    return unary(call, _FUNCTIONS[call.kind])
+
+
+def _remainder(call: Call) -> list[View]:
+    return operated(call, "remainder" if call.attribute("fmod", 0) else "modulo")
+
+
+def _where(call: Call) -> list[View]:
+    if len(call.given) != 3 or any(value is None for value in call.given):
+        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged; give it three")
+    return [broadcast(call, "select", call.given, ("condition", "yes", "no"))]
+
+
+def cast(call: Call, kind: str) -> list[View]:
+    """Return values as another type: truncated for an integer type, 1 or 0 for a Boolean."""
+    given = call.type(0)
+    if kind == types.BOOL and given != types.BOOL:
+        view = call.view()
+        node = call.nodes.constant("not_equal", view.node, np.zeros(1))
+        return [View(node, view.stored, view.axes)]
+    if types.is_whole(kind) and not types.is_whole(given):
+        return unary(call, "truncate", "whole")
+    return [call.view()]
+
 
 _OPERATIONS = {**elementwise.operations(elementwise.ONNX), "Mean": "add", "Sum": "add"}
 
@@ -94,27 +148,9 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
 
 
 def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
-    nodes = call.nodes
-    unit, nothing = np.ones(1), np.zeros(1)
-    if operation == "add":
-        return nodes.affine(node, unit, value)
-    if operation == "subtract":
-        return nodes.affine(node, -unit if first else unit, value if first else -value)
-    if operation == "multiply":
-        return nodes.affine(node, value, nothing)
-    if operation == "divide" and not first:
-        if not value.all():
-            raise call.refused("by 0", "give a number other than 0")
-        return nodes.affine(node, 1.0 / value, nothing)
-    if operation == "divide":
-        return nodes.affine(nodes.function(node, "reciprocal"), value, nothing)
-    if value.size == 1:
-        bound = float(value.reshape(-1)[0])
-        low = f"at_least({bound:.9g})" if bound else "relu"
-        return nodes.function(node, low if operation == "maximum" else f"at_most({bound:.9g})")
-    sign = np.asarray([1.0 if operation == "maximum" else -1.0])
-    bent = nodes.function(nodes.affine(node, sign, -sign * value), "relu")
-    return nodes.affine(bent, sign, value)
+    if operation == "divide" and not first and not value.all():
+        raise call.refused("by 0", "give a number other than 0")
+    return call.nodes.with_constant(operation, node, value, first=first)
 
 
 def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first: bool) -> View:
@@ -134,7 +170,7 @@ def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first
 def _tensors(call: Call, operation: str, a: View, b: View) -> View:
     shape = call.file_shape(np.broadcast_shapes(a.shape, b.shape))
     rank = len(shape)
-    a, b = (_of_rank(view, rank) for view in (a, b))
+    a, b = (of_rank(view, rank) for view in (a, b))
     order = _common_order(a, b, shape)
     views = [relayout.ordered(call.nodes, view, order) for view in (a, b)]
     same = a.shape == b.shape and call.nodes.shape(views[0].node) == call.nodes.shape(views[1].node)
@@ -154,15 +190,7 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
     nodes = call.nodes
-    if not all(map(nodes.in_textures, sources)) or not nodes.takes("binary", *sources, operation=operation):
-        return nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
-    if operation == "add" and nodes.shape(sources[0]) == nodes.shape(sources[1]):
-        return nodes.emit("add", *sources, part="add", activation="linear")
-    return nodes.emit("binary", *sources, part=operation, operation=operation)
-
-
-def _of_rank(view: View, rank: int) -> View:
-    return View(view.node, view.stored, ((),) * (rank - len(view.axes)) + view.axes)
+    return nodes.add([emit.two(nodes.new_name(operation), operation, sources, [*map(nodes.shape, sources)])])
 
 
 def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:
@@ -246,6 +274,10 @@ def _triangle(call: Call) -> list[View]:
 
 
 CONVERTERS: dict[str, Converter] = {
+    **dict.fromkeys(_COMPARED, _compared),
+    **dict.fromkeys(_FUNCTIONS, _function),
+    "Mod": _remainder,
+    "Where": _where,
     **dict.fromkeys(_OPERATIONS, binary),
     "Neg": _negated,
     "Pow": _power,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
-from glsl_infer.importers.onnx.alike import FARTHEST, broadcast
-from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Given, broadcast
 from glsl_infer.importers.onnx.geometry import reshaped
 from glsl_infer.importers.onnx.parts import as_view, joined
 from glsl_infer.importers.onnx.products import product

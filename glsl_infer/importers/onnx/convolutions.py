@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.convolutions import Padding, same_padding, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.padding import Padding, same_padding
-from glsl_infer.importers.shared.transposed import transposed
 
 Weights = NDArray[np.float32]
 
@@ -160,7 +159,7 @@ def _transposed(
 ) -> str:
     """Return one group of a transposed convolution. Leading pads are computed and then cropped."""
     strides, dilations, wanted, cut = how
-    name = call.nodes.name
+    name = call.nodes.new_name("transposed")
     whole = (wanted[0] + cut[0], wanted[1] + cut[1])
     nodes: list[Node] = transposed(
         name,

@@ -1,8 +1,4 @@
-"""Bytes of an ONNX file -> plain data, safe for any bytes.
-
-The package ``onnx`` parses the bytes and never reads beyond them. This module checks counts, names and types, and the
-files with external data, which must be in the model's folder.
-"""
+"""Bytes of an ONNX file -> plain data, safe for any bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +6,27 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import MissingExtraError, ModelError
+from glsl_infer.importers.core.limits import MOST_OPERATORS, read_bytes
 from glsl_infer.importers.onnx.contrib import in_onnx
 from glsl_infer.importers.onnx.functions import inlined
-from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes, in_order
 from glsl_infer.importers.onnx.stored import Stored, text
-from glsl_infer.importers.shared.caps import MOST_OPERATORS
-from glsl_infer.importers.shared.whole_file import read_bytes
+
+
+def schema() -> Any:
+    """Import and return the package.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+    """
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise MissingExtraError.of(f"the package onnx ({error})", "onnx", "exporting an .onnx file") from None
+    return onnx
+
 
 LARGEST_FILE = 2**30
 MOST_PARTS_DEEP = 16

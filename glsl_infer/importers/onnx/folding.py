@@ -1,10 +1,8 @@
-"""Constant folding in NumPy, for example of the operators by which exporters compute shapes.
-
-The size of a result is checked before the result is computed.
-"""
+"""Constant folding of ONNX operators, for example of those by which exporters compute shapes."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,69 +10,363 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.importers.onnx.folded_layers import LAYERS
-from glsl_infer.importers.onnx.folded_moves import MOVES
-from glsl_infer.importers.onnx.folded_numbers import NUMBERS
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.folding import MISFITS, Folder, reshaped, squeezed, unsqueezed
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.view import View
 
-Folded = Callable[[Sequence[Any], Operator, int], Any]
-"""Function of the constants (None if left out), the operator, and the largest number of bytes of a result."""
-
-_MISFITS = (
-    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(MemoryError, RuntimeError),
-)
+Inputs = Sequence[Any]
+Options = Mapping[str, Any]
+Compute = Callable[[Folder, Inputs, Options], Any]
+"""Function of a folder, the constants (None if left out), and the attributes: the result, or a list of results."""
 
 
-def fold(operator: Operator, given: Sequence[Any], most: int) -> list[Numbers] | None:
+def fold(operator: Operator, inputs: Inputs, most: int) -> list[Numbers] | None:
     """Return the results of an operator if they are constant; else None.
 
     Args:
         operator: the operator of the file.
-        given: its inputs: arrays, views, or None if left out.
+        inputs: arrays, views, or None if left out.
         most: largest number of bytes of the results.
 
     Raises:
         ModelError: the constants do not match, or the result is too large.
     """
-    if operator.domain:
+    kind, options = operator.kind, operator.attributes
+    if operator.domain or operator.parts or kind not in _FOLDED:
         return None
-    if operator.kind in _OF_SHAPES and len(given) == 1 and isinstance(given[0], View):
-        return [_OF_SHAPES[operator.kind](given[0].shape, operator)]
-    if operator.kind == "CastLike" and [isinstance(each, View) for each in given] == [False, True]:
-        return [np.asarray(given[0], np.float32)]  # the network computes floats
-    compute = _FOLDED.get(operator.kind)
-    if compute is None or operator.parts or any(isinstance(each, View) for each in given):
+    computed = [isinstance(each, View) for each in inputs]
+    if kind == "CastLike" and computed == [False, True]:
+        return [np.asarray(inputs[0], np.float32)]  # the network computes floats
+    if any(computed) and (kind not in ("Shape", "Size") or len(inputs) != 1):
         return None
-    if not operator.inputs and operator.kind != "Constant":
+    if not operator.inputs and kind != "Constant":
         return None
+    if kind == "Split":
+        options = {"num_outputs": len(operator.outputs), **options}
     try:
         with np.errstate(all="ignore"):
-            result = compute(given, operator, most)
+            result = _FOLDED[kind](Folder(most), inputs, options)
         results = [np.asarray(each) for each in (result if isinstance(result, (list, tuple)) else [result])]
-    except _MISFITS as error:
-        raise ModelError(f"{operator.kind} of constants that do not fit ({str(error)[:120]})") from None
+    except MISFITS as error:
+        raise ModelError(f"{kind} of constants that do not fit ({str(error)[:120]})") from None
     if sum(each.nbytes for each in results) > most:
-        raise ModelError(f"{operator.kind} of constants makes more numbers than there is room for")
+        raise ModelError(f"{kind} of constants makes more numbers than there is room for")
     return results
 
 
-def _shape(shape: tuple[int, ...], operator: Operator) -> Numbers:
-    part = slice(operator.attributes.get("start"), operator.attributes.get("end"))
-    return np.asarray(shape[part], np.int64)
+def integers_at(inputs: Inputs, place: int, options: Options, name: str) -> list[int] | None:
+    """Return integers from an attribute, as in old files, or from an input."""
+    if name in options:
+        return [int(number) for number in (options[name] if isinstance(options[name], tuple) else (options[name],))]
+    if place < len(inputs) and inputs[place] is not None:
+        return [int(number) for number in np.asarray(inputs[place]).reshape(-1)]
+    return None
 
 
-def _size(shape: tuple[int, ...], operator: Operator) -> Numbers:
-    return np.asarray(math.prod(shape), np.int64)
+def slices(shape: Sequence[int], inputs: Inputs, options: Options) -> list[slice]:
+    """Return the slice of each axis for a Slice.
+
+    Raises:
+        ValueError: the inputs do not match.
+    """
+    names = ("starts", "ends", "axes", "steps")
+    starts, ends, axes, steps = (integers_at(inputs, place, options, name) for place, name in enumerate(names, 1))
+    if starts is None or ends is None:
+        raise ValueError("no starts or no ends")
+    axes = list(range(len(starts))) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ValueError("starts, ends, axes and steps of different lengths, or a step of 0")
+    parts = [slice(None)] * len(shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps):
+        size = shape[axis]
+        first = start + size if start < 0 else start
+        last = end + size if end < 0 else end
+        if step > 0:
+            parts[axis] = slice(min(max(first, 0), size), min(max(last, 0), size), step)
+        else:
+            last = min(max(last, -1), size - 1)
+            parts[axis] = slice(min(max(first, 0), size - 1), None if last < 0 else last, step)
+    return parts
 
 
-_OF_SHAPES: Mapping[str, Callable[[tuple[int, ...], Operator], Numbers]] = {"Shape": _shape, "Size": _size}
+def split_sizes(size: int, inputs: Inputs, options: Options) -> list[int]:
+    """Return the lengths of the outputs of a Split, whose number is the attribute ``num_outputs``."""
+    sizes = integers_at(inputs, 1, options, "split")
+    if sizes is None:
+        count = options["num_outputs"]
+        each = -(-size // count)
+        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+    if sum(sizes) != size or min(sizes) < 0:
+        raise ValueError(f"{size} into {sizes}")
+    return sizes
 
-_FOLDED: Mapping[str, Folded] = {
-    **LAYERS,
-    **MOVES,
-    **NUMBERS,
-    "Shape": lambda given, operator, most: _shape(given[0].shape, operator),
-    "Size": lambda given, operator, most: _size(given[0].shape, operator),
+
+def flattened(shape: Sequence[int], axis: int) -> tuple[int, int]:
+    """Return the two sizes of a Flatten's result."""
+    axis = axis + len(shape) if axis < 0 else axis
+    return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+
+def _constant(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    for name, value in options.items():
+        if name in ("value", "sparse_value"):
+            return np.asarray(value())
+        if name in ("value_float", "value_floats", "value_int", "value_ints"):
+            return np.asarray(value, np.float32 if "float" in name else np.int64)
+    raise ValueError("a constant without numbers")
+
+
+def _gather_nd(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    if options.get("batch_dims", 0):
+        raise ValueError("batch_dims")
+    return inputs[0][tuple(np.moveaxis(inputs[1].astype(np.int64), -1, 0))]
+
+
+def _scatter_nd(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    result = inputs[0].copy()
+    result[tuple(np.moveaxis(inputs[1].astype(np.int64), -1, 0))] = inputs[2]
+    return result
+
+
+def _split(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    axis = options.get("axis", 0)
+    ends = np.cumsum(split_sizes(inputs[0].shape[axis], inputs, options))[:-1]
+    return list(np.split(inputs[0], ends, axis=axis))
+
+
+def _pad(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    rank, pads = inputs[0].ndim, integers_at(inputs, 1, options, "pads") or []
+    widths = [(0, 0)] * rank
+    for place, axis in enumerate(integers_at(inputs, 3, options, "axes") or range(rank)):
+        widths[axis] = (pads[place], pads[place + len(pads) // 2])
+    if options.get("mode", "constant") != "constant":
+        raise ValueError(f"padding by {widths}")
+    value = inputs[2].reshape(-1)[0] if len(inputs) > 2 and inputs[2] is not None else options.get("value", 0)
+    return folder.pad(inputs[0], widths, value)
+
+
+def _nonzero(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    folder.shape([inputs[0].ndim, inputs[0].size], 8)
+    return np.asarray(np.nonzero(inputs[0]), np.int64)
+
+
+def _triangle(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    offset = int(inputs[1].reshape(-1)[0]) if len(inputs) > 1 and inputs[1] is not None else 0
+    return (np.triu if options.get("upper", 1) else np.tril)(inputs[0], offset)
+
+
+def _shape(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    return np.asarray(inputs[0].shape[slice(options.get("start"), options.get("end"))], np.int64)
+
+
+def dequantized(inputs: Inputs, options: Options) -> Numbers:
+    """Return real values from quantised ones, with a scale and zero per tensor, per index of an axis or per block."""
+    numbers, scale = np.asarray(inputs[0]), np.asarray(inputs[1], np.float32)
+    zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1)
+    scale, zero = (_along(numbers, each, options) for each in (scale, zero))
+    real: Numbers = ((numbers.astype(np.float64) - zero.astype(np.float64)) * scale).astype(np.float32)
+    return real
+
+
+def _along(numbers: Numbers, part: Numbers, options: Options) -> Any:
+    if part.size == 1:
+        return part.reshape(-1)[0]
+    axis = options.get("axis", 1) % numbers.ndim
+    if part.ndim == numbers.ndim and part.ndim > 1:
+        blocks = np.repeat(part, -(-numbers.shape[axis] // part.shape[axis]), axis)
+        return blocks[tuple(slice(size) for size in numbers.shape)]
+    if part.shape != (numbers.shape[axis],):
+        raise ValueError(f"scales of {part.shape} for {numbers.shape}")
+    return part.reshape([-1 if place == axis else 1 for place in range(numbers.ndim)])
+
+
+def _quantized(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1, np.uint8)
+    info = np.iinfo(zero.dtype)
+    scales, zeros = (_along(inputs[0], np.asarray(each), options) for each in (inputs[1], zero))
+    return np.clip(np.rint(inputs[0] / scales) + zeros, info.min, info.max).astype(zero.dtype)
+
+
+def _cast(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    kind = np.dtype(schema().helper.tensor_dtype_to_np_dtype(options["to"]))
+    if kind.kind not in "fiub":
+        raise ValueError(f"a cast to {kind}")
+    return np.asarray(inputs[0]).astype(kind)
+
+
+def _elementwise(compute: Callable[..., Any]) -> Compute:
+    def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
+        arrays = [np.asarray(each) for each in inputs if each is not None]
+        result = folder.elementwise(compute, *arrays)
+        return result.astype(arrays[0].dtype) if result.dtype.kind == "f" and arrays[0].dtype.kind == "f" else result
+
+    return computed
+
+
+def _divided(x: Numbers, y: Numbers) -> Any:
+    if x.dtype.kind == "f":
+        return x / y
+    if not y.all():
+        raise ValueError("a division by 0")
+    return np.trunc(x / y).astype(x.dtype)  # toward 0, as in C
+
+
+def _from_left(compute: Callable[..., Numbers]) -> Compute:
+    def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
+        result = inputs[0]
+        for each in inputs[1:]:
+            result = folder.elementwise(compute, result, each)
+        return result
+
+    return computed
+
+
+def _reduced(compute: Callable[..., Any]) -> Compute:
+    def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
+        axes = integers_at(inputs, 1, options, "axes")
+        if not axes and options.get("noop_with_empty_axes"):
+            return np.asarray(inputs[0])
+        result = compute(inputs[0], axis=tuple(axes) if axes else None, keepdims=bool(options.get("keepdims", 1)))
+        return np.asarray(result).astype(inputs[0].dtype)
+
+    return computed
+
+
+def _extreme(compute: Callable[..., Any]) -> Compute:
+    def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
+        axis = options.get("axis", 0)
+        index = compute(inputs[0], axis=axis)
+        return np.expand_dims(index, axis) if options.get("keepdims", 1) else index
+
+    return computed
+
+
+def _clip(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    low, high = (
+        options.get(name, inputs[place] if place < len(inputs) else None) for place, name in ((1, "min"), (2, "max"))
+    )
+    return np.clip(inputs[0], low, high).astype(inputs[0].dtype)
+
+
+def _cumulative(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    if options.get("exclusive") or options.get("reverse"):
+        raise ValueError("an exclusive or reversed sum")
+    return np.cumsum(inputs[0], axis=int(np.asarray(inputs[1]).reshape(-1)[0]), dtype=inputs[0].dtype)
+
+
+def _batch_normalization(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    """Normalise axis 1, the channels; in training mode by the batch's own statistics (ONNX, BatchNormalization 15)."""
+    x: Any
+    x, scale, bias, mean, variance = (np.asarray(each) for each in inputs[:5])
+    others = tuple(axis for axis in range(x.ndim) if axis != 1)
+    if options.get("training_mode", 0):
+        mean, variance = x.mean(axis=others), x.var(axis=others)
+    scale, bias, mean, variance = (np.expand_dims(each, others) for each in (scale, bias, mean, variance))
+    return ((x - mean) / np.sqrt(variance + options.get("epsilon", 1e-5)) * scale + bias).astype(x.dtype)
+
+
+def _convolution(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    """Convolve (batch, channels, ...) with (filters, channels of a group, ...), one tap at a time."""
+    x: Any = np.asarray(inputs[0])
+    kernel: Any = np.asarray(inputs[1])
+    axes = x.ndim - 2
+    strides, dilations = (options.get(name, [1] * axes) for name in ("strides", "dilations"))
+    groups = options.get("group", 1)
+    spans = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel.shape[2:])]
+    x = folder.pad(x, [(0, 0), (0, 0), *_pads(options, x.shape[2:], spans, strides)], 0)
+    sizes = [(size - span) // stride + 1 for size, span, stride in zip(x.shape[2:], spans, strides)]
+    filters = kernel.shape[0] // groups
+    folder.shape((x.shape[0], kernel.shape[0], *sizes), x.dtype.itemsize)
+    result = np.zeros((x.shape[0], groups, filters, math.prod(sizes)), np.float64)
+    every = (slice(None), slice(None))
+    for tap in itertools.product(*map(range, kernel.shape[2:])):
+        pixels = tuple(
+            slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
+            for at, dilation, size, stride in zip(tap, dilations, sizes, strides)
+        )
+        values = x[every + pixels].reshape(x.shape[0], groups, kernel.shape[1], -1)
+        result += kernel[every + tap].reshape(groups, filters, -1) @ values
+    result = result.reshape(x.shape[0], kernel.shape[0], *sizes)
+    if len(inputs) > 2 and inputs[2] is not None:
+        result += np.asarray(inputs[2]).reshape(-1, *[1] * axes)
+    return result.astype(x.dtype)
+
+
+def _pads(options: Options, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]) -> list[Any]:
+    auto = options.get("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [max((-(-size // s) - 1) * s + span - size, 0) for size, span, s in zip(sizes, spans, strides)]
+        halves = [(each // 2, each - each // 2) for each in totals]
+        return halves if auto == "SAME_UPPER" else [pair[::-1] for pair in halves]
+    pads = options.get("pads", [0] * (2 * len(sizes)))
+    return list(zip(pads[: len(sizes)], pads[len(sizes) :]))
+
+
+POINTWISE: Mapping[str, Callable[..., Any]] = {
+    **elementwise.computes(elementwise.ONNX),
+    "Div": _divided,
+    "Neg": np.negative,
+    "Pow": lambda x, y: np.power(x, y).astype(x.dtype),
 }
+"""Functions of one value and of two."""
+
+_FOLDED: Mapping[str, Compute] = {
+    **{name: _elementwise(compute) for name, compute in POINTWISE.items()},
+    **dict.fromkeys(("Dropout", "Identity"), lambda f, x, o: np.asarray(x[0])),
+    "ArgMax": _extreme(np.argmax),
+    "ArgMin": _extreme(np.argmin),
+    "BatchNormalization": _batch_normalization,
+    "Cast": _cast,
+    "CastLike": lambda f, x, o: x[0].astype(x[1].dtype),
+    "Clip": _clip,
+    "Concat": lambda f, x, o: f.concat(x, o.get("axis", 1)),
+    "Constant": _constant,
+    "ConstantOfShape": lambda f, x, o: f.full(
+        x[0].reshape(-1).tolist(), o["value"]() if "value" in o else np.zeros(1, np.float32)
+    ),
+    "Conv": _convolution,
+    "CumSum": _cumulative,
+    "DequantizeLinear": lambda f, x, o: dequantized(x, o),
+    "Expand": lambda f, x, o: f.expand(x[0], x[1].reshape(-1).tolist()),
+    "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),
+    "Flatten": lambda f, x, o: x[0].reshape(flattened(x[0].shape, o.get("axis", 1))),
+    "Gather": lambda f, x, o: f.take(x[0], x[1], o.get("axis", 0)),
+    "GatherElements": lambda f, x, o: np.take_along_axis(x[0], x[1].astype(np.int64), axis=o.get("axis", 0)),
+    "GatherND": _gather_nd,
+    "HardSigmoid": lambda f, x, o: np.clip(o.get("alpha", 0.2) * x[0] + o.get("beta", 0.5), 0.0, 1.0).astype(
+        x[0].dtype
+    ),
+    "MatMul": lambda f, x, o: f.matmul(x[0], x[1]),
+    "Max": _from_left(np.maximum),
+    "Min": _from_left(np.minimum),
+    "Mod": lambda f, x, o: (np.fmod if o.get("fmod") else np.mod)(x[0], x[1]),
+    "NonZero": _nonzero,
+    "OneHot": lambda f, x, o: f.one_hot(x[0], int(x[1].reshape(-1)[0]), o.get("axis", -1), x[2][0], x[2][1]),
+    "Pad": _pad,
+    "QuantizeLinear": _quantized,
+    "Range": lambda f, x, o: f.arange(*x),
+    "ReduceMax": _reduced(np.max),
+    "ReduceMean": _reduced(np.mean),
+    "ReduceMin": _reduced(np.min),
+    "ReduceProd": _reduced(np.prod),
+    "ReduceSum": _reduced(np.sum),
+    "Reshape": lambda f, x, o: x[0].reshape(
+        reshaped(x[0].shape, integers_at(x, 1, o, "shape") or [], zero_keeps=not o.get("allowzero", 0))
+    ),
+    "ScatterND": _scatter_nd,
+    "Shape": _shape,
+    "Size": lambda f, x, o: np.asarray(math.prod(x[0].shape), np.int64),
+    "Slice": lambda f, x, o: x[0][tuple(slices(x[0].shape, x, o))],
+    "Split": _split,
+    "Squeeze": lambda f, x, o: x[0].reshape(squeezed(x[0].shape, integers_at(x, 1, o, "axes"))),
+    "Sum": _from_left(np.add),
+    "Tile": lambda f, x, o: f.tile(x[0], x[1].reshape(-1).tolist()),
+    "Transpose": lambda f, x, o: x[0].transpose(o.get("perm")),
+    "Trilu": _triangle,
+    "Unsqueeze": lambda f, x, o: x[0].reshape(unsqueezed(x[0].shape, integers_at(x, 1, o, "axes") or [])),
+    "Where": lambda f, x, o: f.elementwise(np.where, x[0].astype(bool), x[1], x[2]),
+}
+"""Folding functions by the operator's type."""

@@ -7,19 +7,14 @@ import math
 import numpy as np
 
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core import folding, moves
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import cast
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.choices import cast
-from glsl_infer.importers.onnx.folded_moves import (
-    flattened,
-    squeezed,
-    target_shape,
-    unsqueezed,
-)
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.file import schema
+from glsl_infer.importers.onnx.folding import flattened
 from glsl_infer.importers.onnx.parts import joined
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared import pixels
 
 WHOLE_KINDS = ("int", "uint", "bool")
 """Prefixes of the names of types without fractions."""
@@ -52,7 +47,7 @@ def reshape(call: Call) -> list[View]:
     ):
         wanted[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
-    return [reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
+    return [reshaped(call, view, folding.reshaped(view.shape, wanted, zero_keeps=not zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
@@ -62,12 +57,12 @@ def _flatten(call: Call) -> list[View]:
 
 def _squeeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, squeezed(view.shape, call.integers(1, "axes", "axes")))]
+    return [reshaped(call, view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
 
 
 def _unsqueeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+    return [reshaped(call, view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
 
 
 def _transpose(call: Call) -> list[View]:
@@ -153,7 +148,7 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    node = call.nodes.add(pixels.space_to_depth(call.nodes.name, source, shape, block))
+    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, block))
     if call.attribute("mode", "DCR") == "CRD":
         count = block * block
         order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))

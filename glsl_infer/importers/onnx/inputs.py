@@ -12,13 +12,12 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import in_rows, input_attrs, numbers_map
+from glsl_infer.importers.core.report import SHADER, LayerStatus
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Sizes
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import input_attrs, numbers_map
-from glsl_infer.importers.shared.long_rows import in_rows
-from glsl_infer.importers.shared.verdict import SHADER, LayerVerdict
 
 _TYPES = ("float32", "float16", "float64", "uint8", "int8")
 _OF_MAPS = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "QLinearConv",
@@ -69,7 +68,7 @@ def input_view(
     declared: Declared,
     model: Model,
     sizes: Mapping[str, tuple[int, int]],
-    collected: Collected,
+    collected: GraphBuilder,
     given: Shape | None = None,
 ) -> View:
     """Add the node of an input, and return its tensor.
@@ -118,7 +117,7 @@ def input_view(
         attrs = {"shape": ours} if len(ours) == 1 else input_attrs(ours) if ours == line else numbers_map(ours)
     node = Node(free, "input" if len(ours) == 3 else "input_fixed", (), attrs)
     collected.add([node])
-    collected.rows[free] = LayerVerdict(free, "input", ours, SHADER, (node.op,))
+    collected.rows[free] = LayerStatus(free, "input", ours, SHADER, (node.op,))
     view = fresh(free, shape, order)
     cut = view.cut(ours)
     return view if cut is None else cut[0]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.core.constants import beside_map
-from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.program.layout import TEXTURE_RANKS
 
@@ -31,7 +29,7 @@ class Nodes:
         name: a unique name, already reserved.
     """
 
-    def __init__(self, collected: Collected, name: str) -> None:
+    def __init__(self, collected: GraphBuilder, name: str) -> None:
         self._collected, self.name = collected, name
         self._first = True
 
@@ -59,19 +57,18 @@ class Nodes:
         Raises:
             ModelError: the node's inputs or attributes do not match.
         """
-        name = self.name if self._first else self._collected.free_name(f"{self.name}-{part or op}")
+        name = self.new_name(part or op)
         self._first = False
         arrays = {key: np.ascontiguousarray(value, np.float32) for key, value in (weights or {}).items()}
         return self._collected.add([Node(name, op, sources, attrs, arrays)])
 
+    def new_name(self, part: str) -> str:
+        """Return a name for the next node: that of the operator for its first node, else one with a suffix."""
+        return self.name if self._first else self._collected.free_name(f"{self.name}-{part}")
+
     def add(self, nodes: list[Node]) -> str:
-        """Add nodes that refer to each other, the first named after the operator; return the name of the last."""
-        first = self._first
+        """Add nodes that refer to each other, the first called by a new name; return the name of the last."""
         self._first = False
-        if not first:
-            own = self._collected.free_name(nodes[0].name)
-            behind = [_renamed(node, nodes[0].name, own) for node in nodes[1:]]
-            nodes = [replace(nodes[0], name=own), *behind]
         return self._collected.add(nodes)
 
     def shaped(self, node: str, shape: Shape) -> str:
@@ -93,27 +90,14 @@ class Nodes:
         if self.in_textures(node) and all(_per_channel(array) for array in (scales, offsets)):
             numbers = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
             return self.emit("rescaling", node, part="scaled", scales=numbers[0], offsets=numbers[1])
-        changes = (scales != 1).any() or (offsets != 0).any()
-        if changes and self.in_textures(node) and len(self.shape(node)) == 3:
-            for operation, value in (("multiply", scales), ("add", offsets)):
-                if (value != (operation == "multiply")).any():
-                    node = self._with_map(operation, node, value)
-            return node
-        if (scales != 1).any():
-            node = self.constant("multiply", node, scales)
-        return self.constant("add", node, offsets) if (offsets != 0).any() or not self._made(node) else node
+        for operation, value, neutral in (("multiply", scales, 1.0), ("add", offsets, 0.0)):
+            if (value != neutral).any():
+                node = self.with_constant(operation, node, value)
+        return node if self._made(node) else self.emit("identity", node)
 
-    def _with_map(self, operation: str, node: str, value: NDArray[Any]) -> str:
-        """Return a node for an operation on a map and constants, which broadcast to the map's shape."""
-        nodes = beside_map("constants", node, self.shape(node), operation, value)
-        if nodes:
-            held = self.emit("constant_map", part="constants", weights=nodes[0].weights, **nodes[0].attrs)
-            inputs = [held if read == "constants" else read for read in nodes[1].inputs]
-            return self.emit(nodes[1].op, *inputs, part=operation, **nodes[1].attrs)
-        if _per_channel(value):
-            neutral = np.zeros(1) if operation == "multiply" else np.ones(1)
-            return self.affine(node, *((value, neutral) if operation == "multiply" else (neutral, value)))
-        return self.constant(operation, node, value)
+    def with_constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
+        """Return a node for an operation on another and a constant, which broadcasts to its shape."""
+        return self.add(with_constant(self.new_name(operation), node, self.shape(node), operation, value, first=first))
 
     def constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
         """Return a node for an operation on another and a constant, on the CPU, without leading axes of 1."""
@@ -150,20 +134,7 @@ class Nodes:
         """Return whether a node is a vector or a map, which textures can store."""
         return len(self.shape(node)) in TEXTURE_RANKS
 
-    def takes(self, op: str, *sources: str, **attrs: Any) -> bool:
-        """Return whether an operator supports inputs of these shapes."""
-        operator = ops.get(op)
-        try:
-            operator.shape(Node(self.name, op, sources, {**operator.attrs, **attrs}), [*map(self.shape, sources)])
-        except ModelError:
-            return False
-        return True
-
 
 def _per_channel(value: NDArray[Any]) -> bool:
     """Return whether an array is a scalar, or has one value per index of the last axis."""
     return value.size == 1 or (value.ndim > 0 and value.size == value.shape[-1])
-
-
-def _renamed(node: Node, old: str, new: str) -> Node:
-    return replace(node, inputs=tuple(new if read == old else read for read in node.inputs))

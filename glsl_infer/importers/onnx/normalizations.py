@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
-from glsl_infer.importers.onnx.group_pieces import GROUP
-from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.fusion import GROUP
+from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
 Doubles = NDArray[np.float64]
@@ -50,16 +51,9 @@ def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doub
     node, (_, _, channels) = call.map()
     if channels % groups:
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
-    mean = nodes.emit("global_average_pool", node, part="mean", scale=None)
-    deviation = nodes.emit("global_deviation", node, part="deviation", scale=None)
-    statistics = [mean, deviation]
-    if groups != channels:
-        statistics = [
-            nodes.emit("group_statistics", mean, deviation, part=f"group-{part}", groups=groups, statistic=part)
-            for part in ("mean", "deviation")
-        ]
-    numbers: dict[str, Any] = {"gamma": tuple(gamma.reshape(-1).tolist()), "beta": tuple(beta.reshape(-1).tolist())}
-    return call.mapped(nodes.emit("map_norm", node, *statistics, part="norm", epsilon=epsilon, **numbers), rank)
+    weights = [tuple(value.reshape(-1).tolist()) for value in (gamma, beta)]
+    shape = nodes.shape(node)
+    return call.mapped(nodes.add(emit.over_map(nodes.new_name("norm"), node, shape, groups, epsilon, *weights)), rank)
 
 
 def _instance(call: Call) -> list[View]:

@@ -11,10 +11,9 @@ from glsl_infer.importers.onnx import (
     activations,
     arithmetic,
     attention,
-    choices,
     convolutions,
+    fusion,
     geometry,
-    norm_pieces,
     normalizations,
     parts,
     places,
@@ -25,15 +24,14 @@ from glsl_infer.importers.onnx import (
     resizing,
     sequences,
 )
-from glsl_infer.importers.onnx.alike import as_in_file
-from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.call import Call, Converter, Given, as_in_file
 from glsl_infer.importers.onnx.view import fresh
 
 OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
-    **choices.CONVERTERS,
+    **arithmetic.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,
@@ -73,7 +71,7 @@ def convert(call: Call) -> list[Given]:
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
     if kind == "DynamicQuantizeLinear" and not domain:
         return list(quantized.dynamic(call))
-    if kind == norm_pieces.NORM:
+    if kind == fusion.NORM:
         return list(normalizations.in_pieces(call))
     if kind.startswith(activations.FUNCTION):
         return list(activations.in_one(call))

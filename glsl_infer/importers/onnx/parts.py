@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.moves import MOST_JOINED
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
-from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
+from glsl_infer.importers.onnx.folding import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.onnx.places import gathered, picked
-from glsl_infer.importers.onnx.placing import common, map_axes, of_map, placed, resized, triple
+from glsl_infer.importers.onnx.relayout import common, map_axes, of_map, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.places import MOST_JOINED
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 MOST_STEPS = 64
@@ -37,20 +38,9 @@ def taken(call: Call, view: View, axis: int, part: range) -> View:
 
 def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
     nodes = call.nodes
-    if len(dims) == 1:
-        return nodes.emit("vector_gather", node, part="part", channels=tuple(part))
-    if len(dims) == 3 and dim == 2:
-        return nodes.emit("channel_gather", node, part="part", channels=tuple(part))
-    if len(dims) == 3:
-        begin, size, strides = [0, 0], list(dims[:2]), [1, 1]
-        begin[dim], size[dim], strides[dim] = part.start, len(part), part.step
-        return nodes.emit(
-            "spatial_slice", node, part="part", begin=tuple(begin), size=tuple(size), strides=tuple(strides)
-        )
-    if part.step == 1:
-        begin, size = [0] * len(dims), list(dims)
-        begin[dim], size[dim] = part.start, len(part)
-        return nodes.emit("tensor_slice", node, part="part", begin=tuple(begin), size=tuple(size))
+    if len(dims) in TEXTURE_RANKS or part.step == 1:
+        parts = [part if place == dim else range(size) for place, size in enumerate(dims)]
+        return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), parts))
     block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
     attrs: dict[str, Any] = {
         "begin": (0, part.start),
@@ -65,7 +55,7 @@ def _slice(call: Call) -> list[View]:
     view = call.view()
     given = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
                      for place in range(1, len(call.given)))]  # fmt: skip
-    for axis, part in enumerate(slices(view.shape, given, call.operator)):
+    for axis, part in enumerate(slices(view.shape, given, call.operator.attributes)):
         view = taken(call, view, axis, range(view.shape[axis])[part])
     return [view]
 
@@ -74,7 +64,7 @@ def _split(call: Call) -> list[View]:
     view = call.view()
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     given = [None, call.constant(1, "its sizes") if call.has(1) else None]
-    sizes = split_sizes(view.shape[axis], given, call.operator)
+    sizes = split_sizes(view.shape[axis], given, call.operator.attributes)
     view, _ = placed(call.nodes, view, axis)
     parts, begin = [], 0
     for name, size in zip(call.operator.outputs, sizes):

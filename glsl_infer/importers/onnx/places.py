@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.alike import as_in_file, finite, in_order
-from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.call import Call, Converter, as_in_file, finite, in_order
+from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, fresh
 
 MOST_CLASSES = 1 << 16

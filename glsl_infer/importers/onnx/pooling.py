@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Shape
 from glsl_infer.graph.activations import powers
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Padding
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import padding, pair
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.largest import largest_of_taps
-from glsl_infer.importers.shared.padding import Padding
-
-_NO_STRIDE = (1, 1)
 
 
 def pool(call: Call) -> list[View]:
@@ -192,12 +190,15 @@ def _scaled(call: Call, node: str, factor: float) -> str:
     return call.nodes.affine(node, np.asarray([factor]), np.zeros(1))
 
 
-def global_mean(call: Call) -> list[View]:
-    """Convert a GlobalAveragePool."""
-    source, shape = call.map()
-    mean = call.nodes.emit("global_average_pool", source, part="mean", scale=None)
-    view = call.mapped(call.nodes.shaped(mean, (1, 1, shape[2])))
-    return [_of_pixel(view, len(call.view().axes))]
+def _global(kind: str) -> Converter:
+    """Return the converter of a GlobalAveragePool or a GlobalMaxPool."""
+
+    def convert(call: Call) -> list[View]:
+        source, shape = call.map()
+        node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), source, shape, kind, (0, 1), keep=True))
+        return [_of_pixel(call.mapped(node), len(call.view().axes))]
+
+    return convert
 
 
 def global_norm(call: Call) -> list[View]:
@@ -211,24 +212,74 @@ def global_norm(call: Call) -> list[View]:
     return [_of_pixel(call.mapped(node), len(call.view().axes))]
 
 
-def global_extreme(call: Call) -> list[View]:
-    """Convert a GlobalMaxPool."""
-    source, shape = call.map()
-    once: dict[str, Any] = {"strides": _NO_STRIDE, "padding": (0, 0, 0, 0)}
-    rows = call.nodes.emit("max_pool", source, part="rows", pool=(shape[0], 1), **once)
-    node = call.nodes.emit("max_pool", rows, part="columns", pool=(1, shape[1]), **once)
-    return [_of_pixel(call.mapped(node), len(call.view().axes))]
-
-
 def _of_pixel(view: View, rank: int) -> View:
     return View(view.node, view.stored, (*view.axes[:2], *((),) * (rank - 2)))
 
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": pool,
-    "GlobalAveragePool": global_mean,
+    "GlobalAveragePool": _global("mean"),
     "GlobalLpPool": global_norm,
-    "GlobalMaxPool": global_extreme,
+    "GlobalMaxPool": _global("max"),
     "LpPool": pool,
     "MaxPool": pool,
 }
+
+
+FEW = 4
+"""Largest number of taps to compare one by one. More are compared in steps that double the window."""
+
+
+class Emits(Protocol):
+    """Interface of the factory for nodes, as ``Nodes`` of an importer implements it."""
+
+    def emit(self, op: str, *inputs: str, part: str = "", **attrs: Any) -> str:
+        """Create a node and return its name."""
+
+
+def largest_of_taps(
+    nodes: Emits,
+    source: str,
+    shape: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> str:
+    """Return the name of the node with the maximum of each window.
+
+    Args:
+        nodes: factory for the nodes.
+        source: a map that includes the padding of the windows.
+        shape: its height and width.
+        window: rows and columns of taps.
+        strides: between windows, (y, x).
+        dilations: between taps, (y, x).
+    """
+    sides = [shape[0], shape[1]]
+    for axis in range(2):
+        if window[axis] == 1 and strides[axis] == 1:
+            continue
+
+        def moved(name: str, begin: int, length: int, stride: int, axis: int = axis) -> str:
+            at, size, steps = [0, 0], list(sides), [1, 1]
+            at[axis], size[axis], steps[axis] = begin, length, stride
+            attrs = {"begin": tuple(at), "size": tuple(size), "strides": tuple(steps)}
+            return nodes.emit("spatial_slice", name, part="tap", **attrs)
+
+        apart, step = dilations[axis], strides[axis]
+        count = (sides[axis] - (window[axis] - 1) * apart - 1) // step + 1
+        given, taps, length = source, 1, sides[axis]
+        starts = list(range(window[axis]))
+        if window[axis] > FEW:
+            while 2 * taps <= window[axis]:
+                length -= taps * apart
+                pair = moved(given, 0, length, 1), moved(given, taps * apart, length, 1)
+                given = nodes.emit("binary", *pair, part="maximum", operation="maximum")
+                taps *= 2
+            starts = sorted({0, window[axis] - taps})  # two runs of taps, which can overlap
+        parts = [moved(given, start * apart, count, step) for start in starts]
+        source = parts[0]
+        for part in parts[1:]:
+            source = nodes.emit("binary", source, part, part="maximum", operation="maximum")
+        sides[axis] = count
+    return source

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.transposed import PLAIN
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 Weights = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
 from glsl_infer.importers.onnx.call import Call, Converter, Given
-from glsl_infer.importers.onnx.folded_numbers import dequantized
+from glsl_infer.importers.onnx.folding import dequantized
 from glsl_infer.importers.onnx.parts import concatenated
 from glsl_infer.importers.onnx.view import View
 
@@ -23,8 +23,7 @@ def real(call: Call, place: int, axis: int = -1) -> Given:
     if not isinstance(value, np.ndarray):
         return value
     zero = call.given[place + 2] if place + 2 < len(call.given) else None
-    about = replace(call.operator, attributes={"axis": 0 if value.ndim == 4 else axis})
-    return dequantized([value, call.constant(place + 1, "a scale"), zero], about)
+    return dequantized([value, call.constant(place + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
 
 
 def _same(call: Call) -> list[View]:
@@ -77,7 +76,7 @@ def _binary(operation: str) -> Converter:
 
 
 def _mean(call: Call) -> list[View]:
-    return pooling.global_mean(_with(call, "GlobalAveragePool", call.given[:1]))
+    return pooling.CONVERTERS["GlobalAveragePool"](_with(call, "GlobalAveragePool", call.given[:1]))
 
 
 def _pool(call: Call) -> list[View]:

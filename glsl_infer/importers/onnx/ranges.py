@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import OBSERVED_RANGE
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import Range
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range
 from glsl_infer.ops.operator import CopyOperator
 
 _RESULT: Mapping[str, tuple[int, int]] = {
@@ -69,7 +69,7 @@ def _from_0(call: Call, view: View, high: float) -> View:
 
 
 def note(
-    collected: Collected,
+    collected: GraphBuilder,
     operator: Operator,
     given: Sequence[Given],
     views: Sequence[Given],
@@ -99,7 +99,7 @@ def note(
         node = collected.nodes[places[name]]
         if node.operator.is_input:
             return {} if name in known else {name: span}
-        collected.nodes[places[name]] = node.with_attrs(**{SEEN: node.attrs.get(SEEN, span)})
+        collected.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
         kind = ops.get(node.op)
         own = kind.keeps_range and places[name] >= first
         if not (own or kind.only_reshapes or isinstance(kind, CopyOperator)) or len(node.inputs) != 1:

@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.onnx import endings
+from glsl_infer.graph import Graph
+from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.report import ImportReport
+from glsl_infer.importers.onnx import output_tails
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
-from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
 
 Source = Union[str, Path, Any]
 """A file by its path, or an ``onnx.ModelProto``."""
@@ -45,7 +43,7 @@ class Imported:
         uncomputed: whether an operator on constants alone was refused.
     """
 
-    survey: Survey
+    survey: ImportReport
     inputs: Mapping[str, View]
     outputs: Mapping[str, View]
     made: Mapping[str, View]
@@ -65,7 +63,7 @@ class Imported:
         return self.outputs[name].as_in_file(np.asarray(values))
 
 
-def load(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def load(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Read an ``.onnx`` file, or an ``onnx.ModelProto``, and return its graph; see ``to_graph``.
 
     Raises:
@@ -76,12 +74,12 @@ def load(source: Source, input_range: Range | None = None, ends: Ends | None = N
     return survey(source, input_range, ends).whole()
 
 
-def read(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def read(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Read a model and return its graph, as ``load`` does."""
     return load(source, input_range, ends)
 
 
-def survey(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Read a model and return the report: for each operator, where it runs, or why it cannot be exported.
 
     Args: as for ``to_graph``.
@@ -93,12 +91,12 @@ def survey(source: Source, input_range: Range | None = None, ends: Ends | None =
     return imported(source, input_range, ends).survey
 
 
-def imported(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Imported:
+def imported(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Imported:
     """Return the same as ``survey``, with the mapping between the file's tensors and the graph's.
 
     If operators on constants are refused, the file is simplified by onnxslim, provided that it is installed.
     """
-    ends = ends or Ends()
+    ends = ends or IoOptions()
     if not isinstance(source, (str, Path)):
         return _imported(parse(source), input_range, ends)
     model = read_model(source)
@@ -130,7 +128,7 @@ def tensors(path: str | Path) -> set[str]:
     return set(read_model(path).tensors)
 
 
-def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def to_graph(model: Model, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Return the graph of a file.
 
     Inputs and outputs have the file's names. An input of 1, 3 or 4 channels is an image; any other is a plain tensor.
@@ -146,10 +144,10 @@ def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None =
         ModelError: unsupported operators. The message names them and the required change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
-    return _imported(model, input_range, ends or Ends()).survey.whole()
+    return _imported(model, input_range, ends or IoOptions()).survey.whole()
 
 
-def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
+def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Imported:
     walk = Walk(model, ends)
     wanted = list(ends.outputs) or [output.name for output in model.outputs]
     walk.all(wanted)
@@ -163,27 +161,14 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
             problems.append(error)
             continue
         if view is not None:
-            views[name] = endings.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
-    problems = [*collected.refusals, *problems]
-    outputs = [endings.with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()]
-    nodes = endings.kept(collected.nodes, outputs)
-    if len(outputs) < len(wanted):  # the nodes before an unknown tensor can still be inspected
-        nodes = collected.nodes
-        read = {name for node in nodes for name in node.inputs}
-        loose = [node.name for node in nodes if node.name not in read | collected.guessed]
-        known = {layer for output in outputs for layer in output.layers}
-        outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in loose if name not in known]
-    graph = None
-    try:
-        graph = fused(Graph(model.name, nodes, outputs)) if outputs else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        if graph is not None:
-            graph = with_ends(graph, _with_ranges(ends, graph, input_range, walk.spans))
-    except InputError as error:
-        problems.append(error)
-    rows: list[LayerVerdict] = endings.with_ended(collected.rows, graph, outputs)
-    made = Survey(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
+            views[name] = output_tails.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
+    made = collected.report(
+        model.name,
+        [(name, view.node) for name, view in views.items()],
+        lambda graph: _with_ranges(ends, graph, input_range, walk.spans),
+        problems=problems,
+        complete=len(views) == len(wanted),
+    )
     inputs = {view.node: view for view in walk.inputs}
     return _of_file(
         Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants, walk.uncomputed), model
@@ -197,15 +182,9 @@ def _of_file(imported: Imported, model: Model) -> Imported:
     return replace(imported, made={node: imported.made[node] for node in names}, names=names)
 
 
-def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:
+def _with_ranges(ends: IoOptions, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> IoOptions:
     """Return the input and output options: those of the user, else the input ranges of a quantised file."""
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
         given = {**of_file(graph, spans), **given}
     return replace(ends, ranges=given)
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "export the model without it")

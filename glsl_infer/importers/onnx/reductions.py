@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.placing import map_axes, placed
+from glsl_infer.importers.onnx.relayout import map_axes, placed
 from glsl_infer.importers.onnx.view import View, fresh
 
 _KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum", "ReduceProd": "product"}
 _DRAWN = ("max", "mean", "min", "sum")
 _BEFORE = {"ReduceL1": "absolute", "ReduceL2": "square", "ReduceSumSquare": "square", "ReduceLogSumExp": "exponential"}
 _AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log", "ReduceLogSumExp": "log"}
-_ONCE: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 
 
 def reduced(call: Call) -> list[View]:
@@ -71,33 +71,13 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
 
 
 def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
-    nodes, whole = call.nodes, map_axes(view)
-    rows, columns, last = whole
-    node, (height, width, channels) = relayout.as_map(nodes, view, whole)
-    shape = tuple(1 if axis in axes else size for axis, size in enumerate(view.shape))
-    pixels = [axis for axis in axes if axis != last]
-    if kind in ("max", "min"):
-        if rows in pixels:
-            node = nodes.emit(f"{kind}_pool", node, part="rows", pool=(height, 1), **_ONCE)
-        if columns in pixels:
-            node = nodes.emit(f"{kind}_pool", node, part="columns", pool=(1, width), **_ONCE)
-        if last in axes:
-            node = nodes.emit("channel_extreme", node, part="channels", operation=kind)
-        return fresh(node, shape, whole)
-    if last in axes:
-        factor = 1.0 / channels if kind == "mean" else float(math.prod(view.shape[axis] for axis in pixels))
-        weights = {"kernel": np.full((1, 1, channels, 1), factor, np.float32), "bias": np.zeros(1, np.float32)}
-        node = nodes.emit("conv2d", node, part="channels", weights=weights, groups=1, activation="linear", **_ONCE)
-    elif kind == "sum":
-        factor = float(math.prod(view.shape[axis] for axis in pixels))
-        node = nodes.affine(node, np.asarray([factor]), np.zeros(1))
-    if pixels and all(axis in pixels or view.shape[axis] == 1 for axis in (rows, columns)):
-        node = nodes.emit("global_average_pool", node, part="mean", scale=None)
-        return fresh(nodes.shaped(node, (1, 1, shape[last])), shape, whole)
-    if pixels:
-        window = (height, 1) if pixels == [rows] else (1, width)
-        node = nodes.emit("average_pool", node, part="mean", pool=window, **_ONCE)
-    return fresh(node, shape, whole)
+    whole = map_axes(view)
+    node, dims = relayout.as_map(call.nodes, view, whole)
+    over = {whole.index(axis) for axis in axes}
+    if kind in ("mean", "sum") and over & {0, 1}:  # the mean of a row of one pixel is a global mean
+        over |= {dim for dim in (0, 1) if dims[dim] == 1}
+    node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), node, dims, kind, tuple(over), keep=True))
+    return fresh(node, tuple(1 if axis in axes else size for axis, size in enumerate(view.shape)), whole)
 
 
 def _softmax(call: Call) -> list[View]:

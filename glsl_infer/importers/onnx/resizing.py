@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.emit import weighted_sums
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.alike import as_in_file
-from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.placing import map_axes, of_map
+from glsl_infer.importers.onnx.call import Call, Converter, as_in_file
+from glsl_infer.importers.onnx.relayout import map_axes, of_map
 from glsl_infer.importers.onnx.view import View, fresh
-from glsl_infer.importers.shared.weighted import weighted_sums
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
 Doubles = NDArray[np.float64]

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import GlslInferError, InputError, pip_install
-from glsl_infer.importers.onnx.file import LARGEST_FILE, read_model
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.core.limits import read_bytes
+from glsl_infer.importers.onnx.file import LARGEST_FILE, read_model, schema
 from glsl_infer.importers.onnx.model import Model
 from glsl_infer.importers.onnx.stored import Stored
-from glsl_infer.importers.shared.whole_file import read_bytes
 from glsl_infer.support import memory
 from glsl_infer.support.child_process import ChildProcess, execute
 

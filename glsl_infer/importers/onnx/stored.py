@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.core import limits
 from glsl_infer.importers.onnx.model import Numbers
-from glsl_infer.importers.shared import caps
 
 MOST_BYTES = 2**30
 """Largest number of bytes computed from constants: more than any network for fragment shaders needs."""
@@ -38,7 +38,7 @@ class Stored:
 
     def __init__(self, onnx: Any, source: str, folder: Path | None) -> None:
         self._onnx, self._source, self._folder = onnx, source, folder
-        self._weights = caps.Weights(source)
+        self._weights = limits.Weights(source)
 
     def count(self, size: int) -> None:
         """Count more bytes.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.model import Operator
 
 FLOAT, BOOL, WHOLE = "float32", "bool", "int64"

@@ -10,19 +10,18 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, steps, types
-from glsl_infer.importers.onnx.alike import broadcast
-from glsl_infer.importers.onnx.call import Call, Given
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
+from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.onnx import fusion, ranges, types
+from glsl_infer.importers.onnx.call import Call, Given, broadcast
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
+from glsl_infer.importers.onnx.row_names import clean, kind_of, placeholder, with_note
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Ends, Range, by_name
-from glsl_infer.importers.shared.verdict import DROPPED, UNKNOWN, LayerVerdict, runs
 
 _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
@@ -52,9 +51,9 @@ class Walk:
         uncomputed: whether an operator on constants alone was refused.
     """
 
-    def __init__(self, model: Model, ends: Ends) -> None:
+    def __init__(self, model: Model, ends: IoOptions) -> None:
         self._model, self._ends = model, ends
-        self.collected = Collected()
+        self.collected = GraphBuilder()
         self.values: dict[str, Given] = {"": None}
         self.made: dict[str, View] = {}
         self.names: dict[str, str] = {}
@@ -103,7 +102,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(steps.whole(self._model.part)))), wanted)
+        self._part(fusion.fused(self._model.part), wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 
@@ -168,7 +167,7 @@ class Walk:
 
     def _operator(self, operator: Operator) -> None:
         name = self.collected.free_name(clean(next(filter(None, operator.outputs))))
-        row = LayerVerdict(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        row = LayerStatus(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
             self.collected.rows[name] = with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
@@ -196,7 +195,7 @@ class Walk:
         kinds = tuple(node.op for node in self.collected.nodes[before:])
         place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, place, kinds)
+        self.collected.rows[name] = LayerStatus(name, kind_of(operator), shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
@@ -206,7 +205,10 @@ class Walk:
     def _as_read(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
         read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
-        return replace(operator, outputs=operator.outputs[: read + 1])
+        options = operator.attributes
+        if operator.kind == "Split":
+            options = {"num_outputs": len(operator.outputs), **options}
+        return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
     def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
         """Return the types of an operator's inputs."""
@@ -307,7 +309,7 @@ class Walk:
             self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
             self._types[output] = self._types.get(one, types.FLOAT)
 
-    def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
+    def _refuse(self, operator: Operator, name: str, row: LayerStatus, refusal: ModelError) -> None:
         """Record an unsupported operator, and continue with placeholders of its outputs' shapes in the file."""
         self.collected.rows[name] = row
         self.collected.refusals.append(refusal)
@@ -316,7 +318,7 @@ class Walk:
                 continue
             shape = self._declared(output)
             own = name if not place else self.collected.free_name(clean(output))
-            view = None if shape is None else stand_in(self.collected, own, shape)
+            view = None if shape is None else placeholder(self.collected, own, shape)
             if view is None:
                 self._unknown.add(output)
                 self.collected.unknown.add(own)

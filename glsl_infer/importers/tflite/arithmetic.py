@@ -1,37 +1,44 @@
-"""Elementwise operators of two tensors, or of a tensor and a constant -> nodes."""
+"""Elementwise operators of two tensors, or of a tensor and a constant, and activation functions -> nodes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core import elementwise
-from glsl_infer.importers.core.constants import with_constant
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.graph.activations import Activation, activation, bent, smooth
+from glsl_infer.importers.core import elementwise, emit
+from glsl_infer.importers.core.constants import pixel_slopes, shortest, with_constant
+from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
+from glsl_infer.importers.tflite.fused_patterns import ACTIVATION
 
-OPERATIONS = elementwise.operations(elementwise.TFLITE)
+OPERATIONS = {
+    **elementwise.operations(elementwise.TFLITE),
+    **elementwise.comparisons(elementwise.TFLITE),
+    "POW": "power",
+}
+
+_NAMED = {**elementwise.activations(elementwise.TFLITE), "RELU_N1_TO_1": "relu_n1_to_1"}
 
 
 def binary(call: Call) -> list[Node]:
     """Convert an operation on two tensors, or on a tensor and a constant."""
-    if len(call.constants) != 2 or None in call.tensors:
+    if len(call.constants) != 2 or None in call.tensors or not call.inputs:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
-    if call.kind == "DIV" and is_whole(call, 0):
-        raise call.refused("of whole numbers", "let the CPU divide them")
+    operation = "whole_divide" if call.kind == "DIV" and is_whole(call, 0) else OPERATIONS[call.kind]
     if len(call.inputs) == 2:
-        return call.activated([_of_two(call)])
+        return call.activated([emit.two(call.name, operation, call.inputs, call.shapes)])
     first = call.constants[0] is not None
-    value = np.asarray(call.constants[0] if first else call.constants[1])
-    operation, source, shape = OPERATIONS[call.kind], call.inputs[0], call.shapes[0]
+    value = np.asarray(call.constants[0 if first else 1])
     try:
-        return call.activated(with_constant(call.name, source, shape, operation, value, first=first))
+        return call.activated(with_constant(call.name, call.inputs[0], call.shapes[0], operation, value, first=first))
     except ValueError as error:
-        raise call.refused(str(error), "give one finite number that is not 0, or one for each channel") from None
+        raise call.refused(str(error), "give it no batch") from None
 
 
-def add_several(call: Call) -> list[Node]:
-    """Convert an ADD_N."""
+def _add_several(call: Call) -> list[Node]:
     if len(call.inputs) != len(call.constants) or len(call.inputs) < 2:
         raise call.refused("of constants or of one tensor", "give it two tensors or more")
     return [call.node("add", {"activation": "linear"})]
@@ -42,15 +49,77 @@ def negated(call: Call) -> list[Node]:
     return with_constant(call.name, call.inputs[0], call.shapes[0], "multiply", np.array([-1.0]))
 
 
-def _of_two(call: Call) -> Node:
-    operation = OPERATIONS[call.kind]
-    if operation == "add" and call.shapes[0] == call.shapes[1]:
-        return call.node("add", {"activation": "linear"})
-    return call.node("binary", {"operation": operation})
+def _text(call: Call) -> str:
+    """Return the text of the activation that an operator without operands computes."""
+    if call.kind == ACTIVATION:
+        return str(call.option("Function"))
+    if call.kind == "GELU":
+        return (smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU).text
+    if call.kind == "LEAKY_RELU":
+        return _checked(call, lambda: bent.leaky_relu(shortest(call.option("Alpha"))))
+    return _NAMED[call.kind]
+
+
+def _function(call: Call) -> list[Node]:
+    return function(call.name, _source(call), _text(call), call.shapes[0])
+
+
+def _prelu(call: Call) -> list[Node]:
+    slopes = call.constant(1, "slopes")
+    per_channel = slopes.reshape(-1, slopes.shape[-1] if slopes.ndim else 1)
+    if (per_channel != per_channel[0]).any():
+        nodes = pixel_slopes(call.name, _source(call), call.shapes[0], slopes)
+        if nodes:
+            return nodes
+        advice = "give the layer one slope for each channel (Keras: shared_axes=[1, 2])"
+        raise call.refused(f"slopes of its own for each pixel, {slopes.shape}", advice)
+    text = _checked(call, lambda: bent.prelu(*(float(slope) for slope in per_channel[0])))
+    return function(call.name, _source(call), text)
+
+
+def _power(call: Call) -> list[Node]:
+    exponent = None if len(call.inputs) > 1 else call.constants[1]
+    if exponent is None or exponent.size != 1 or not emit.in_textures(call.shapes[0]):
+        return binary(call)
+    try:
+        text = activation(f"power({float(exponent.reshape(-1)[0])!r})").text
+    except ValueError:
+        return binary(call)
+    return function(call.name, call.inputs[0], text)
+
+
+def _softmax(call: Call) -> list[Node]:
+    chain = emit.Chain(call.name, _source(call), call.shapes[0])
+    beta = float(call.option("Beta", 1.0)) if call.kind == "SOFTMAX" else 1.0
+    if beta != 1.0:
+        chain.extend(with_constant(call.name, chain.last, chain.shape, "multiply", np.array([beta])))
+    chain.extend([emit.softmax(chain.free("softmax"), chain.last, chain.shape, len(chain.shape) - 1)])
+    if call.kind == "LOG_SOFTMAX":
+        chain.function("log")
+    return chain.nodes
+
+
+def _checked(call: Call, make: Callable[[], Activation]) -> str:
+    try:
+        return make().text
+    except ValueError as error:
+        raise call.refused(str(error), "its numbers must be finite") from None
+
+
+def _source(call: Call) -> str:
+    if not call.inputs:
+        raise call.refused("of a constant", "the file is damaged; convert the model anew")
+    return call.inputs[0]
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(OPERATIONS, binary),
-    "ADD_N": add_several,
+    **dict.fromkeys(elementwise.operations(elementwise.TFLITE), binary),
+    **dict.fromkeys((*_NAMED, ACTIVATION, "GELU", "LEAKY_RELU"), _function),
+    **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
+    "ADD_N": _add_several,
     "NEG": negated,
+    "POW": _power,
+    "PRELU": _prelu,
 }
+
+ON_CPU: dict[str, Converter] = dict.fromkeys(elementwise.comparisons(elementwise.TFLITE), binary)

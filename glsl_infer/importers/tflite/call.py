@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.shared.padding import Padding, padding_of
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Padding, padding_of
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
@@ -134,6 +135,14 @@ class Call:
             raise self.refused("on no feature map", "give it one tensor with 4 axes that the network computes")
         return self.shapes[place]
 
+    def axis(self, axis: int, place: int = 0) -> int:
+        """Return an axis of the file's input at ``place`` as an axis of the first node, which has no batch."""
+        tensor, rank = self.tensors[place], len(self.shapes[0])
+        own = axis - (0 if tensor is None else len(tensor.shape)) if axis >= 0 else axis
+        if tensor is None or not tensor.shape or not -rank <= own < 0:
+            raise self.refused(f"along axis {axis}", "the batch stays as it is")
+        return own + rank
+
     def node(self, op: str, attrs: Mapping[str, Any] | None = None, **weights: NDArray[np.float32]) -> Node:
         """Return the node for the operator."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
@@ -160,12 +169,14 @@ Converter = Callable[[Call], "list[Node]"]
 """Function from a call to its nodes. The first has the call's name; the last is its output."""
 
 
-def function(name: str, source: str, text: str) -> list[Node]:
-    """Return the nodes of an activation, given as text. For the range -1 to 1 they are two nodes."""
-    if text == "relu_n1_to_1":
+def function(name: str, source: str, text: str, shape: Shape = (1,)) -> list[Node]:
+    """Return the nodes of an activation, given as text. In shaders, they are two nodes for the range -1 to 1."""
+    drawn = emit.in_textures(shape)
+    if text == "relu_n1_to_1" and drawn:
         line = Node(name, "activation", (source,), {"function": activation("piecewise_linear(0.5,0.5)").text})
         return [line, Node(f"{name}-scaled", "rescaling", (name,), {"scales": (2.0,), "offsets": (-1.0,)})]
-    return [Node(name, "activation", (source,), {"function": activation(text).text})]
+    made = activation("clip(-1.0,1.0)" if text == "relu_n1_to_1" else text).text
+    return [Node(name, "activation" if drawn else "tensor_function", (source,), {"function": made})]
 
 
 def shape_of(tensor: Tensor) -> Shape:

@@ -12,9 +12,6 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
-COMPARED = elementwise.comparisons(elementwise.TFLITE)
-"""Operations on two tensors without a shader."""
-
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
 WHOLE = ("INT", "UINT", "BOOL")
@@ -136,8 +133,8 @@ def _points(call: Call) -> list[Node]:
 
 
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
-    """Return nodes with a final reshape to the output's shape in the file, unless the file leaves it open."""
-    return nodes if call.tensor.free else [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
+    """Return nodes with a final reshape to the output's shape in the file."""
+    return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
 
 def _file_shape(call: Call, place: int) -> Shape:
@@ -174,18 +171,6 @@ def _padded(call: Call) -> list[Node]:
     elif len(call.constants) > 2:
         attrs["value"] = float(call.constant(2, "a value").reshape(-1)[0])
     return [Node(call.name, "tensor_pad", call.inputs[:1], attrs)]
-
-
-def _reversed(call: Call) -> list[Node]:
-    shape, rank = call.shapes[0], len(_file_shape(call, 0))
-    axes = {axis % rank - rank for axis in call.integers(1, "axes")}
-    backwards = [place - len(shape) in axes for place in range(len(shape))]
-    attrs = {
-        "begin": tuple(size - 1 if turned else 0 for size, turned in zip(shape, backwards)),
-        "size": shape,
-        "strides": tuple(-1 if turned else 1 for turned in backwards),
-    }
-    return [Node(call.name, "tensor_slice", call.inputs[:1], attrs)]
 
 
 def _repeated(call: Call) -> list[Node]:
@@ -232,6 +217,5 @@ CHOICES: Mapping[str, Converter] = {
     "CUMSUM": _summed,
     "GATHER_ND": _points,
     "ONE_HOT": _one_hot,
-    "REVERSE_V2": _reversed,
 }
 """Converters by the operator's name in the schema."""

@@ -1,4 +1,4 @@
-"""The constants of a file as arrays, and constant folding.
+"""The constants of a file as arrays, also of sparse tensors, and constant folding.
 
 Quantised values are converted to real values.
 """
@@ -13,15 +13,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.importers.shared import caps
+from glsl_infer.importers.core import limits
+from glsl_infer.importers.core.folding import Folder
 from glsl_infer.importers.tflite import evaluate
-from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-from glsl_infer.importers.tflite.sparse import dense
+from glsl_infer.importers.tflite.model import Level, Model, Operator, Sparsity, Tensor
+
+
+def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[Any]:
+    """Return a sparse tensor as a dense array, as DENSIFY does.
+
+    The file lists the nonzero indices level by level. So the number of positions grows with each level, and finally
+    equals the number of values.
+
+    Args:
+        tensor: the sparse tensor.
+        sparsity: the positions of its values.
+        values: the values, in the order of the levels.
+
+    Raises:
+        ModelError: positions and values do not match the tensor's shape.
+    """
+    rank, blocks = len(tensor.shape), len(sparsity.block_axes)
+    problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
+    if not rank or sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
+        raise problem
+    if any(not 0 <= axis < rank for axis in sparsity.block_axes):
+        raise problem
+    outer, inner = list(tensor.shape), [0] * blocks
+    for axis, level in zip(sparsity.order, sparsity.levels):
+        if axis >= rank:
+            inner[axis - rank] = level.size
+    for block, axis in zip(inner, sparsity.block_axes):
+        if block < 1 or outer[axis] % block:
+            raise problem
+        outer[axis] //= block
+    sizes = [*outer, *inner]
+    places: list[NDArray[np.int64]] = []
+    count = 1
+    for axis, level in zip(sparsity.order, sparsity.levels):
+        parents, own = _children(level, sizes[axis], count, values.size, problem)
+        places = [place[parents] for place in places] + [own]
+        count = len(own)
+    if count > values.size:
+        raise problem
+    where = dict(zip(sparsity.order, places))
+    blocked = dict(zip(sparsity.block_axes, range(blocks)))
+    index = tuple(
+        where[axis] * inner[blocked[axis]] + where[rank + blocked[axis]] if axis in blocked else where[axis]
+        for axis in range(rank)
+    )
+    filled = np.zeros(tensor.shape, values.dtype)
+    filled[index] = values[:count]
+    return filled
+
+
+def _children(
+    level: Level, size: int, parents: int, most: int, problem: ModelError
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for every entry of a level, its parent entry and its own index. There are at most ``most`` entries."""
+    if level.segments is None or level.indices is None:
+        if level.size != size or parents * size > most:
+            raise problem
+        return np.repeat(np.arange(parents), size), np.tile(np.arange(size), parents)
+    counts = np.diff(level.segments)
+    fits = len(counts) == parents and (counts >= 0).all() and counts.sum() == len(level.indices) <= most
+    if not fits or (len(level.indices) and not 0 <= level.indices.min() <= level.indices.max() < size):
+        raise problem
+    return np.repeat(np.arange(parents), counts), level.indices
+
 
 Numbers = NDArray[Any]
-
-Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
-"""Function of the constants, the options and the output tensor."""
 
 TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
@@ -46,7 +107,7 @@ class Constants:
         self._model = model
         self.tensors: Sequence[Tensor] = model.tensors
         self._known: dict[int, Numbers] = {}
-        self._weights = caps.Weights(f"model '{model.name}'")
+        self._weights = limits.Weights(f"model '{model.name}'")
 
     def __contains__(self, index: int) -> bool:
         """Return whether the tensor is a constant."""
@@ -86,8 +147,7 @@ class Constants:
         Raises:
             ModelError: the constants do not match.
         """
-        compute = _FOLDED.get(operator.kind)
-        if compute is None or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
+        if operator.kind not in evaluate.FOLDED or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
             return False
         if operator.options.get("FusedActivationFunction"):
             return False
@@ -104,20 +164,24 @@ class Constants:
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
             return False
-        self._known[output] = self._computed(compute, operator, self.tensors[output], read)
+        self._known[output] = self._computed(operator, self.tensors[output], read)
         return True
 
-    def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
+    def _computed(self, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
         if tensor.free:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
-        self._weights.add(4 * math.prod(tensor.shape))
+        size = math.prod(tensor.shape)
+        self._weights.add(4 * size)
         try:
-            with np.errstate(all="ignore"):
-                result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
+            inputs = [self[index] for index in read]
+            if operator.kind == "CAST":
+                result: Numbers = inputs[0].astype(TYPES[tensor.type])
+            else:
+                result, *_ = evaluate.results_of(operator, Folder(8 * size), inputs, [tensor.shape], evaluate.FOLDED)
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
             what = f"{operator.kind} of constants that do not fit ({str(error)[:200]})"
             raise ModelError(f"'{tensor.name}': {what}") from None
-        if result.size != math.prod(tensor.shape):
+        if result.size != size:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
         return _plain(result.reshape(tensor.shape))
 
@@ -166,69 +230,3 @@ def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
     scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
     with np.errstate(all="ignore"):
         return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
-
-
-def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return given[0]
-
-
-def _cast(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return given[0].astype(TYPES[tensor.type])
-
-
-def _product(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return np.asarray(np.prod(given[0], axis=tuple(given[1].reshape(-1).tolist())))
-
-
-def _filled(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return np.full(tensor.shape, given[1].reshape(-1)[0])
-
-
-def _shapes_together(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    shapes = [tuple(int(size) for size in shape.reshape(-1)) for shape in given]
-    return np.asarray(np.broadcast_shapes(*shapes), np.int64)
-
-
-def _range(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    begin, end, step = (part.reshape(-1)[0] for part in given)
-    if math.ceil((end - begin) / step) != math.prod(tensor.shape):
-        raise ValueError("another number of numbers")
-    return np.arange(begin, end, step)
-
-
-def _divided(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    with np.errstate(all="ignore"):
-        return given[0] / given[1] if given[0].dtype.kind == "f" else given[0] // given[1]
-
-
-def _by(table: Mapping[str, evaluate.Compute]) -> dict[str, Folded]:
-    def folded(compute: evaluate.Compute) -> Folded:
-        def fold(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-            if table is evaluate.ELEMENTWISE:
-                evaluate.require(math.prod(np.broadcast_shapes(*(each.shape for each in given))), tensor)
-            return compute(given, options, [tensor])[0]
-
-        return fold
-
-    return {kind: folded(compute) for kind, compute in table.items()}
-
-
-_FOLDED: Mapping[str, Folded] = {
-    **_by(evaluate.ELEMENTWISE),
-    **_by(evaluate.REDUCTIONS),
-    **_by({kind: compute for kind, compute in evaluate.MOVES.items() if kind not in ("SPLIT", "SPLIT_V", "UNPACK")}),
-    "SHAPE": _first,
-    "DEQUANTIZE": _first,
-    "DENSIFY": _first,
-    "QUANTIZE": _first,
-    "BROADCAST_ARGS": _shapes_together,
-    "CAST": _cast,
-    "RESHAPE": _first,
-    "SQUEEZE": _first,
-    "EXPAND_DIMS": _first,
-    "DIV": _divided,
-    "FILL": _filled,
-    "RANGE": _range,
-    "REDUCE_PROD": _product,
-}
-"""Operators that are folded if all their inputs are constants."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.shared.transposed import PLAIN, transposed
+from glsl_infer.importers.core.convolutions import PLAIN, transposed
 from glsl_infer.importers.tflite.call import Call
-from glsl_infer.importers.tflite.chains import AROUND
+from glsl_infer.importers.tflite.op_chains import AROUND
 
 
 def convolution(call: Call) -> list[Node]:

@@ -1,8 +1,4 @@
-"""Bytes of a TensorFlow Lite file -> plain data, safe for any bytes.
-
-The accessors of the package ``tflite`` follow offsets without checks. In Python this is safe: a read outside the file
-raises an exception. This module limits the counts of entries and checks texts.
-"""
+"""Bytes of a TensorFlow Lite file -> plain data, safe for any bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.errors import ModelError
-from glsl_infer.importers.shared.caps import MOST_OPERATORS
-from glsl_infer.importers.shared.whole_file import read_bytes
-from glsl_infer.importers.tflite.installed import schema
+from glsl_infer.errors import MissingExtraError, ModelError
+from glsl_infer.importers.core.limits import MOST_OPERATORS, read_bytes
 from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantization, Sparsity, Tensor
+
+
+def schema() -> Any:
+    """Import and return the package.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+    """
+    try:
+        import tflite
+    except ImportError as error:
+        raise MissingExtraError.of(f"the package tflite ({error})", "tflite", "exporting a .tflite file") from None
+    return tflite
+
 
 IDENTIFIER = b"TFL3"
 LARGEST_FILE = 2**30

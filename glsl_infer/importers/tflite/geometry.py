@@ -1,4 +1,4 @@
-"""Operators that move pixels and channels, or change a shape -> nodes."""
+"""Operators that move or pad pixels and channels, or change a shape -> nodes."""
 
 from __future__ import annotations
 
@@ -7,57 +7,119 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.shared import pixels
-from glsl_infer.importers.shared.arranged import Arrangement
-from glsl_infer.importers.shared.places import MOST_JOINED, joined
-from glsl_infer.importers.tflite.call import Call, Converter, mapped
-from glsl_infer.importers.tflite.chains import UPSAMPLE
+from glsl_infer.graph import Node
+from glsl_infer.importers.core import emit, moves
+from glsl_infer.importers.core.moves import MOST_JOINED, Arrangement, joined
+from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
-from glsl_infer.importers.tflite.padding import MOST_CHANNELS, identity, mirror_pad, pad
-from glsl_infer.importers.tflite.written import ARRANGEMENT
+from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT
+from glsl_infer.importers.tflite.op_chains import UPSAMPLE
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
+
+_MODES = ("reflect", "symmetric")
+
+ZERO = -1
+"""Index of a channel of zeros in ``channel_gather``."""
+
+MOST_CHANNELS = 2**16
+"""Largest number of channels added by padding."""
+
+
+def identity(call: Call) -> list[Node]:
+    """Convert an operator without an effect."""
+    return [call.node("identity")]
+
+
+def pad(call: Call) -> list[Node]:
+    """Convert a PAD of rows, columns and channels, with zeros or another value."""
+    around = _around(call)
+    value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
+    if not np.isfinite(value):
+        raise call.refused(f"with {value}", "give a finite number")
+    padding = (*around[1], *around[2])
+    nodes: list[Node] = []
+    if value and any(around[3]):
+        raise call.refused(f"channels with {value:g}", "channels can be padded with zeros")
+    if value:
+        return [call.node("constant_padding", {"padding": padding, "value": value})]
+    if any(padding):
+        nodes.append(Node(call.name, "zero_padding", call.inputs[:1], {"padding": padding}))
+    if any(around[3]):
+        nodes += _channels_padded(call, nodes, around[3])
+    return nodes or identity(call)
+
+
+def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) -> list[Node]:
+    """Return nodes that add channels of zeros before and after those of a map.
+
+    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    """
+    source = before[-1].name if before else call.inputs[0]
+    channels = call.feature_map()[2]
+    if sum(around) > MOST_CHANNELS:
+        raise call.refused(f"by {sum(around)} channels", "the file is damaged")
+    width = min(4, max(around), channels)
+    name = f"{call.name}-zeros" if before else call.name
+    part = Node(name, "channel_gather", (source,), {"channels": tuple(range(width))})
+    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": width, "activation": "linear"}
+    weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
+    zeros = Node(f"{name}-0", "conv2d", (part.name,), attrs, weights)
+    nodes, sides = [part, zeros], []
+    filled = 0 if around[0] % 4 else min(-channels % 4, around[1])
+    if filled:  # a slice has free lanes for them
+        kept = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        source = nodes[-1].name
+    for count in (around[0], around[1] - filled):
+        whole, rest = divmod(count, width)
+        side = [zeros.name] * whole
+        if rest:
+            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+            if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
+                nodes.append(fewer)
+            side.append(fewer.name)
+        sides.append(side)
+    return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
+
+
+def mirror_pad(call: Call) -> list[Node]:
+    """Convert a MIRROR_PAD of rows and columns."""
+    around, mode = _around(call), call.option("Mode")
+    if any(around[3]) or not 0 <= mode < len(_MODES):
+        raise call.refused(f"by {around}", "rows and columns can be mirrored")
+    return [call.node("mirror_padding", {"padding": (*around[1], *around[2]), "mode": _MODES[mode]})]
+
+
+def _around(call: Call) -> list[tuple[int, int]]:
+    """Return (before, after) of each of the four axes."""
+    call.feature_map()
+    numbers = call.integers(1, "its widths")
+    if len(numbers) == 6:  # a tensor of three axes is a map of height 1
+        numbers = [*numbers[:2], 0, 0, *numbers[2:]]
+    if len(numbers) != 8 or min(numbers) < 0 or any(numbers[:2]):
+        raise call.refused(f"by {numbers}", "rows, columns and channels can be padded, not the batch")
+    return [(numbers[2 * axis], numbers[2 * axis + 1]) for axis in range(4)]
 
 
 def reshape(call: Call) -> list[Node]:
     """Convert an operator that only changes the shape."""
-    target = mapped(_target(call))
+    target = call.shape
     if math.prod(target) != math.prod(call.shapes[0]):
         raise call.refused(f"from {call.shapes[0]} to {target}", "the file is damaged; convert the model anew")
     return [Node(call.name, "reshape", call.inputs[:1], {"shape": target})]
 
 
-def _target(call: Call) -> tuple[int, ...]:
-    """Return the output shape, with the batch. If the file leaves it open, it is computed from the operands."""
-    if not call.tensor.free:
-        return call.tensor.shape
-    given = call.given
-    if call.kind == "SQUEEZE":
-        gone = {axis % len(given) for axis in call.option("SqueezeDimsAsNumpy", ())}
-        return tuple(size for axis, size in enumerate(given) if size != 1 or (gone and axis not in gone))
-    if call.kind == "EXPAND_DIMS":
-        (axis,) = call.integers(1, "an axis")
-        return tuple(np.expand_dims(np.empty(given, np.bool_), axis).shape)
-    wanted = call.integers(1, "its shape")
-    rest = math.prod(size for size in wanted if size != -1)
-    return tuple(math.prod(given) // max(rest, 1) if size == -1 else size for size in wanted)
-
-
 def transpose(call: Call) -> list[Node]:
-    """Convert a TRANSPOSE of rows and columns, or of axes of which only one is longer than 1."""
-    shape, axes = (1, *call.feature_map()), call.integers(1, "an order of axes")
-    order = [axis % 4 for axis in axes]
-    if len(axes) != 4 or sorted(order) != [0, 1, 2, 3]:
-        raise call.refused(f"axes in the order {axes} of {shape}", "the tensor must have 4 axes")
-    long = [axis for axis in order if shape[axis] > 1]
-    if long == sorted(long):
-        return [Node(call.name, "reshape", call.inputs[:1], {"shape": tuple(shape[axis] for axis in order[1:])})]
-    if order == [0, 2, 1, 3]:
-        return [call.node("transpose")]
-    raise call.refused(
-        f"axes in the order {tuple(axes)}", "rows and columns can be exchanged, channels stay the last axis"
-    )
+    """Convert a TRANSPOSE that keeps the batch first."""
+    given, order = call.given, call.integers(1, "an order of axes")
+    rank = len(call.shapes[0])
+    gone = len(given) - rank
+    if sorted(axis % len(given) for axis in order) != list(range(len(given))) or (gone > 0 and order[0] % len(given)):
+        raise call.refused(f"axes in the order {tuple(order)} of {given}", "the batch stays as it is")
+    axes = [axis % len(given) - gone for axis in order[max(gone, 0) :]]
+    first = range(rank - len(axes))
+    return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 
 
 def arranged(call: Call) -> list[Node]:
@@ -83,17 +145,14 @@ def gathered(call: Call) -> list[Node]:
         raise call.refused(f"{indices[:8]} of {shape}", "rows and columns can be taken at equal steps")
     taken = [range(length) for length in shape]
     taken[axis] = line
-    return pixels.part_of(call.name, call.inputs[0], shape, (taken[0], taken[1], taken[2]))
+    return moves.part_of(call.name, call.inputs[0], shape, (taken[0], taken[1], taken[2]))
 
 
 def reversed_(call: Call) -> list[Node]:
-    """Convert a REVERSE_V2 of rows, columns or channels."""
-    shape, rank = call.feature_map(), len(call.given)
-    axes = {axis % rank - rank for axis in call.integers(1, "axes")}
-    if min(axes) < -3:
-        raise call.refused("of the batch", "rows, columns and channels can be mirrored")
-    rows, columns, channels = (range(n)[::-1] if axis in axes else range(n) for axis, n in zip((-3, -2, -1), shape))
-    return pixels.part_of(call.name, call.inputs[0], shape, (rows, columns, channels))
+    """Convert a REVERSE_V2."""
+    axes = {call.axis(axis) for axis in call.integers(1, "axes")}
+    parts = [range(size)[:: -1 if axis in axes else 1] for axis, size in enumerate(call.shapes[0])]
+    return emit.sliced(call.name, call.inputs[0], call.shapes[0], parts)
 
 
 def repeated(call: Call) -> list[Node]:
@@ -145,7 +204,7 @@ def space_to_depth(call: Call) -> list[Node]:
     shape, block = call.feature_map(), call.option("BlockSize")
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    return pixels.space_to_depth(call.name, call.inputs[0], shape, block)
+    return moves.space_to_depth(call.name, call.inputs[0], shape, block)
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -162,58 +221,47 @@ def concatenate(call: Call) -> list[Node]:
     return call.activated([call.node("concat")])
 
 
-def strided_slice(call: Call) -> list[Node]:
-    """Convert a STRIDED_SLICE of rows, columns and channels, or of a vector."""
-    operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
-    try:
-        taken, removed = slices_of(call.given, operands, call.operator.options)
-    except (ValueError, KeyError) as error:
-        raise call.refused(str(error), "give slices of a feature map") from None
-    if len(taken) == 3:  # a tensor of three axes is a map of height 1
-        taken.insert(1, range(1))
-    if len(call.shapes[0]) == 1 and len(taken) == 2 and taken[0] == range(1) and len(taken[1]) and not removed & 2:
-        return [Node(call.name, "vector_gather", call.inputs[:1], {"channels": tuple(taken[1])})]
-    return _part(call, taken, reshaped=bool(removed))
-
-
-def slice_(call: Call) -> list[Node]:
-    """Convert a SLICE by its begin and its size. A size of -1 extends to the end."""
-    shape = (1, *call.feature_map())
-    begins, sizes = call.integers(1, "where it begins"), call.integers(2, "its size")
-    if not len(begins) == len(sizes) == 4:
-        raise call.refused(f"of {len(begins)} axes", "the tensor must have 4")
-    taken = [
-        range(length)[begin : None if size == -1 else begin + size] for begin, size, length in zip(begins, sizes, shape)
-    ]
-    return _part(call, taken)
+def sliced(call: Call) -> list[Node]:
+    """Convert a SLICE, in which a size of -1 extends to the end, or a STRIDED_SLICE."""
+    given = call.given
+    if call.kind == "SLICE":
+        ends = zip(given, call.integers(1, "where it begins"), call.integers(2, "its size"))
+        parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in ends]
+    else:
+        operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
+        try:
+            parts, _ = slices_of(given, operands, call.operator.options)
+        except (ValueError, KeyError) as error:
+            raise call.refused(str(error), "give a slice without an ellipsis and new axes") from None
+    return _part(call, parts)
 
 
 def split(call: Call) -> list[Node]:
-    """Convert one output of a SPLIT, SPLIT_V or UNPACK-like cut along one axis."""
-    shape = (1, *call.feature_map())
-    if call.kind == "SPLIT_V":
-        sizes, axis = call.integers(1, "its sizes"), call.integers(2, "an axis")[0]
-        if sizes.count(-1) == 1 and len(call.shapes) == 1 and -4 <= axis < 4:
-            sizes[sizes.index(-1)] = shape[axis] - sum(sizes) - 1
+    """Convert one output of a SPLIT, a SPLIT_V or an UNPACK."""
+    if call.kind == "UNPACK":
+        axis = call.axis(call.option("Axis", 0))
+        sizes = [1] * call.shapes[0][axis]
+    elif call.kind == "SPLIT":
+        axis, count = call.axis(call.integers(0, "an axis")[0], 1), call.option("NumSplits")
+        sizes = [call.shapes[0][axis] // count] * count if 0 < count <= call.shapes[0][axis] else []
     else:
-        axis, count = call.integers(0, "an axis")[0], call.option("NumSplits")
-        sizes = [shape[axis] // count] * count if -4 <= axis < 4 and 0 < count <= shape[axis] else []
-    if not -4 <= axis < 4 or axis % 4 == 0 or call.output >= len(sizes) or sum(sizes) != shape[axis] or min(sizes) < 1:
-        raise call.refused(f"{shape} into {sizes} along axis {axis}", "rows, columns and channels can be cut")
-    taken = [range(length) for length in shape]
-    begin = sum(sizes[: call.output])
-    taken[axis] = range(begin, begin + sizes[call.output])
-    return _part(call, taken)
+        axis, sizes = call.axis(call.integers(2, "an axis")[0]), call.integers(1, "its sizes")
+        sizes = [call.shapes[0][axis] - sum(sizes) - 1 if size == -1 else size for size in sizes]
+    if call.output >= len(sizes) or sum(sizes) != call.shapes[0][axis] or min(sizes) < 1:
+        raise call.refused(f"{call.shapes[0]} into {sizes[:8]}", "give sizes that fit, of one number at least")
+    parts = [range(length) for length in call.shapes[0]]
+    parts[axis] = range(sum(sizes[: call.output]), sum(sizes[: call.output + 1]))
+    return _part(call, parts)
 
 
-def _part(call: Call, taken: Sequence[range], *, reshaped: bool = False) -> list[Node]:
-    if any(len(part) < 1 for part in taken) or len(taken) != 4 or taken[0] != range(1):
-        raise call.refused("that leaves nothing, or cuts the batch", "take a pixel at least")
-    shape: Shape = call.feature_map()
-    nodes = pixels.part_of(call.name, call.inputs[0], shape, (taken[1], taken[2], taken[3]))
-    if reshaped:
-        nodes.append(Node(f"{call.name}-shape", "reshape", (nodes[-1].name,), {"shape": call.shape}))
-    return nodes
+def _part(call: Call, parts: Sequence[range]) -> list[Node]:
+    """Return the nodes of a slice of the file's axes, or of the node's: the last axes of both are the same."""
+    shape = call.shapes[0]
+    own = [range(1)] * max(len(shape) - len(parts), 0) + list(parts[max(len(parts) - len(shape), 0) :])
+    whole = [part for part in parts[: max(len(parts) - len(shape), 0)] if part != range(1)]
+    if whole or any(len(part) < 1 for part in own):
+        raise call.refused(f"{parts} of {call.given}", "take one number at least, and keep the batch")
+    return emit.sliced(call.name, call.inputs[0], shape, own, call.shape)
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -233,12 +281,12 @@ CONVERTERS: dict[str, Converter] = {
     "RESIZE_BILINEAR": resize,
     "RESIZE_NEAREST_NEIGHBOR": resize,
     "REVERSE_V2": reversed_,
-    "SLICE": slice_,
+    "SLICE": sliced,
     "SPACE_TO_DEPTH": space_to_depth,
     "SPLIT": split,
     "SPLIT_V": split,
     "SQUEEZE": reshape,
-    "STRIDED_SLICE": strided_slice,
+    "STRIDED_SLICE": sliced,
     "TILE": repeated,
     "TRANSPOSE": transpose,
     UPSAMPLE: upsample,

@@ -7,25 +7,15 @@ from collections.abc import Mapping
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node
-from glsl_infer.importers.tflite import (
-    activations,
-    arithmetic,
-    convolutions,
-    detections,
-    geometry,
-    normalizations,
-    pooling,
-    tensors,
-)
+from glsl_infer.importers.tflite import arithmetic, convolutions, detections, geometry, pooling, tensors
 from glsl_infer.importers.tflite.batches import map_by_map
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.program.layout import TEXTURE_RANKS
 
 OPERATORS: Mapping[str, Converter] = {
-    **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **geometry.CONVERTERS,
-    **normalizations.CONVERTERS,
+    **pooling.NORMS,
     **pooling.CONVERTERS,
     "CONV_2D": convolutions.convolution,
     "DEPTHWISE_CONV_2D": convolutions.depthwise,
@@ -33,6 +23,12 @@ OPERATORS: Mapping[str, Converter] = {
     "TRANSPOSE_CONV": convolutions.transposed_convolution,
 }
 """Converters by the operator's name in the schema."""
+
+_ANY_RANK = {
+    *(*arithmetic.CONVERTERS, *pooling.REDUCTIONS, "EXPAND_DIMS", "RESHAPE", "REVERSE_V2", "SLICE", "SPLIT", "SPLIT_V"),
+    *("CAST", "DEQUANTIZE", "QUANTIZE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE"),
+} - {"PRELU"}
+"""Operators whose converters take tensors of any rank."""
 
 CUSTOM: Mapping[str, Converter] = {
     "Convolution2DTransposeBias": convolutions.transposed_with_bias,
@@ -57,7 +53,7 @@ def convert(call: Call) -> list[Node]:
         raise ModelError.layer(
             call.name, f"{with_article(kind)} cannot be exported", _known({*OPERATORS, *tensors.TENSORS})
         )
-    if converter is not None and to_kernels is None and _is_batch(call):
+    if converter is not None and to_kernels is None and _is_batch(call) and kind not in _ANY_RANK:
         return map_by_map(call, converter)
     if converter is None or (to_kernels is not None and not in_textures):
         assert to_kernels is not None

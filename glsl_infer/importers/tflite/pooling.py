@@ -1,21 +1,16 @@
-"""Mean and max pooling by windows and along axes -> nodes."""
+"""Pooling, reductions and normalisations -> nodes."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.emit import over_channels, over_map
+from glsl_infer.importers.tflite.call import Call, Converter, function
+from glsl_infer.importers.tflite.fused_patterns import NORMALIZATION
 
-ROWS, COLUMNS, CHANNELS = 1, 2, 3
-"""Axes of a map, counted with the batch."""
-
-_ONCE = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
+REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
+"""Reductions along axes by the operator's name in the schema."""
 
 
 def pool(call: Call) -> list[Node]:
@@ -33,55 +28,11 @@ def pool(call: Call) -> list[Node]:
     return call.activated([Node(call.name, op, call.inputs[:1], attrs)])
 
 
-def average(call: Call) -> list[Node]:
-    """Convert a mean or a sum over rows, columns, channels, or several of them."""
-    shape, axes = call.feature_map(), _axes(call)
-    total = call.kind == "SUM"
-    chain = Chain(call)
-    channels = shape[2]
-    if CHANNELS in axes:
-        pixels = math.prod(shape[axis - 1] for axis in axes if axis != CHANNELS)
-        each = float(pixels) if total else 1.0 / channels
-        weights = {"kernel": np.full((1, 1, channels, 1), each, np.float32), "bias": np.zeros(1, np.float32)}
-        chain.add("channels", "conv2d", {**_ONCE, "groups": 1, "activation": "linear"}, weights)
-        channels = 1
-    elif total:
-        factor = float(math.prod(shape[axis - 1] for axis in axes))
-        chain.add("sum", "rescaling", {"scales": (factor,), "offsets": (0.0,)})
-    if ROWS in axes and COLUMNS in axes:
-        chain.add("mean", "global_average_pool", {"scale": None})
-        if call.option("KeepDims", False):
-            chain.add("map", "reshape", {"shape": (1, 1, channels)})
-    elif ROWS in axes or COLUMNS in axes:
-        chain.add("mean", "average_pool", {**_ONCE, "pool": (shape[0], 1) if ROWS in axes else (1, shape[1])})
-    return chain.nodes
-
-
-def extreme(call: Call) -> list[Node]:
-    """Convert a maximum or minimum over rows, columns, channels, or several of them."""
-    shape, axes = call.feature_map(), _axes(call)
-    operation = "max" if call.kind == "REDUCE_MAX" else "min"
-    chain = Chain(call)
-    if ROWS in axes:
-        chain.add("rows", f"{operation}_pool", {**_ONCE, "pool": (shape[0], 1)})
-    if COLUMNS in axes:
-        chain.add("columns", f"{operation}_pool", {**_ONCE, "pool": (1, shape[1])})
-    if CHANNELS in axes:
-        chain.add("channels", "channel_extreme", {"operation": operation})
-    if not call.option("KeepDims", False):
-        chain.add("vector", "flatten", {"scale": None})
-    return chain.nodes
-
-
-def _axes(call: Call) -> tuple[int, ...]:
-    """Return the axes of a reduction, in order, counted with the batch."""
-    rank = len(call.given)
-    axes = tuple(sorted({axis % 4 if rank == 4 else axis for axis in call.integers(1, "axes")}))
-    if rank != 4 or not axes or not {*axes} <= {ROWS, COLUMNS, CHANNELS}:
-        raise call.refused(f"over axes {axes} of {call.given}", "rows, columns and channels, 1 to 3, can be reduced")
-    if not call.option("KeepDims", False) and axes != (ROWS, COLUMNS):
-        raise call.refused(f"over axes {axes} without keep_dims", "keep the axes, so that the result is a map")
-    return axes
+def reduced(call: Call) -> list[Node]:
+    """Convert a mean, a sum, a maximum, or a minimum along axes."""
+    axes = [call.axis(axis) for axis in call.integers(1, "axes")]
+    keep = bool(call.option("KeepDims", False))
+    return emit.reduced(call.name, call.inputs[0], call.shapes[0], REDUCTIONS[call.kind], axes, keep=keep)
 
 
 def normalized(call: Call) -> list[Node]:
@@ -92,22 +43,6 @@ def normalized(call: Call) -> list[Node]:
     return [call.node("local_response_norm", {**attrs, "size": 2 * call.option("Radius") + 1, "region": "across"})]
 
 
-class Chain:
-    """A chain of nodes, each of which reads the previous one. The first has the call's name."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self.nodes: list[Node] = []
-
-    def add(
-        self, part: str, op: str, attrs: dict[str, Any], weights: dict[str, NDArray[np.float32]] | None = None
-    ) -> None:
-        """Append a node."""
-        name = f"{self._call.name}-{part}" if self.nodes else self._call.name
-        inputs = (self.nodes[-1].name,) if self.nodes else self._call.inputs[:1]
-        self.nodes.append(Node(name, op, inputs, attrs, weights or {}))
-
-
 def _mean(call: Call, shape: Shape) -> list[Node]:
     """Return the nodes of a mean over all pixels: a vector, reshaped to a 1x1 map."""
     mean = Node(call.name, "global_average_pool", call.inputs[:1], {"scale": None})
@@ -116,9 +51,26 @@ def _mean(call: Call, shape: Shape) -> list[Node]:
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_POOLS, pool),
+    **dict.fromkeys(REDUCTIONS, reduced),
     "LOCAL_RESPONSE_NORMALIZATION": normalized,
-    "MEAN": average,
-    "REDUCE_MAX": extreme,
-    "REDUCE_MIN": extreme,
-    "SUM": average,
 }
+
+
+def _norm(call: Call) -> list[Node]:
+    norm, (source,), (shape,) = call.option("Norm"), call.inputs[:1], call.shapes[:1]
+    if norm.groups is None:
+        nodes = [over_channels(call.name, source, shape, norm.kind, norm.epsilon, norm.gamma, norm.beta)]
+    else:
+        nodes = over_map(call.name, source, shape, norm.groups, norm.epsilon, norm.gamma, norm.beta)
+    then = str(call.option("Then", ""))
+    nodes += function(f"{call.name}-function", nodes[-1].name, then) if then else []
+    return call.activated(nodes)
+
+
+def _unit(call: Call) -> list[Node]:
+    if len(call.inputs) != 1:
+        raise call.refused("of a constant", "the file is damaged; convert the model anew")
+    return call.activated([over_channels(call.name, call.inputs[0], call.shapes[0], "unit", 0.0)])
+
+
+NORMS: dict[str, Converter] = {"L2_NORMALIZATION": _unit, NORMALIZATION: _norm}

@@ -9,24 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.shared.endings import Ending
-from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.graph import Graph
+from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
-from glsl_infer.importers.tflite.shapes import Sizes
+from glsl_infer.importers.tflite.shapes import Sizes, as_given
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
 _SAID = 5
 """Largest number of functions that a warning names."""
 
 
-def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
     """Read a ``.tflite`` file and return its graph, as ``to_graph`` does.
 
     Raises:
@@ -43,7 +38,7 @@ def read(path: str | Path) -> Graph:
     return load(path)
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
     """Read a ``.tflite`` file and return the report: for each operator, where it runs, or why it cannot be exported.
 
     Args: as for ``to_graph``.
@@ -56,7 +51,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
 
 
 def to_graph(
-    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
+    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
 ) -> Graph:
     """Return the graph of a file.
 
@@ -78,32 +73,26 @@ def to_graph(
 
 
 def survey_of(
-    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
-) -> Survey:
+    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
+) -> ImportReport:
     """Return the same as ``to_graph``, with the refused operators as a part of the result.
 
     Raises:
         ModelError: the file is damaged.
     """
-    model = as_given(model, ends or Ends())
+    model = as_given(model, ends or IoOptions())
     sizes = sizes or (ends.sizes if ends is not None else None)
-    walk, outputs = _walked(model, sizes)
-    collected = walk.collected
-    rows = (*collected.rows.values(), *walk.endings.ended())
-    known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(model.outputs):  # the nodes before an unknown tensor can still be inspected
-        read = {name for node in collected.nodes for name in node.inputs}
-        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
-        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
-    graph, problems = None, list[InputError](collected.refusals)
-    try:
-        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
-        if graph is not None and not problems:
-            _require_inputs_read(graph)
-        graph = with_ends(graph, _ends(model, graph, input_range, ends)) if graph is not None else None
-    except InputError as error:
-        problems.append(error)
-    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems), _warnings(model))
+    walk = _walked(model, sizes)
+    files = {name: model.tensors[index].shape for name, index in walk.made.items()}
+    return walk.collected.report(
+        model.name,
+        [(name, walk.node_of(index)) for name, index in model.outputs],
+        lambda graph: _ends(model, graph, input_range, ends),
+        shapes={
+            name: shape[-2:] for name, shape in files.items() if len(shape) == 3 or (len(shape) == 2 and shape[0] != 1)
+        },
+        warnings=_warnings(model),
+    )
 
 
 def _warnings(model: Model) -> tuple[str, ...]:
@@ -117,36 +106,24 @@ def _warnings(model: Model) -> tuple[str, ...]:
 
 def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
     """Return the tensor that a node of ``to_graph(model, sizes=sizes)`` computes, by the node's name."""
-    walk, _ = _walked(model, sizes)
-    return walk.made
+    return _walked(model, sizes).made
 
 
-def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphOutput]]:
-    """Return the traversal of an entire file, and its outputs."""
+def _walked(model: Model, sizes: Sizes | None = None) -> Walk:
+    """Return the traversal of an entire file."""
     walk = Walk(model, sizes)
-    endings: dict[str, Ending[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
-    walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
+    walk.need([index for _, index in model.outputs])
     walk.all()
-    outputs = [
-        GraphOutput(name, tuple(walk.node_of(index) for index in ending.tensors), ending.steps)
-        for name, ending in endings.items()
-    ]
-    return walk, outputs
+    return walk
 
 
-def _ends(model: Model, graph: Graph, input_range: Range | None, ends: Ends | None) -> Ends:
+def _ends(model: Model, graph: Graph, input_range: Range | None, ends: IoOptions | None) -> IoOptions:
     """Return the input and output options: those of the user, else the input ranges of a quantised file."""
-    ends = ends or Ends()
+    ends = ends or IoOptions()
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
         given = {**of_file(graph, _input_ranges(model)), **given}
     return replace(ends, ranges=given)
-
-
-def _require_inputs_read(graph: Graph) -> None:
-    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
-    if unread and not set(unread) & set(graph.output_layers):
-        raise ModelError.layer(unread[0], "an input that no output depends on", "convert the model without it")
 
 
 def _input_ranges(model: Model) -> dict[str, Range]:

@@ -1,11 +1,9 @@
-"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store.
-
-Axes are counted from the last, because a node and its tensor in the file share the trailing axes.
-"""
+"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,102 +11,104 @@ from numpy.typing import NDArray
 
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations import activation
-from glsl_infer.importers.core import elementwise
-from glsl_infer.importers.shared.places import placed
+from glsl_infer.importers.core.moves import placed
 from glsl_infer.importers.tflite import arithmetic
-from glsl_infer.importers.tflite.activations import text_of
 from glsl_infer.importers.tflite.batches import BATCHES
-from glsl_infer.importers.tflite.call import Call, Converter
-from glsl_infer.importers.tflite.choices import CHOICES, COMPARED, gathered, is_whole
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
+from glsl_infer.importers.tflite.choices import CHOICES, gathered
 from glsl_infer.importers.tflite.detections import DETECTIONS
-from glsl_infer.importers.tflite.evaluate import slices_of
+from glsl_infer.importers.tflite.fused_patterns import PLACES
+from glsl_infer.importers.tflite.geometry import split
 from glsl_infer.importers.tflite.sequences import SEQUENCES
-from glsl_infer.importers.tflite.tensor_joins import MOST_PARTS, concat, matmul
-from glsl_infer.importers.tflite.written import PLACES
 
-OPERATIONS = {**arithmetic.OPERATIONS, **COMPARED, "POW": "power"}
-_REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
+MOST_PARTS = 64
+"""Largest number of concatenated tensors."""
 
 
-def _axis(call: Call, axis: int, place: int = 0) -> int:
-    """Return an axis of a file's input as a negative axis of the node."""
-    tensor = call.tensors[place]
-    rank = 0 if tensor is None else len(tensor.shape)
-    own = axis - rank if axis >= 0 else axis
-    if not -len(call.shapes[0]) <= own < 0 or rank < 1:
-        raise call.refused(f"along axis {axis}", "the batch stays as it is")
-    return own
+def concat(call: Call, axis: int) -> list[Node]:
+    """Convert a CONCATENATION along an axis, counted from the end: -1 is the last."""
+    if len(call.inputs) > MOST_PARTS or len({len(shape) for shape in call.shapes}) != 1:
+        raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
+    if len(call.inputs) == len(call.constants):
+        return call.activated([call.node("tensor_concat", {"axis": axis})])
+    return call.activated(_beside_constants(call, axis))
 
 
-def _activated(call: Call, nodes: list[Node]) -> list[Node]:
-    return call.activated(nodes)
-
-
-def _reshape(call: Call) -> list[Node]:
-    return [Node(call.name, "reshape", call.inputs[:1], {"shape": call.shape})]
-
-
-def _transpose(call: Call) -> list[Node]:
-    given, order = call.given, call.integers(1, "an order of axes")
+def _beside_constants(call: Call, axis: int) -> list[Node]:
+    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token."""
+    axis %= len(call.shapes[0])
+    computed = [place for place, constant in enumerate(call.constants) if constant is None]
+    if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
+        raise call.refused("with a constant between tensors", "put constants before or after them")
     rank = len(call.shapes[0])
-    gone = len(given) - rank
-    if sorted(axis % len(given) for axis in order) != list(range(len(given))) or (gone > 0 and order[0] % len(given)):
-        raise call.refused(f"axes in the order {tuple(order)} of {given}", "the batch stays as it is")
-    axes = [axis % len(given) - gone for axis in order[max(gone, 0) :]]
-    return [call.node("tensor_transpose", {"axes": (*range(rank - len(axes)), *axes)})]
-
-
-def _binary(call: Call) -> list[Node]:
-    attrs = {"operation": OPERATIONS[call.kind]}
-    if call.kind == "DIV" and is_whole(call, 0):
-        attrs = {"operation": "whole_divide"}
-    if len(call.constants) != 2 or None in call.tensors or not call.inputs:
-        raise call.refused(f"of {len(call.constants)} tensors", "give it two")
-    if len(call.inputs) == 2:
-        return _activated(call, [call.node("tensor_binary", attrs)])
-    first = call.constants[0] is not None
-    constant: NDArray[np.float32] = np.asarray(call.constants[0 if first else 1], np.float32)
-    rank = len(call.shapes[0])
-    if constant.ndim > rank:
-        if any(size != 1 for size in constant.shape[: constant.ndim - rank]):
-            raise call.refused(f"a constant of shape {constant.shape}", "give it no batch")
-        constant = constant.reshape(constant.shape[constant.ndim - rank :])
-    constant = constant.reshape(constant.shape or (1,))
-    return _activated(call, [call.node("tensor_binary", {**attrs, "constant_first": first}, constant=constant)])
-
-
-def _negated(call: Call) -> list[Node]:
-    less: NDArray[np.float32] = np.asarray([-1.0], np.float32)
-    return [Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "multiply"}, {"constant": less})]
-
-
-def _function(call: Call) -> list[Node]:
-    text = text_of(call)
-    if text == "relu_n1_to_1":
-        text = "clip(-1.0,1.0)"
-    return [Node(call.name, "tensor_function", call.inputs[:1], {"function": activation(text).text})]
-
-
-def _softmax(call: Call) -> list[Node]:
-    nodes: list[Node] = []
-    beta = float(call.option("Beta", 1.0)) if call.kind == "SOFTMAX" else 1.0
-    source = call.inputs[0]
-    if beta != 1.0:
-        scale: NDArray[np.float32] = np.asarray([beta], np.float32)
-        nodes = [Node(call.name, "tensor_binary", (source,), {"operation": "multiply"}, {"constant": scale})]
-        source = call.name
-    name = f"{call.name}-softmax" if nodes else call.name
-    nodes.append(Node(name, "tensor_softmax", (source,), {"axis": -1}))
-    if call.kind == "LOG_SOFTMAX":
-        nodes.append(Node(f"{call.name}-log", "tensor_function", (nodes[-1].name,), {"function": "log"}))
+    size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
+    ends: list[NDArray[np.float32]] = []
+    for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
+        parts = [np.asarray(call.constants[place], np.float32) for place in places]
+        shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
+        ends.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
+    around = tuple(end.shape[axis] for end in ends)
+    nodes = [call.node("tensor_concat", {"axis": axis})] if len(computed) > 1 else []
+    source, own = (call.name, f"{call.name}-padded") if nodes else (call.inputs[0], call.name)
+    padding = tuple(count for each in range(rank) for count in (around if each == axis else (0, 0)))
+    nodes.append(Node(own, "tensor_pad", (source,), {"padding": padding}))
+    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in call.shapes), *size[axis + 1 :]), np.float32)
+    beside = np.concatenate([ends[0], middle, ends[1]], axis)
+    if beside.any():
+        plus = {"constant": beside}
+        nodes.append(Node(f"{call.name}-constants", "tensor_binary", (own,), {"operation": "add"}, plus))
     return nodes
 
 
-def _reduced(call: Call) -> list[Node]:
-    axes = tuple(sorted({_axis(call, axis) for axis in call.integers(1, "axes")}))
-    attrs = {"reduction": _REDUCTIONS[call.kind], "axes": axes, "keep": bool(call.option("KeepDims", False))}
-    return [Node(call.name, "tensor_reduce", call.inputs[:1], attrs)]
+def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: tuple[bool, bool]) -> list[Node]:
+    """Return the nodes of a product with a different matrix for each row of a tensor: products, then their sums."""
+    shape = call.shapes[0]
+    while weights.ndim > len(shape) and weights.shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim > len(shape):
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", "give it no more axes than the tensor")
+    weights = weights.swapaxes(-1, -2) if turned[0 if first else 1] else weights
+    nodes: list[Node] = []
+    if turned[1 if first else 0]:
+        order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+        shape = tuple(shape[axis] for axis in order)
+        nodes.append(call.node("tensor_transpose", {"axes": order}))
+    constant = weights[..., None] if first else weights[..., None, :, :]
+    longer = (*shape[:-2], 1, *shape[-2:]) if first else (*shape, 1)
+    if math.prod(np.broadcast_shapes(constant.shape, longer)) > MOST_NUMBERS:
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", f"at most {MOST_NUMBERS} products")
+    own = f"{call.name}-axes" if nodes else call.name
+    nodes.append(Node(own, "tensor_reshape", (call.name,) if nodes else call.inputs[:1], {"shape": longer}))
+    times = {"constant": np.ascontiguousarray(constant, np.float32)}
+    nodes.append(Node(f"{call.name}-products", "tensor_binary", (own,), {"operation": "multiply"}, times))
+    over = {"reduction": "sum", "axes": (len(shape) - 1,), "keep": False}
+    return [*nodes, Node(f"{call.name}-sums", "tensor_reduce", (nodes[-1].name,), over)]
+
+
+def matmul(call: Call) -> list[Node]:
+    """Convert a BATCH_MATMUL of two tensors, or of a tensor and a constant matrix on either side."""
+    turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
+    if len(call.inputs) == 2:
+        if min(map(len, call.shapes)) < 2:
+            raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
+        return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
+    first = call.constants[0] is not None
+    weights = call.constant(0 if first else 1, "weights").astype(np.float32)
+    weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
+    if weights.ndim != 2:
+        return _by_matrices(call, weights, first, turned)
+    if turned[0] and not first:
+        raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
+    if first:  # the transpose of the product of the transposes
+        axes = tuple(range(len(call.shapes[0])))
+        over = {"axes": (*axes[:-2], axes[-1], axes[-2])}
+        nodes = [] if turned[1] else [Node(call.name, "tensor_transpose", call.inputs[:1], over)]
+        own = f"{call.name}-product" if nodes else call.name
+        kernel = np.ascontiguousarray(weights if turned[0] else weights.T)
+        nodes.append(Node(own, "linear", (call.name,) if nodes else call.inputs[:1], {}, {"kernel": kernel}))
+        return [*nodes, Node(f"{call.name}-back", "tensor_transpose", (own,), over)]
+    kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
+    return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -127,64 +127,19 @@ def _dense(call: Call) -> list[Node]:
         ]
         source = call.name
     name = f"{call.name}-sum" if nodes else call.name
-    return _activated(call, [*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
-
-
-def _cut(call: Call, name: str, axis: int, taken: range) -> Node:
-    """Return the node of a slice along an axis. The range must have a step of 1."""
-    shape = call.shapes[0]
-    if len(taken) < 1 or taken.step != 1:
-        raise call.refused(f"{taken} of an axis of {shape[axis]}", "take neighbours, one at least")
-    begin, size = [0] * len(shape), list(shape)
-    begin[axis], size[axis] = taken.start, len(taken)
-    return Node(name, "tensor_slice", call.inputs[:1], {"begin": tuple(begin), "size": tuple(size)})
-
-
-def _sliced(call: Call) -> list[Node]:
-    given, shape = call.given, call.shapes[0]
-    if call.kind == "SLICE":
-        ends = zip(given, call.integers(1, "where it begins"), call.integers(2, "its size"))
-        taken = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in ends]
-    else:
-        operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
-        taken, _ = slices_of(given, operands, call.operator.options)
-    own = [range(1)] * max(len(shape) - len(taken), 0) + taken[max(len(taken) - len(shape), 0) :]
-    if len(own) != len(shape) or any(len(part) < 1 for part in own):
-        raise call.refused(f"{taken} of {given}", "take one number at least")
-    attrs = {"begin": tuple(part.start for part in own), "size": tuple(map(len, own))}
-    if any(part.step != 1 for part in own):
-        attrs["strides"] = tuple(part.step for part in own)
-    return [Node(call.name, "tensor_slice", call.inputs[:1], attrs)]
-
-
-def _split(call: Call) -> list[Node]:
-    if call.kind == "UNPACK":
-        axis, sizes = _axis(call, call.option("Axis", 0)), []
-        sizes = [1] * call.shapes[0][axis]
-    elif call.kind == "SPLIT":
-        axis, count = _axis(call, call.integers(0, "an axis")[0], 1), call.option("NumSplits")
-        if not 0 < count <= call.shapes[0][axis]:
-            raise call.refused(f"{call.shapes[0]} into {count} parts", "give one part or more, of one number at least")
-        sizes = [call.shapes[0][axis] // count] * count
-    else:
-        axis, sizes = _axis(call, call.integers(2, "an axis")[0]), call.integers(1, "its sizes")
-        sizes = [call.shapes[0][axis] - sum(sizes) - 1 if size == -1 else size for size in sizes]
-    if call.output >= len(sizes) or sum(sizes) != call.shapes[0][axis]:
-        raise call.refused(f"{call.shapes[0]} into {sizes[:8]}", "give sizes that fit")
-    begin = sum(sizes[: call.output])
-    return [_cut(call, call.name, axis, range(begin, begin + sizes[call.output]))]
+    return call.activated([*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
 
 
 def _gather(call: Call) -> list[Node]:
+    """Convert a GATHER of constant indices: runs of neighbours are sliced, and concatenated."""
     if len(call.constants) > 1 and call.constants[1] is None:
         return gathered(call)
-    axis = _axis(call, call.option("Axis", 0))
+    axis, shape = call.axis(call.option("Axis", 0)), call.shapes[0]
     indices = call.integers(1, "its indices")
-    length = call.shapes[0][axis]
-    if not indices or not all(-length <= index < length for index in indices):
-        raise call.refused(f"{indices[:8]} of {length}", "give indices that there are")
+    if not indices or not all(-shape[axis] <= index < shape[axis] for index in indices):
+        raise call.refused(f"{indices[:8]} of {shape[axis]}", "give indices that there are")
     runs: list[list[int]] = []
-    for index in (index % length for index in indices):
+    for index in (index % shape[axis] for index in indices):
         if runs and index == runs[-1][-1] + 1:
             runs[-1].append(index)
         else:
@@ -192,7 +147,11 @@ def _gather(call: Call) -> list[Node]:
     if len(runs) > MOST_PARTS:
         raise call.refused(f"{len(runs)} separate parts", f"take at most {MOST_PARTS}")
     names = [call.name, *(f"{call.name}-{number}" for number in range(1, len(runs)))]
-    nodes = [_cut(call, name, axis, range(run[0], run[-1] + 1)) for name, run in zip(names, runs)]
+    nodes = []
+    for name, run in zip(names, runs):
+        begin, size = [0] * len(shape), list(shape)
+        begin[axis], size[axis] = run[0], len(run)
+        nodes.append(Node(name, "tensor_slice", call.inputs[:1], {"begin": tuple(begin), "size": tuple(size)}))
     if len(nodes) > 1:
         nodes.append(Node(f"{call.name}-joined", "tensor_concat", tuple(names), {"axis": axis}))
     return nodes
@@ -214,10 +173,10 @@ def _packed(call: Call) -> list[Node]:
 
 
 def _argmax(call: Call) -> list[Node]:
-    axis = _axis(call, call.integers(1, "an axis")[0])
+    axis = call.axis(call.integers(1, "an axis")[0])
     if call.kind == "ARG_MAX":
         return [Node(call.name, "tensor_argmax", call.inputs[:1], {"axis": axis})]
-    return [*_negated(call), Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
+    return [*arithmetic.negated(call), Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
 
 
 def _top_k(call: Call) -> list[Node]:
@@ -242,30 +201,20 @@ def custom(call: Call, function: str) -> list[Node]:
     return [Node(call.name, CUSTOM_OPERATOR, call.inputs, attrs, weights)]
 
 
-_FUNCTIONS = (*elementwise.activations(elementwise.TFLITE), "ACTIVATION", "GELU", "LEAKY_RELU", "RELU_N1_TO_1")
-
 TENSORS: Mapping[str, Converter] = {
+    **arithmetic.ON_CPU,
     **BATCHES,
     **CHOICES,
     **DETECTIONS,
     **SEQUENCES,
-    **dict.fromkeys(OPERATIONS, _binary),
-    **dict.fromkeys(_FUNCTIONS, _function),
-    **dict.fromkeys(_REDUCTIONS, _reduced),
-    **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), _reshape),
-    **dict.fromkeys(("SLICE", "STRIDED_SLICE"), _sliced),
-    **dict.fromkeys(("SPLIT", "SPLIT_V", "UNPACK"), _split),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _argmax),
-    **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
-    **dict.fromkeys(("DEQUANTIZE", "QUANTIZE"), lambda call: [call.node("identity")]),
     "BATCH_MATMUL": matmul,
     PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
-    "CONCATENATION": lambda call: concat(call, _axis(call, call.option("Axis"))),
+    "CONCATENATION": lambda call: concat(call, call.axis(call.option("Axis"))),
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
-    "NEG": _negated,
     "PACK": _packed,
     "TOPK_V2": _top_k,
-    "TRANSPOSE": _transpose,
+    "UNPACK": split,
 }
 """Converters by the operator's name in the schema."""

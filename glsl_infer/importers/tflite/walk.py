@@ -11,21 +11,19 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.graph.node import SEEN
-from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range, input_attrs, numbers_map
-from glsl_infer.importers.shared.long_rows import in_rows
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
+from glsl_infer.graph.node import OBSERVED_RANGE
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
+from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
-from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.detections import SHARED
-from glsl_infer.importers.tflite.endings import Endings
 from glsl_infer.importers.tflite.file import clean
+from glsl_infer.importers.tflite.fused_patterns import FusedPatterns
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
+from glsl_infer.importers.tflite.op_chains import OpChains
 from glsl_infer.importers.tflite.operators import convert
 from glsl_infer.importers.tflite.shapes import Sizes, resolved
-from glsl_infer.importers.tflite.written import Written
 from glsl_infer.ops.operator import CopyOperator
 
 STORED: Mapping[str, tuple[float, float]] = {
@@ -46,7 +44,6 @@ class Walk:
 
     Attributes:
         collected: the graph under construction.
-        endings: the output tails.
         made: the tensor that each node computes, by the node's name.
     """
 
@@ -64,14 +61,13 @@ class Walk:
                 places[index] = place
         model, self._constants = resolved(model, sizes)
         self._model = model
-        chains = Chains(model, self._constants, self._makers)
-        written = Written(model.tensors, self._constants, self._makers, places)
+        chains = OpChains(model, self._constants, self._makers)
+        written = FusedPatterns(model.tensors, self._constants, self._makers, places)
         self._operators = tuple(
             chains.whole(operator) or written.whole(operator) or operator for operator in model.operators
         )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
-        self.endings = Endings(model, self._constants, self._makers)
-        self.collected = Collected()
+        self.collected = GraphBuilder()
         self.made: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._needed: set[int] = set()
@@ -140,7 +136,7 @@ class Walk:
         elif len(shape) == 3:
             nodes = [Node(free, "input", (), input_attrs(shape))]
         self._names[index] = self.collected.add(nodes)
-        self.collected.rows[free] = LayerVerdict(free, "input", shape, SHADER, (nodes[0].op,))
+        self.collected.rows[free] = LayerStatus(free, "input", shape, SHADER, (nodes[0].op,))
 
     def _is_grey(self, index: int) -> bool:
         """Return whether a tensor (1, height, width) is an image: all its readers add a channel axis or flatten it."""
@@ -160,7 +156,7 @@ class Walk:
         tensor, collected = self._model.tensors[index], self.collected
         inputs = tuple(self._names[read] for read in operator.inputs if read in self._names)
         name = collected.free_name(clean(tensor.name))
-        row = LayerVerdict(name, operator.kind, _sizes(tensor), UNKNOWN)
+        row = LayerStatus(name, operator.kind, _sizes(tensor), UNKNOWN)
         if collected.unknown & set(inputs):
             collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
             collected.unknown.add(name)
@@ -225,7 +221,7 @@ class Walk:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.collected.nodes
         for place in range(len(nodes) - 1, first - 1, -1):
-            nodes[place] = nodes[place].with_attrs(**{SEEN: span})
+            nodes[place] = nodes[place].with_attrs(**{OBSERVED_RANGE: span})
             operator = ops.get(nodes[place].op)
             if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
                 break

@@ -52,9 +52,10 @@ class _Cut:
 
     @property
     def likeness(self) -> Likeness:
-        one = self.program
+        program = self.program
         sizes = tuple(len(constant) for constant in self.constants)
-        return self.skeleton, sizes, one.vertex, one.samplers, one.varyings, tuple(sorted(one.uniforms.items()))
+        uniforms = tuple(sorted(program.uniforms.items()))
+        return self.skeleton, sizes, program.vertex, program.samplers, program.varyings, uniforms
 
 
 def merged(bundle: Bundle, most: int) -> Bundle:
@@ -72,7 +73,7 @@ def merged(bundle: Bundle, most: int) -> Bundle:
             alike.setdefault(cut.likeness, []).append(cut)
     texts = Counter(program.fragment for program in manifest.programs)
     names: dict[str, str] = {}
-    given: dict[str, Slice] = {}
+    slices: dict[str, Slice] = {}
     changed: dict[str, ShaderProgram] = {}
     numbers: list[float] = []
     for cuts in alike.values():
@@ -81,16 +82,16 @@ def merged(bundle: Bundle, most: int) -> Bundle:
         if len(cuts) < 2 or vectors > most or texts[first.program.fragment] > 1:
             continue
         for cut in cuts:
-            given[cut.program.name] = Slice(MEMBER, len(numbers), 4 * vectors)
+            slices[cut.program.name] = Slice(MEMBER, len(numbers), 4 * vectors)
             names[cut.program.name] = first.program.name
-            held = np.zeros(4 * vectors)
+            values = np.zeros(4 * vectors)
             for (vector, lane), constant in zip(places, cut.constants):
-                held[4 * vector + lane : 4 * vector + lane + len(constant)] = constant
-            numbers += held.tolist()
+                values[4 * vector + lane : 4 * vector + lane + len(constant)] = constant
+            numbers += values.tolist()
         members[first.program.fragment] = _written(first, places, vectors).encode("utf-8")
         uniforms = {**first.program.uniforms, UNIFORM: 4 * vectors}
         changed[first.program.name] = replace(first.program, uniforms=uniforms)
-    if not given:
+    if not slices:
         return bundle
     members[MEMBER] = np.array(numbers, "<f4").tobytes()
     programs = tuple(
@@ -99,8 +100,8 @@ def merged(bundle: Bundle, most: int) -> Bundle:
         if names.get(program.name, program.name) == program.name
     )
     passes = tuple(
-        replace(entry, program=names[entry.program], uniforms={**entry.uniforms, UNIFORM: given[entry.program]})
-        if entry.program in given
+        replace(entry, program=names[entry.program], uniforms={**entry.uniforms, UNIFORM: slices[entry.program]})
+        if entry.program in slices
         else entry
         for entry in manifest.passes
     )

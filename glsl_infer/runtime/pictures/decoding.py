@@ -1,14 +1,15 @@
-"""Memory limits for picture files, checked before a picture is decoded."""
+"""Decoders for picture files: limits of memory, checked before decoding, and plugins for AVIF and HEIC."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
 
 from PIL import ExifTags, Image, ImageFile
 
-from glsl_infer.errors import ImageError
+from glsl_infer.errors import ImageError, pip_install
 from glsl_infer.support import memory
 from glsl_infer.support.files import reading
 
@@ -39,6 +40,13 @@ _JPEG = ("JPEG", "MPO")
 _TWICE = ("WEBP", "AVIF", "HEIF")
 _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
 
+_PLUGINS = {
+    ".avif": ("pillow_avif", "pillow-avif-plugin"),
+    ".heic": ("pillow_heif", "pillow-heif"),
+    ".heif": ("pillow_heif", "pillow-heif"),
+}
+"""By suffix: the module of a plugin for Pillow, and its package."""
+
 
 def check_metadata(path: str | Path) -> None:
     """Check the size of the metadata before the pixels of a JPEG file, without storing it.
@@ -65,12 +73,12 @@ def check_metadata(path: str | Path) -> None:
     raise ImageError(f"a JPEG with more than {_MOST_METADATA >> 20} MiB before its pixels; save it anew without them")
 
 
-def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> None:
+def fit_into_memory(image: ImageFile.ImageFile, *, full_image: bool, least: int) -> None:
     """Make sure that an opened, undecoded picture fits into the free memory.
 
     Args:
         image: the picture. A JPEG can be set to decode at a half, a fourth or an eighth of its size.
-        whole: if false, only the centred square is used.
+        full_image: if false, only the centred square is used.
         least: pixels that its shorter side must keep; 0 forbids smaller decoding.
 
     Raises:
@@ -79,18 +87,18 @@ def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> N
     if image.format in _JPEG and _scans(image) > _MOST_SCANS:
         raise ImageError(f"a JPEG of more than {_MOST_SCANS} scans, which take minutes to decode; save it anew")
     free = memory.available()
-    if free is None or _need(image, image.size, whole) <= MOST_SHARE * free:
+    if free is None or _need(image, image.size, full_image) <= MOST_SHARE * free:
         return
     if image.format in _JPEG and least:
         for part in _DRAFTS:
             size = -(-image.width // part), -(-image.height // part)
-            if min(size) >= least and _need(image, size, whole) <= MOST_SHARE * free:
+            if min(size) >= least and _need(image, size, full_image) <= MOST_SHARE * free:
                 image.draft(None, size)
                 return
     raise ImageError(
         f"a picture of {image.width} x {image.height} pixels, which takes about "
-        f"{_need(image, image.size, whole) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are free; "
-        "shrink it first"
+        f"{_need(image, image.size, full_image) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are "
+        "free; shrink it first"
     )
 
 
@@ -106,15 +114,15 @@ def _scans(image: ImageFile.ImageFile) -> int:
     return count
 
 
-def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:
+def _need(image: Image.Image, size: tuple[int, int], full_image: bool) -> int:
     """Return the peak memory in bytes for decoding a picture at a size."""
     pixels = size[0] * size[1]
-    kept = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
+    coefficients = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
     if image.format in _TWICE or image.mode in _ALPHA or "transparency" in image.info:
-        return kept + _LAYERED * pixels
+        return coefficients + _LAYERED * pixels
     if image.mode not in ("RGB", "L", "P") or _may_be_turned(image) or image.info.get("icc_profile"):
-        return kept + _CONVERTED * pixels
-    return kept + (_PLAIN if whole else _CUT) * pixels
+        return coefficients + _CONVERTED * pixels
+    return coefficients + (_PLAIN if full_image else _CUT) * pixels
 
 
 def _may_be_turned(image: Image.Image) -> bool:
@@ -125,3 +133,28 @@ def _may_be_turned(image: Image.Image) -> bool:
         return bool(image.getexif().get(ExifTags.Base.Orientation, 1) != 1)
     except Exception:  # Pillow's EXIF parser raises a dozen types
         return False
+
+
+def missing_decoder(path: str | Path) -> str | None:
+    """Return why files with the suffix of ``path`` cannot be decoded, with the command that helps; None if they can.
+
+    If a plugin for the format is installed, it is registered with Pillow.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _PLUGINS or (suffix == ".avif" and _has_avif()):
+        return None
+    module, package = _PLUGINS[suffix]
+    try:
+        plugin = importlib.import_module(module)
+    except ImportError:
+        return f"Pillow cannot read {suffix} images without a plugin; install it: {pip_install(package)}"
+    if suffix != ".avif" and "HEIF" not in Image.OPEN:
+        plugin.register_heif_opener()
+    return None
+
+
+def _has_avif() -> bool:
+    """Return whether Pillow itself decodes AVIF, as most of its wheels do since 11.3."""
+    from PIL import features  # imported late: the import takes longer than the check, and few files need it
+
+    return "avif" in features.modules and bool(features.check("avif"))

@@ -85,7 +85,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
 
 def _decodable(files: Iterable[Path], folder: Path, warn: Callable[[str], object]) -> list[Path]:
     """Return the files that Pillow can decode, judged by their suffixes."""
-    from glsl_infer.runtime.pictures.formats import missing_decoder
+    from glsl_infer.runtime.pictures.decoding import missing_decoder
 
     decodable, problems = [], Counter[str]()
     for path in files:

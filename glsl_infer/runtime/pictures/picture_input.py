@@ -13,17 +13,19 @@ from glsl_infer.bundle.manifest import Input
 from glsl_infer.errors import ImageError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
+from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_buf import DmaBuf
 from glsl_infer.gl.dma_import import Importer
-from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Handles, Objects
 from glsl_infer.program import Texture
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.program.texels import put_picture
 from glsl_infer.runtime.pictures import resampling, scaling
-from glsl_infer.runtime.pictures.fits import Fitted, Region, fitted
 from glsl_infer.runtime.pictures.resampling import Resampler, Target
+from glsl_infer.runtime.pictures.scaling import Fitted, Region, fitted
 from glsl_infer.runtime.pictures.turning import Point
 from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
@@ -124,10 +126,10 @@ class PictureInput:
                 return picture[..., None]
             if picture.ndim == 3 and picture.shape[2] == entry.channels:
                 return picture
-        given = f"{picture.dtype} {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
+        description = f"{picture.dtype} {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
         raise ImageError(
             f"input '{entry.name}' reads uint8 {entry.shape}, and scales uint8 (height, width, {entry.channels}), a "
-            f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {given} was given; "
+            f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {description} was given; "
             "glsl_infer.preprocess.load_for makes it of any picture"
         )
 
@@ -143,29 +145,32 @@ class PictureInput:
         entry, name = self._entry, handles.textures[self._texture.name]
         self._importer.free(name)
         turned = picture if isinstance(picture, TurnedPicture) else None
-        whole = picture.picture if isinstance(picture, TurnedPicture) else picture
-        if isinstance(whole, DmaBuf):
-            texture = self._importer.texture(whole, name)
-            whole = TexturePicture(texture, whole.width, whole.height, external=True)
-        if isinstance(whole, TexturePicture):
-            if not self._gl.IsTexture(whole.texture):
-                raise ImageError(f"{whole.texture} is not a texture of this session's context; give the name of one")
-            given = resampling.Picture(whole.texture, whole.width, whole.height, whole.external)
+        full_image = picture.picture if isinstance(picture, TurnedPicture) else picture
+        if isinstance(full_image, DmaBuf):
+            texture = self._importer.texture(full_image, name)
+            full_image = TexturePicture(texture, full_image.width, full_image.height, external=True)
+        if isinstance(full_image, TexturePicture):
+            if not self._gl.IsTexture(full_image.texture):
+                raise ImageError(
+                    f"{full_image.texture} is not a texture of this session's context; give the name of one"
+                )
+            on_gpu = resampling.Picture(full_image.texture, full_image.width, full_image.height, full_image.external)
             if turned is not None:
                 self._scaled.add(name)
-                self.resampler.turner.draw(given, turned.corners, self._target(handles))
+                self.resampler.turner.draw(on_gpu, turned.corners, self._target(handles))
                 return
-            self._scale(given, self._fitted(whole.width, whole.height), handles)
+            self._scale(on_gpu, self._fitted(full_image.width, full_image.height), handles)
             return
-        if whole.shape != entry.shape:
-            places = self._fitted(whole.shape[1], whole.shape[0])
+        if full_image.shape != entry.shape:
+            places = self._fitted(full_image.shape[1], full_image.shape[0])
             source = places.source
             if max(source.width, source.height) <= self._limit:
-                part = whole[source.top : source.top + source.height, source.left : source.left + source.width]
+                part = full_image[source.top : source.top + source.height, source.left : source.left + source.width]
                 self._scale(self.resampler.upload(part, places), places, handles)
                 return
-            whole = scaling.fit(_image(whole), self._fit, entry.height, entry.width)  # too large for a texture
-        put_picture(whole, self._bytes)
+            # It is too large for a texture.
+            full_image = scaling.fit(_image(full_image), self._fit, entry.height, entry.width)
+        put_picture(full_image, self._bytes)
         if name in self._scaled:  # and not yet read by a frame: Mesa 22.3's vc4 would draw it over this picture
             self._gl.Finish()
             self._scaled.discard(name)
@@ -200,3 +205,43 @@ class PictureInput:
 def _image(pixels: NDArray[np.uint8]) -> Image.Image:
     """Return pixels (height, width, channels) as a Pillow image."""
     return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+
+
+class Uploaded(Closing):
+    """A texture that receives one frame after the other.
+
+    Args:
+        context: of the sessions that read it.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._objects = context, Objects(context.gl)
+        self._texels = np.empty((0, 0, 4), np.uint8)
+        self._texture = 0
+
+    def fits(self, width: int, height: int) -> bool:
+        """Return whether a picture of this size in pixels fits into a texture."""
+        self._context.make_current()
+        return max(width, height) <= self._context.gl.integer(GL.GL_MAX_TEXTURE_SIZE)
+
+    def put(self, pixels: NDArray[np.uint8]) -> TexturePicture:
+        """Upload a picture, uint8 (height, width, 3), and return its texture, which is valid until the next call."""
+        height, width = pixels.shape[:2]
+        self._context.make_current()
+        gl = self._context.gl
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        if self._texels.shape[:2] != (height, width):
+            self._objects.close()
+            self._texels = np.full((height, width, 4), 255, np.uint8)
+            self._texture = self._objects.texture(width, height)
+        put_picture(pixels, self._texels)
+        gl.BindTexture(TEXTURE_2D, self._texture)
+        gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, width, height, RGBA, UNSIGNED_BYTE, self._texels.ctypes.data)
+        return TexturePicture(self._texture, width, height)
+
+    def close(self) -> None:
+        """Delete the texture."""
+        if not self._context.closed:
+            self._context.make_current()
+            self._objects.close()
+        self._texels = np.empty((0, 0, 4), np.uint8)

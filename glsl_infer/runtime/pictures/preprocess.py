@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Union
 
 import numpy as np
-from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import scaling
-from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory
-from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory, missing_decoder
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.ndarray import NDArray
@@ -70,8 +69,10 @@ def load(
         ImageError: the picture cannot be read; the message names the file.
     """
     height, width = (size, size) if isinstance(size, int) else size
-    whole, alpha, grey = fit != CENTER_SQUARE, channels == 4, channels == 1
-    return scaling.fit(_read(source, whole=whole, alpha=alpha, grey=grey, least=max(height, width)), fit, height, width)
+    full_image, alpha, grey = fit != CENTER_SQUARE, channels == 4, channels == 1
+    return scaling.fit(
+        _read(source, full_image=full_image, alpha=alpha, grey=grey, least=max(height, width)), fit, height, width
+    )
 
 
 def load_for(source: ImageSource, entry: Input) -> NDArray[np.uint8]:
@@ -92,26 +93,28 @@ def open_image(source: ImageSource) -> Image.Image:
         ImageError: the file is missing, is not a picture, is damaged, is larger than Pillow's safety limit (about 179
             million pixels), would take more memory than is free, or the array has another shape or type.
     """
-    return _read(source, whole=True)
+    return _read(source, full_image=True)
 
 
-def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool = False, least: int = 0) -> Image.Image:
+def _read(
+    source: ImageSource, *, full_image: bool, alpha: bool = False, grey: bool = False, least: int = 0
+) -> Image.Image:
     """Return ``source`` as ``open_image`` does, with further options.
 
     Args:
         source: see ``open_image``.
-        whole: if false, pixels outside the centred square can be missing.
+        full_image: if false, pixels outside the centred square can be missing.
         alpha: return RGBA instead of compositing over white.
         grey: return L.
         least: minimum pixels on the shorter side of a file if memory is short; 0: no reduction.
     """
-    image = _opened(source, whole=whole, alpha=alpha, least=least)
+    image = _opened(source, full_image=full_image, alpha=alpha, least=least)
     return image.convert("L") if grey else image
 
 
-def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Image.Image:
+def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -> Image.Image:
     if isinstance(source, np.ndarray):
-        return _to_srgb(_from_array(source), whole=whole, alpha=alpha)
+        return _to_srgb(_from_array(source), full_image=full_image, alpha=alpha)
     if not isinstance(source, (str, os.PathLike, Image.Image)):
         raise ImageError(f"a picture is a path, a Pillow image or an array, not {type(source).__name__}")
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
@@ -120,7 +123,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, about damaged metadata and large pictures
             if isinstance(source, Image.Image):
-                return _to_srgb(source, whole=whole, alpha=alpha)
+                return _to_srgb(source, full_image=full_image, alpha=alpha)
             kind = not_a_file(source)
             if kind:
                 raise ImageError(f"is {kind}, not a picture; give a picture file")
@@ -132,8 +135,8 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
                     raise ImageError(f"{image.format} pictures are not read; save it as PNG or JPEG")
                 if image.mode in ("I", "F") and any(";32" in word for tile in image.tile for word in _words(tile[3])):
                     raise ImageError(_MORE_THAN_16)
-                fit_into_memory(image, whole=whole, least=least)
-                return _to_srgb(image, whole=whole, alpha=alpha)
+                fit_into_memory(image, full_image=full_image, least=least)
+                return _to_srgb(image, full_image=full_image, alpha=alpha)
     except FileNotFoundError:
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
@@ -176,14 +179,14 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     return Image.fromarray(array)
 
 
-def _to_srgb(image: Image.Image, *, whole: bool, alpha: bool = False) -> Image.Image:
+def _to_srgb(image: Image.Image, *, full_image: bool, alpha: bool = False) -> Image.Image:
     if 0 in image.size:
         raise ImageError(f"a picture of {image.width} x {image.height} pixels has nothing to show")
     image.load()
     profile, turn = image.info.get("icc_profile"), _turn(image)
     if image.mode == "RGB" and turn is None and not profile and not alpha and "transparency" not in image.info:
-        return image.copy() if whole else image
-    image = image.copy() if whole else _around_square(image)
+        return image.copy() if full_image else image
+    image = image.copy() if full_image else _around_square(image)
     if turn is not None:
         image = image.transpose(turn)
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
@@ -240,6 +243,8 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
 
 def _convert_profile(image: Image.Image, profile: bytes) -> Image.Image:
     """Convert to sRGB; a profile that does not fit the picture is ignored, as in browsers."""
+    from PIL import ImageCms
+
     try:
         converted = ImageCms.profileToProfile(
             image, ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB"), outputMode="RGB"

@@ -18,7 +18,7 @@ from glsl_infer.gl.api import Api
 from glsl_infer.gl.egl_image import TEXTURE_EXTERNAL
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.program.texels import put_picture
-from glsl_infer.runtime.pictures.fits import Fitted, Region
+from glsl_infer.runtime.pictures.scaling import Fitted, Region
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
@@ -227,5 +227,5 @@ class Resampler(Closing):
 
 def external_prelude(prelude: bytes) -> bytes:
     """Return a prelude for external textures. The extension directly follows ``#version``: it must precede all code."""
-    version, newline, rest = prelude.partition(b"\n")
-    return version + newline + EXTERNAL.encode() + rest
+    version, newline, body = prelude.partition(b"\n")
+    return version + newline + EXTERNAL.encode() + body

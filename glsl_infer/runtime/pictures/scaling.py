@@ -1,4 +1,6 @@
-"""Bit-exact crop and scaling of pictures on the CPU: area average for axes that shrink, bilinear for axes that grow.
+"""Fits of pictures into a network's picture, and bit-exact crop and scaling on the CPU.
+
+Axes that shrink get the area average, axes that grow are bilinear. Fits use integer arithmetic only.
 
 docs/reference/bundle-format.md defines both. Shaders compute the same within 2 of 255 (``resampling``).
 """
@@ -10,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from glsl_infer.runtime.pictures.fits import Region, fitted
+from glsl_infer.bundle.manifest import CENTER_CROP, CENTER_SQUARE, LETTERBOX
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 Pixels = NDArray[np.uint8]
 
@@ -20,6 +23,64 @@ _BAND = 1 << 20
 
 _PLAIN = {1: "L", 3: "RGB", 4: "CMYK"}
 """Pillow modes that scale each channel independently, by number of channels; RGBA would be multiplied with alpha."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of a picture, in pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The source region of a picture, and its scaled place in the network's picture.
+
+    The remainder of the network's picture, if any, is black.
+    """
+
+    source: Region
+    target: Region
+
+
+def fitted(fit: str, width: int, height: int, wanted_width: int, wanted_height: int) -> Fitted:
+    """Return the regions of a fit for a picture of ``width`` x ``height`` pixels.
+
+    Args:
+        fit: one of ``manifest.FITS``.
+        width: of the picture, after its orientation.
+        height: of the picture.
+        wanted_width: of the network's picture.
+        wanted_height: of the network's picture.
+    """
+    source, target = Region(0, 0, width, height), Region(0, 0, wanted_width, wanted_height)
+    if fit == CENTER_SQUARE:
+        side = min(width, height)
+        return Fitted(_centred(width, height, side, side), target)
+    wider = width * wanted_height > height * wanted_width
+    if fit == CENTER_CROP:
+        if wider:
+            return Fitted(_centred(width, height, _share(height, wanted_width, wanted_height, width), height), target)
+        return Fitted(_centred(width, height, width, _share(width, wanted_height, wanted_width, height)), target)
+    if fit == LETTERBOX:
+        if wider:
+            inner = wanted_width, _share(height, wanted_width, width, wanted_height)
+        else:
+            inner = _share(width, wanted_height, height, wanted_width), wanted_height
+        return Fitted(source, _centred(wanted_width, wanted_height, *inner))
+    return Fitted(source, target)
+
+
+def _share(length: int, times: int, by: int, most: int) -> int:
+    """Return length * times / by, rounded half up, from 1 to ``most``."""
+    return min(most, max(1, (2 * length * times + by) // (2 * by)))
+
+
+def _centred(width: int, height: int, inner_width: int, inner_height: int) -> Region:
+    return Region((width - inner_width) // 2, (height - inner_height) // 2, inner_width, inner_height)
 
 
 def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
@@ -42,10 +103,10 @@ def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
     inner = _scaled(rows, source, target.height, target.width)
     if (target.height, target.width) == (height, width):
         return inner
-    whole = np.zeros((height, width, inner.shape[2]), np.uint8)
-    whole[..., 3:] = 255
-    whole[target.top : target.top + target.height, target.left : target.left + target.width] = inner
-    return whole
+    canvas = np.zeros((height, width, inner.shape[2]), np.uint8)
+    canvas[..., 3:] = 255
+    canvas[target.top : target.top + target.height, target.left : target.left + target.width] = inner
+    return canvas
 
 
 def area_average(pixels: Pixels, size: int) -> Pixels:

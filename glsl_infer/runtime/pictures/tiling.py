@@ -107,26 +107,26 @@ def through(
         InputError: see ``factor_of``; or the result does not fit into memory.
     """
     height, width = picture.shape[:2]
-    whole: NDArray[np.generic] | None = None
+    result: NDArray[np.generic] | None = None
     factor = 1
-    given: deque[Tile] = deque()
+    pending: deque[Tile] = deque()
 
     def cut() -> Iterator[NDArray[np.uint8]]:
         for tile in places:
-            given.append(tile)
+            pending.append(tile)
             yield cut_out(picture, tile, size)
 
     for output in run(cut()):
-        tile = given.popleft()
-        if whole is None:
+        tile = pending.popleft()
+        if result is None:
             factor = factor_of(output.shape, size)
-            whole = _empty((factor * height, factor * width, *output.shape[2:]), output.dtype)
+            result = _empty((factor * height, factor * width, *output.shape[2:]), output.dtype)
         rows, columns = tile.rows, tile.columns
-        whole[_scaled(rows, factor, 0), _scaled(columns, factor, 0)] = output[
+        result[_scaled(rows, factor, 0), _scaled(columns, factor, 0)] = output[
             _scaled(rows, factor, rows.start), _scaled(columns, factor, columns.start)
         ]
-    assert whole is not None, "a picture has at least one tile"
-    return whole
+    assert result is not None, "a picture has at least one tile"
+    return result
 
 
 def _scaled(span: Span, factor: int, origin: int) -> slice:

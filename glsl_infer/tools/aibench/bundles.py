@@ -10,17 +10,16 @@ import importlib.util
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
 from glsl_infer.support.child_process import ROOT, module_command
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import Test
-
-Tell = Callable[[str], object]
 
 SHOWN = before.PICTURES / "pineapple007.jpg"
 """Photograph that the page and the app show before and after the network; only a checkout has it."""
@@ -109,7 +108,7 @@ def _can_build() -> bool:
     return (ROOT / "training/aibench").is_dir() and importlib.util.find_spec("tensorflow") is not None
 
 
-def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
+def bundle_of(test: Test, folder: Path, quick: bool, progress: ProgressCallback) -> Path:
     """Return the bundle of a test; build it if it is missing.
 
     In a checkout, the input image of a test with ``shown`` is written to the same folder.
@@ -118,7 +117,7 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         test: the test.
         folder: the folder of bundles.
         quick: whether to use the size of a quick run.
-        tell: called with a message for each build step.
+        progress: called with a message for each build step.
 
     Raises:
         InputError: it is missing, and this installation lacks the requirements to build it.
@@ -133,9 +132,9 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         raise InputError(f"{path}: no such file; {_ADVICE}")
     _make(folder)
     with tempfile.TemporaryDirectory() as work:
-        tell(f"building {test.network}")
+        progress(f"building {test.network}")
         _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)
-        tell(f"exporting {test.network}")
+        progress(f"exporting {test.network}")
         _run(export_command(test, Path(work) / f"{test.network}.keras", path, Path(work)), test.network)
     _show(test, path, (width, height))
     return path

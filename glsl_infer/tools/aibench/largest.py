@@ -7,7 +7,7 @@ memory is constant. Only the image and its result grow, by three bytes a pixel e
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures.tiling import Tile
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.memory import available
+from glsl_infer.support.progress import ProgressCallback
 
 MEGAPIXELS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """Sizes of the square images, in megapixels."""
@@ -26,8 +27,6 @@ BYTES_A_PIXEL = 6
 
 SHARE = 0.5
 """Largest share of free memory to use: with more, the kernel might kill this or another process."""
-
-Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,16 @@ class Largest:
     why: str
 
 
-def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequence[float] = MEGAPIXELS) -> Largest:
+def largest(
+    session: Session, memory: int, limit: float, progress: ProgressCallback, sizes: Sequence[float] = MEGAPIXELS
+) -> Largest:
     """Process larger and larger images.
 
     Args:
         session: session of SRCNN.
         memory: largest size of image and result together, in bytes.
         limit: time limit of an image in seconds. The time is extrapolated from the previous image.
-        tell: called with each size.
+        progress: called with each size.
         sizes: in megapixels, ascending.
     """
     done, took = 0.0, 0.0
@@ -66,7 +67,7 @@ def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequ
             return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {memory >> 20} may be used")
         if done and took * size / done > limit:
             return Largest(done, took, f"{size:g} megapixels would take more than {limit:g} s")
-        tell(f"{size:g} megapixels")
+        progress(f"{size:g} megapixels")
         started = time.perf_counter()
         images.run_whole(session, _picture(side), watch=_quiet)
         done, took = size, time.perf_counter() - started

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, together
-from glsl_infer.tools.aibench.score import score as score_of
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS
 
 MISSING = "-"
@@ -110,3 +109,21 @@ def table(
     return [
         "  ".join(cell.ljust(wide[0]) if not i else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in cells
     ]
+
+
+PIXEL_2 = 1293.0
+
+
+def score_of(results: Mapping[int, float]) -> float:
+    """Return the score.
+
+    Args:
+        results: milliseconds an image by the number of the test; megapixels for test 9.
+    """
+    return PIXEL_2 / len(TESTS) * sum(ratio(number, result) for number, result in results.items())
+
+
+def ratio(number: int, result: float) -> float:
+    """Return the ratio of a result to a Pixel 2's; above 1 is better."""
+    reference = {test.number: test.reference for test in TESTS}[number]
+    return result / reference if number == LARGEST else reference / result

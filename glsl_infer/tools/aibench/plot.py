@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.tools.aibench import phones
-from glsl_infer.tools.aibench.score import ratio
+from glsl_infer.tools.aibench.phones import ratio
 from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 
 __all__ = ["bars", "check"]

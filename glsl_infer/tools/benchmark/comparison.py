@@ -11,10 +11,10 @@ from glsl_infer.bundle import SUFFIX
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.benchmark import frames, machine
-from glsl_infer.tools.benchmark.frames import STEPS, FrameTimes, Tell
+from glsl_infer.tools.benchmark.frames import STEPS, FrameTimes, Summary, summary
 from glsl_infer.tools.benchmark.measuring import inputs_of, model_of
-from glsl_infer.tools.benchmark.summary import Summary, summary
 
 FORMAT = "glsl-infer comparison"
 VERSION = 1
@@ -32,7 +32,7 @@ def are_bundles(a: Path, b: Path) -> bool:
     return kinds[0]
 
 
-def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Tell) -> dict[str, Any]:
+def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, progress: CountCallback) -> dict[str, Any]:
     """Run two bundles in one context, alternating after each frame: A B A B.
 
     Args:
@@ -41,7 +41,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
         context: as for ``Session``.
         runs: counted frames of each.
         warm_up: uncounted frames of each before them.
-        tell: called with 1 after every frame, ``2 * (runs + warm_up)`` times.
+        progress: called with 1 after every frame, ``2 * (runs + warm_up)`` times.
 
     Returns:
         As ``results``; the ratio is that of each pair of successive frames.
@@ -61,7 +61,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
                 frame = frames.timed_frame(session, inputs)
                 if index >= warm_up:
                     seconds.append(frame)
-                tell(1)
+                progress(1)
         series = [frames.series(frame_times) for frame_times in timed]
         ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
         sides = [

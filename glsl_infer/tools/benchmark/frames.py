@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
-from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
+from glsl_infer.runtime.statistics import PartRun
+from glsl_infer.support.progress import CountCallback
 
 STEPS = ("upload", "submit", "gpu", "read_back", "total")
 """Measured steps of a frame; ``submit`` is a part of ``gpu``, and the other three add up to ``total``."""
-
-Tell = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def timed_frame(session: Session, inputs: Named) -> FrameTimes:
     return FrameTimes(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
 
 
-def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[FrameTimes]:
-    """Run ``warm_up`` frames, then ``runs`` frames, and return the times of the latter; call ``tell`` after each frame.
+def many(session: Session, inputs: Named, runs: int, warm_up: int, progress: CountCallback) -> list[FrameTimes]:
+    """Run ``warm_up`` frames, then ``runs`` frames; return the times of the latter. Call ``progress`` after each frame.
 
     Raises:
         InputError: ``runs`` is below 1 or ``warm_up`` below 0.
@@ -65,12 +65,12 @@ def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -
     check_counts(runs, warm_up)
     for _ in range(warm_up):
         timed_frame(session, inputs)
-        tell(1)
+        progress(1)
     gc.collect()  # so the frames do not include the collection of the start's garbage
     frames = []
     for _ in range(runs):
         frames.append(timed_frame(session, inputs))
-        tell(1)
+        progress(1)
     return frames
 
 
@@ -127,10 +127,11 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
     with gl.counting() as upload:
         session.upload(inputs)
     with gl.counting() as submitted:
-        if session.bundle.parts:
+        if len(session.bundle.parts) > 1:
             session.submit()
-        for function, arguments in session.frame:  # the recorded frame calls functions directly, without the counters
-            gl.by_name(function)(*arguments)
+        else:
+            for function, arguments in session.frame:  # recorded functions would be called without the counters
+                gl.by_name(function)(*arguments)
     with gl.counting() as read_back:
         session.read_back()
     steps = {"upload": upload, "frame": submitted, "read_back": read_back}
@@ -145,3 +146,18 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
         "textures": sum(len(part.manifest.textures) for part in session.bundle.gpu_parts),
         "texture_bytes": statistics.texture_bytes,
     }
+
+
+Summary = dict[str, float]
+"""``median``, ``p5`` and ``p95``: half, 5 % and 95 % of all values are at most this."""
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Return the summary of at least one value; percentiles are interpolated between two values."""
+    low, median, high = np.percentile(np.asarray(values, np.float64), (5.0, 50.0, 95.0))
+    return {"median": float(median), "p5": float(low), "p95": float(high)}
+
+
+def milliseconds(seconds: float) -> float:
+    """Return a time in ms, rounded to a microsecond, the resolution of the measurements."""
+    return round(1e3 * seconds, 3)

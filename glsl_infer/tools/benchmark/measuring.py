@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import __version__
-from glsl_infer.bundle import has_parts, probe, read
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle import probe, read
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.progress import CountCallback
 from glsl_infer.support.stopwatch import Stopwatch
 from glsl_infer.tools.benchmark import frames, machine
-from glsl_infer.tools.benchmark.frames import Tell
+from glsl_infer.tools.benchmark.frames import milliseconds
 from glsl_infer.tools.benchmark.profile import profile
 from glsl_infer.tools.benchmark.result import FORMAT, VERSION
-from glsl_infer.tools.benchmark.summary import milliseconds
 from glsl_infer.tools.benchmark.sustained import sustain
 
 
@@ -29,7 +29,7 @@ def measure(
     warm_up: int = 10,
     layers: bool = False,
     minutes: float | None = None,
-    tell: Tell = lambda count: None,
+    progress: CountCallback = lambda count: None,
 ) -> dict[str, Any]:
     """Start a bundle as a program would, and time it on the inputs of the self-check.
 
@@ -41,8 +41,8 @@ def measure(
         warm_up: uncounted frames before those, after the first one.
         layers: whether to time every layer as well, in as many additional frames.
         minutes: duration of an additional sustained run; None omits it.
-        tell: called with 1 after every frame, and with the seconds passed in the sustained run; ``steps_of`` returns
-            the total.
+        progress: called with 1 after every frame, and with the seconds passed in the sustained run; the total is that
+            of ``steps_of``.
 
     Returns:
         The result in the format of result.schema.json; docs/engineering/performance.md explains it.
@@ -51,8 +51,8 @@ def measure(
         InputError: a number is out of range, or ``Session`` raises it.
     """
     frames.check_counts(runs, warm_up)
-    if layers and has_parts(path):
-        read(path).require_whole("--profile")
+    if layers:
+        read(path).require_one_part("--profile")
     load = machine.load()
     with Session(path, context=context, cache=cache, isolated="first") as session:
         inputs = inputs_of(session)
@@ -60,7 +60,7 @@ def measure(
         session.run(inputs)
         clock.lap("first_run")
         start = {step: milliseconds(seconds) for step, seconds in {**session.start_up, **clock.laps}.items()}
-        runs_ms = frames.series(frames.many(session, inputs, runs, warm_up, tell))
+        runs_ms = frames.series(frames.many(session, inputs, runs, warm_up, progress))
         result: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -73,18 +73,18 @@ def measure(
             "frame_ms": frames.summaries(runs_ms),
             "runs_ms": runs_ms,
         }
-        if session.bundle.parts:
+        if len(session.bundle.parts) > 1:
             result["parts"] = frames.parts(session, inputs, runs)
         if layers:
-            result["profile"] = profile(session, inputs, runs, warm_up, tell)
+            result["profile"] = profile(session, inputs, runs, warm_up, progress)
         if minutes is not None:
-            result["sustained"] = sustain(session, inputs, minutes, tell)
+            result["sustained"] = sustain(session, inputs, minutes, progress)
         result["counts"] = {**frames.counts(session, inputs), "peak_rss_bytes": machine.peak_rss()}
     return result
 
 
 def steps_of(runs: int, warm_up: int, layers: bool, minutes: float | None) -> int:
-    """Return the total of the counts that ``measure`` passes to ``tell``."""
+    """Return the total of the counts that ``measure`` passes to ``progress``."""
     return (runs + warm_up) * (2 if layers else 1) + (0 if minutes is None else int(60 * minutes))
 
 
@@ -95,7 +95,7 @@ def inputs_of(session: Session) -> Named:
 
 def model_of(session: Session) -> dict[str, Any]:
     """Return the description of the measured model, as plain data."""
-    manifest, parts = session.bundle.manifest, session.bundle.parts or (session.bundle,)
+    manifest, parts = session.bundle.manifest, session.bundle.parts
     return {
         "file": str(session.bundle.path or ""),
         "name": manifest.name,

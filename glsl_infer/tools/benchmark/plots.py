@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import cannot_be_written, output_file, writing
+from glsl_infer.errors import MissingExtraError
+from glsl_infer.support.files import check_output, output
 
 BLUE, PALE = "#2b6cb0", "#bcd4ee"
 DPI = 120
@@ -19,11 +19,7 @@ def check(path: Path) -> None:
         InputError: the file is not named ``*.png``, is not a regular file, or its folder does not exist.
         MissingExtraError: Matplotlib is not installed.
     """
-    if path.suffix.lower() != ".png":
-        raise InputError(f"--plot {path}; name the file *.png")
-    if not path.parent.is_dir():
-        raise InputError(f"--plot {path}; no such folder")
-    output_file(path)
+    check_output(path, ".png", option="--plot")
     figure_of(1, 1)
 
 
@@ -95,8 +91,5 @@ def save(figure: Any, path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    try:
-        with writing(path) as file:
-            figure.savefig(file, format="png")
-    except (OSError, ValueError) as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        figure.savefig(file, format="png")

@@ -12,8 +12,8 @@ from glsl_infer.gl.timer_queries import TimerQueries
 from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.benchmark.frames import Tell, check_counts
-from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.support.progress import CountCallback
+from glsl_infer.tools.benchmark.frames import check_counts, milliseconds, summary
 
 FINISHES = "glFinish before and after each layer"
 QUERIES = timer_queries.EXTENSION
@@ -21,7 +21,7 @@ QUERIES = timer_queries.EXTENSION
 
 
 def profile(
-    session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell, *, queries: bool | None = None
+    session: Session, inputs: Named, runs: int, warm_up: int, progress: CountCallback, *, queries: bool | None = None
 ) -> dict[str, Any]:
     """Draw layer by layer, and time each.
 
@@ -30,7 +30,7 @@ def profile(
         inputs: inputs of the model, by name.
         runs: number of counted frames.
         warm_up: number of uncounted frames before them.
-        tell: called with 1 after every frame.
+        progress: called with 1 after every frame.
         queries: whether to use the driver's timer queries; by default if it supports them.
 
     Returns:
@@ -53,7 +53,7 @@ def profile(
             seconds = _by_query(session, names, clock) if by_query else _by_finish(session, names)
             if index >= warm_up and seconds is not None:
                 timed.append(seconds)
-            tell(1)
+            progress(1)
     if not timed:
         raise RunError("the GPU's clock was disturbed in every run (it may change its frequency); try again")
     rows = [summary([milliseconds(seconds[index]) for seconds in timed]) for index in range(len(names))]

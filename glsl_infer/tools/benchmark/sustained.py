@@ -10,8 +10,8 @@ import numpy as np
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.benchmark.frames import Tell, timed_frame
-from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.support.progress import CountCallback
+from glsl_infer.tools.benchmark.frames import milliseconds, summary, timed_frame
 
 WINDOWS = 120
 """Largest number of windows of equal length in a run; a window has at least a second."""
@@ -30,14 +30,14 @@ def check_minutes(minutes: float) -> None:
         raise InputError(f"--minutes {minutes:g}; give more than 0, and 1440 (a day) at most")
 
 
-def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict[str, Any]:
+def sustain(session: Session, inputs: Named, minutes: float, progress: CountCallback) -> dict[str, Any]:
     """Run frames for some minutes.
 
     Args:
         session: the session to measure.
         inputs: inputs of the model, by name.
         minutes: duration, above 0; the frame that crosses the end is the last.
-        tell: called with the seconds passed, at least a second apart.
+        progress: called with the seconds passed, at least a second apart.
 
     Returns:
         ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each window with a frame ``from_s``,
@@ -56,7 +56,7 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
         window = min(int(elapsed / length * count), count - 1)
         seconds.setdefault(window, []).append(milliseconds(frame.total))
         if int(elapsed) > told:
-            tell(int(elapsed) - told)
+            progress(int(elapsed) - told)
             told = int(elapsed)
     windows: list[dict[str, Any]] = [
         {"from_s": round(index * length / count, 3), "runs": len(values), "ms": summary(values)}

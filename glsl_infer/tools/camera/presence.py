@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import output
 from glsl_infer.support.plain_text import one_line
 
 APPEARED, LEFT = "appeared", "left"
@@ -92,9 +92,6 @@ class Reaction:
 
 def _written(picture: Image.Image, folder: Path) -> Path:
     path = folder / f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}.jpg"
-    try:
-        with writing(path) as file:
-            picture.save(file, "JPEG", quality=90)
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        picture.save(file, "JPEG", quality=90)
     return path

@@ -117,7 +117,7 @@ def _animation(path: Path) -> Iterator[Frame]:
         with Image.open(path) as image:
             for index in range(getattr(image, "n_frames", 1)):
                 image.seek(index)
-                fit_into_memory(image, whole=True, least=0)  # a frame of a GIF can be larger than those before
+                fit_into_memory(image, full_image=True, least=0)  # a frame of a GIF can be larger than those before
                 yield Frame(np.asarray(image.convert("RGB")), index)
     except Exception as error:  # Pillow's decoders raise a dozen types
         reason = "too many pixels" if isinstance(error, Image.DecompressionBombError) else error

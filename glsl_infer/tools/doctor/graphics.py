@@ -175,9 +175,9 @@ def mesa(machine: Machine) -> Finding | None:
     version = re.search(r"Mesa ([0-9]+(\.[0-9]+)*)", str(machine.driver.get("version", "")))
     if version is None:
         return None
-    from glsl_infer.runtime.drivers.videocore import faults_of, wants_late_fetch
+    from glsl_infer.runtime.drivers import faults_of, wants_ordered_fetches
 
-    faults = faults_of(version[1]) if wants_late_fetch(str(machine.driver.get("renderer"))) else []
+    faults = faults_of(version[1]) if wants_ordered_fetches(str(machine.driver.get("renderer"))) else []
     figures = {"version": version[1], "faults": [fault.words for fault in faults]}
     if not faults:
         return Finding(f"Mesa {version[1]}, without a known fault of this driver", figures=figures)

@@ -23,7 +23,7 @@ def layers(machine: Machine) -> Finding | None:
     try:
         machine.progress("compiling the shaders")
         with Session(machine.model, context=machine.context, isolated="first") as session:
-            total = sum(len(part.bundle.manifest.probe.layers) for part in session.gpu_sessions)
+            total = sum(len(part.manifest.probe.layers) for part in session.bundle.gpu_parts)
             count = 0
 
             def step() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle.json_fields import Fields, items, number
+from glsl_infer.bundle.described import Described, FieldError
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.support import saved_json
@@ -22,11 +22,10 @@ NETWORKS = ("efficientnet-lite0",)
 
 FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
 
-_ALIASES = {"face": "faces", "person": "people"}
+_ALIASES = {"face": "faces", "person": "people", "hand": "hands"}
 """Other spellings of tasks."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,12 @@ def read(path: Path = FILE) -> dict[str, Model]:
     Raises:
         InputError: the file is not a catalogue, or an entry is invalid.
     """
-    kind = saved_json.Kind("catalogue", "glsl-infer catalogue", 1, 1 << 20, "install the package again", _missing)
+    kind = saved_json.Kind(
+        "catalogue", "glsl-infer catalogue", 1, 1 << 20, "install the package again", lambda data: None
+    )
     data = saved_json.read(path, kind)
     try:
-        models = [_model(item, f"model {index}") for index, item in enumerate(items(data["models"], "'models'"))]
+        _, _, models = _READERS.read("catalogue", data, "the catalogue")
     except BundleError as error:
         raise InputError(f"{path}: {error}") from None
     return {model.name: model for model in models}
@@ -139,54 +140,41 @@ def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
     return list(wanted.values())
 
 
-def _missing(data: dict[str, Any]) -> str | None:
-    return None if isinstance(data.get("models"), list) else "'models' is no list"
-
-
-def _model(value: Any, where: str) -> Model:
-    fields = Fields(value, where)
-    name, weights_of = fields.text("name"), fields.text("weights_of") if fields.has("weights_of") else ""
-    sha256 = fields.text("sha256") if fields.has("sha256") or not weights_of else ""
+def _model(name: str, what: str, size: int, sha256: str, licence: str, author: str, *others: Any) -> Model:
+    model = Model(name, what, size, sha256, licence, author, *others)
     if not _NAME.fullmatch(name):
-        raise BundleError(f"{where}: 'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
-    if not re.fullmatch("[0-9a-f]{64}", sha256) and (sha256 or not weights_of):
-        raise BundleError(f"{where}: 'sha256' has no 64 hexadecimal digits")
-    low, high = (number(item, f"{where}: 'input_range'") for item in fields.items("input_range"))
-    model = Model(
-        name,
-        fields.text("what"),
-        fields.integer("bytes", 1, _LARGEST),
-        sha256,
-        fields.text("licence"),
-        fields.text("author"),
-        (low, high),
-        fields.text("fit", one_of=FIT_NAMES),
-        fields.text("samples", one_of=KINDS),
-        fields.texts("tasks"),
-        fields.texts("needs"),
-        fields.integer("zero_ms", 1, 100_000) if fields.has("zero_ms") else None,
-        tuple(_source(item, f"{where}: 'sources'[{index}]") for index, item in enumerate(fields.items("sources"))),
-        weights_of,
-        fields.text("network", one_of=NETWORKS) if fields.has("network") else "",
-        _labels(fields.any("labels"), f"{where}: 'labels'") if fields.has("labels") else None,
-    )
-    fields.done()
+        raise FieldError(f"'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
+    if not re.fullmatch("[0-9a-f]{64}", sha256) and (sha256 or not model.weights_of):
+        raise FieldError("'sha256' has no 64 hexadecimal digits")
     return model
 
 
-def _labels(value: Any, where: str) -> LabelSource:
-    fields = Fields(value, where)
-    package, files = fields.text("package"), []
-    for key in ("order", "names"):
-        inner = Fields(fields.any(key), f"{where}: '{key}'")
-        files.append(LabelFile(inner.text("path"), inner.text("sha256")))
-        inner.done()
-    fields.done()
-    return LabelSource(package, *files)
+_OBJECTS: dict[str, dict[str, Any]] = {
+    "catalogue": {"format": "name", "version": {"integer": (1, 1)}, "models": {"list": "object model"}},
+    "model": {
+        "name": "name",
+        "what": "name",
+        "bytes": {"integer": (1, 1 << 28)},
+        "sha256": {"type": "name", "default": ""},
+        "licence": "name",
+        "author": "name",
+        "input_range": {"tuple": ("number", "number")},
+        "fit": {"words": FIT_NAMES},
+        "samples": {"words": KINDS},
+        "tasks": {"list": "name"},
+        "needs": {"list": "name"},
+        "zero_ms": {"type": {"integer": (1, 100_000)}, "default": None},
+        "sources": {"list": "object source"},
+        "weights_of": {"type": "name", "default": ""},
+        "network": {"type": {"words": ("", *NETWORKS)}, "default": ""},
+        "labels": {"type": "object labels", "default": None},
+    },
+    "source": {"tool": {"words": TOOLS}, "package": "name", "path": "name"},
+    "labels": {"package": "name", "order": "object label_file", "names": "object label_file"},
+    "label_file": {"path": "name", "sha256": "name"},
+}
+"""The keys of the catalogue, in the notation of ``described``."""
 
-
-def _source(value: Any, where: str) -> Source:
-    fields = Fields(value, where)
-    source = Source(fields.text("tool", one_of=TOOLS), fields.text("package"), fields.text("path"))
-    fields.done()
-    return source
+_READERS = Described(
+    {"model": _model, "source": Source, "labels": LabelSource, "label_file": LabelFile}, {}, _OBJECTS, {}
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -14,10 +14,11 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.errors import ForeignRangesError, InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import FITS
-from glsl_infer.importers.tflite import installed as tflite
+from glsl_infer.importers.tflite import file as tflite
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.support.resources import PACKAGE
 from glsl_infer.tasks import models
 from glsl_infer.tools.export import export
@@ -25,10 +26,8 @@ from glsl_infer.tools.get import efficientnet_lite, samples, torch_weights
 from glsl_infer.tools.get.catalogue import FIT_NAMES, Model
 from glsl_infer.tools.get.fetching import File, digest
 
-Tell = Callable[[str], None]
-
 RANGES = Path(__file__).with_name("ranges")
-"""Ranges of the catalogue's networks, computed by ``scripts/catalogue_ranges.py``."""
+"""Ranges of the catalogue's networks, computed by ``scripts/bench/catalogue_ranges.py``."""
 
 
 def bundle_of(model: Model) -> Path:
@@ -78,13 +77,13 @@ def require(model: Model) -> None:
         tflite.schema()
 
 
-def make(model: Model, file: File, tell: Tell, labels: Path | Sequence[str] | None = None) -> Path:
+def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Sequence[str] | None = None) -> Path:
     """Write the file, licence and bundle of a network into the folder of models; return the bundle.
 
     Args:
         model: the network.
         file: the fetched file.
-        tell: called with a message for each step.
+        progress: called with a message for each step.
         labels: labels of a classifier, or a file with one a line.
 
     Raises:
@@ -109,28 +108,28 @@ def make(model: Model, file: File, tell: Tell, labels: Path | Sequence[str] | No
         raise InputError(
             f"{folder}: cannot be written to ({error.strerror or error}); let {models.VARIABLE} name another folder"
         ) from None
-    compile_kept(model, tell)
+    compile_kept(model, progress)
     return bundle_of(model)
 
 
-def compile_kept(model: Model, tell: Tell) -> None:
+def compile_kept(model: Model, progress: ProgressCallback) -> None:
     """Export the stored file of a network again, with the catalogue's ranges or else with calibration images."""
     options, stored = options_of(model), ranges_of(model)
     source, labels = source_of(model), labels_of(model) if _has_labels(model) else None
     if stored.is_file():
         try:
-            export(source, bundle_of(model), labels, options=options, ranges=stored, tell=tell)
+            export(source, bundle_of(model), labels, options=options, ranges=stored, progress=progress)
             return
         except ForeignRangesError:
             # The ranges come from an earlier importer. Learning them from images is as exact, but slower.
-            tell("learning ranges")
+            progress("learning ranges")
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         files = pictures_of(model, Path(folder))
         if model.weights_of and labels is not None:
             source = Path(folder) / f"{model.name}.keras"
             classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
-            whole_of(kept_file(model), classes, source, tell)
-        export(source, bundle_of(model), labels, options=options, calibration=files, tell=tell)
+            whole_of(kept_file(model), classes, source, progress)
+        export(source, bundle_of(model), labels, options=options, calibration=files, progress=progress)
 
 
 def _has_labels(model: Model) -> bool:
@@ -170,7 +169,7 @@ def pictures_of(model: Model, folder: Path) -> list[Path]:
     return files
 
 
-def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:
+def whole_of(weights: Path, classes: int, out: Path, progress: ProgressCallback) -> None:
     """Load weights by layer name into the project's X22, in a child process, and write the complete network.
 
     Raises:
@@ -181,7 +180,7 @@ def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:
         raise InputError(
             "these weights need training/models.py, which a checkout of glsl-infer has: install it from one"
         )
-    tell("loading weights by the names of layers")
+    progress("loading weights by the names of layers")
     arguments = (weights.absolute(), "-o", out, "--classes", classes)
     done = subprocess.run(
         module_command("training.named_weights", *arguments),

@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.bundle.network import Layer
-from glsl_infer.bundle.parted_ends import TensorOutput
+from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import amplification
+from glsl_infer.graph import Graph
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
 from glsl_infer.program.texels import shape_of
-from glsl_infer.tools.inspect.parts import cpu_rows, parts_of
+from glsl_infer.runtime import statistics
 
 KINDS = {
     "shaders": "shaders",
@@ -40,7 +40,7 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
         parts has ``parts`` too, and its sums are those of its GPU parts.
     """
-    if bundle.parts:
+    if len(bundle.parts) > 1:
         return _in_parts(bundle)
     manifest = bundle.manifest
     layers = _layers(bundle)
@@ -135,7 +135,6 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
                 "steps": [step.step for step in output.steps],
             }
             for output in bundle.manifest.outputs
-            if isinstance(output, TensorOutput)
         ],
         "labels": len(bundle.labels),
         "limits": dict(vars(bundle.manifest.limits)),
@@ -210,3 +209,47 @@ def _members(bundle: Bundle) -> dict[str, int]:
         kind = "probe" if name == bundle.manifest.probe.member else KINDS[name.split("/")[0]]
         sizes[kind] += len(data)
     return {**sizes, "total": sum(sizes.values())}
+
+
+def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
+    """Return each part of a bundle in order: its kind, inputs and outputs, and bytes transferred for a frame."""
+    described = []
+    for part in bundle.parts:
+        if isinstance(part, CpuPart):
+            entry: dict[str, Any] = {"kind": "cpu", "layers": len(part.nodes), "operators": list(part.operators)}
+            names, moved = (part.inputs, part.outputs), (0, 0)
+        else:
+            names = (
+                tuple(end.name for end in part.manifest.inputs),
+                tuple(end.name for end in part.manifest.outputs),
+            )
+            entry = {"kind": "gpu", "layers": len(part.manifest.layers), "operators": []}
+            moved = statistics.uploaded(part), statistics.read_back(part)
+        sides = {"inputs": list(names[0]), "outputs": list(names[1])}
+        described.append({**entry, **sides, "uploaded": moved[0], "read_back": moved[1]})
+    return described
+
+
+def cpu_rows(part: CpuPart, graph: Graph) -> list[dict[str, Any]]:
+    """Return the layers of a CPU part in the format of ``inspection.inspect``.
+
+    Args:
+        part: the part.
+        graph: graph of the entire bundle, which has the shapes.
+    """
+    return [
+        {
+            "layer": node.name,
+            "op": node.op,
+            "inputs": list(node.inputs),
+            "shape": list(graph.shapes[node.name]),
+            "stored": "CPU, 32-bit floats",
+            "passes": 0,
+            "programs": 0,
+            "pixels": 0,
+            "weights": sum(weight.size for weight in node.weights.values()),
+            "gain": None,
+            "textures": [],
+        }
+        for node in part.nodes
+    ]

@@ -14,8 +14,8 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.place import place_of
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
+from glsl_infer.importers.core.io_options import IoOptions
+from glsl_infer.importers.core.report import CPU, PLACES, SHADER, ImportReport, LayerStatus
 
 NEEDS_PICTURES = "export needs --images DIR with typical pictures, for the ranges of layers whose values have none"
 
@@ -34,7 +34,7 @@ class Inspected:
     """
 
     path: str
-    rows: tuple[LayerVerdict, ...]
+    rows: tuple[LayerStatus, ...]
     problems: tuple[str, ...]
     needs_pictures: bool
     graph: Graph | None = None
@@ -59,7 +59,7 @@ class Inspected:
         }
 
 
-def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
+def inspect_file(path: Path, ends: IoOptions | None = None) -> Inspected:
     """Return the result of each layer of a model file.
 
     Args:
@@ -72,7 +72,7 @@ def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
     return inspected(importers.survey(path, ends=ends), str(path))
 
 
-def inspected(survey: Survey, path: str) -> Inspected:
+def inspected(survey: ImportReport, path: str) -> Inspected:
     """Return the result of each layer of an imported model."""
     problems: list[InputError] = list(survey.problems)
     rows, needs_pictures = survey.rows, False
@@ -91,8 +91,8 @@ def inspected(survey: Survey, path: str) -> Inspected:
 
 
 def _with_placement(
-    rows: Sequence[LayerVerdict], graph: Graph, optimized: Graph, result: DryRun
-) -> tuple[LayerVerdict, ...]:
+    rows: Sequence[LayerStatus], graph: Graph, optimized: Graph, result: DryRun
+) -> tuple[LayerStatus, ...]:
     """Return the rows with layers refused by the compiler, and layers left to the CPU."""
     refused: dict[str, ModelError] = {}
     for error in result.problems:
@@ -106,7 +106,7 @@ def _with_placement(
     return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
 
 
-def _verdict(row: LayerVerdict, error: ModelError | None, hosted: set[str], places: Mapping[str, str]) -> LayerVerdict:
+def _verdict(row: LayerStatus, error: ModelError | None, hosted: set[str], places: Mapping[str, str]) -> LayerStatus:
     if error is not None:
         return row.refused(error)
     if row.runs != SHADER:
@@ -121,7 +121,7 @@ def _drawn(small: Graph) -> set[str]:
     return {name for node in small.nodes for name in (node.name, *node.attrs.get("fused", ()))}
 
 
-def row_of(name: str, rows: Sequence[LayerVerdict]) -> str:
+def row_of(name: str, rows: Sequence[LayerStatus]) -> str:
     """Return the layer of a node: the one of its name, or with the longest name that is a prefix of the node's."""
     named = [row.layer for row in rows if name == row.layer or name.startswith(f"{row.layer}-")]
     return max(named, key=len, default="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.verdict import CPU, REFUSED, SHADER, LayerVerdict
+from glsl_infer.importers.core.report import CPU, REFUSED, SHADER, LayerStatus
 from glsl_infer.tools.inspect.bundle_page import sides
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.layers import NEEDS_PICTURES, Inspected, row_of
@@ -69,11 +69,11 @@ def _without_graph(model: Inspected, links: dict[str, str]) -> list[Box]:
     return boxes
 
 
-def _row(row: LayerVerdict, links: dict[str, str]) -> Row:
+def _row(row: LayerStatus, links: dict[str, str]) -> Row:
     advice = f"; {row.advice}" if row.problem and row.advice else ""
     becomes = f"{row.problem}{advice}" or row.note or ", ".join(dict.fromkeys(row.operators))
     return Row((row.layer, row.kind, _shape(row), row.runs, becomes), links[row.layer], row.runs == REFUSED)
 
 
-def _shape(row: LayerVerdict) -> str:
+def _shape(row: LayerStatus) -> str:
     return "x".join("?" if size is None else str(size) for size in row.shape) or "1"

@@ -9,7 +9,7 @@ from typing import Any
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.place import place
 from glsl_infer.graph import Graph
-from glsl_infer.graph.node import NORMAL, SEEN
+from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 
 IMPORTED, OPTIMIZED, PLACED = STAGES = ("imported", "optimized", "placed")
 
@@ -62,7 +62,7 @@ def nodes_at(graph: Graph, stage: str) -> list[StageNode]:
             {
                 key: value
                 for key, value in node.attrs.items()
-                if key not in (NORMAL, SEEN) and value != node.operator.attrs.get(key)
+                if key not in (NORMAL, OBSERVED_RANGE) and value != node.operator.attrs.get(key)
             },
             {name: array.shape for name, array in node.weights.items()},
             parts.get(node.name, ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from glsl_infer import __version__
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.errors import InputError
 from glsl_infer.support.child_process import json_answer
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.support.resources import default_model
 from glsl_infer.tools.benchmark.machine import cores, load
 from glsl_infer.tools.benchmark.sustained import check_minutes
@@ -24,9 +25,6 @@ PARTS = ("selfcheck", "benchmark", "counters")
 MOST_SECONDS = 900.0
 """Time limit of a part in seconds: a Pi Zero needs minutes to compile large shaders."""
 
-Tell = Callable[[str], object]
-"""Progress: called with a short description of the next step, once for each of ``steps_of``."""
-
 
 def default_models() -> list[Path]:
     """Return the models of the package: one in an installed copy, all in a checkout."""
@@ -34,7 +32,7 @@ def default_models() -> list[Path]:
 
 
 def steps_of(models: Sequence[Path], minutes: float | None) -> int:
-    """Return the number of calls of ``tell`` by ``collect``."""
+    """Return the number of calls of ``progress`` by ``collect``."""
     return 1 + len(PARTS) * len(models) + (minutes is not None)
 
 
@@ -45,7 +43,7 @@ def collect(
     runs: int = 30,
     minutes: float | None = None,
     note: str = "",
-    tell: Tell = lambda words: None,
+    progress: ProgressCallback = lambda words: None,
 ) -> dict[str, Any]:
     """Return the report as plain data; docs/engineering/boards.md describes it.
 
@@ -57,13 +55,13 @@ def collect(
         runs: counted frames of each model.
         minutes: duration of an additional sustained run of the first model; None omits it.
         note: text of the user, such as "with a heat sink".
-        tell: called before every part.
+        progress: called before every part.
 
     Raises:
         InputError: ``models`` is empty, a file is missing, or ``minutes`` is out of range.
     """
     _check(models, minutes)
-    tell("driver")
+    progress("driver")
     machine = Machine()
     doctor = json_answer("glsl_infer", "doctor", "--json", "--no-selfcheck", "--context", context, seconds=MOST_SECONDS)
     report: dict[str, Any] = {
@@ -85,9 +83,9 @@ def collect(
         "sustained": None,
     }
     for path in models:
-        report["models"].append(_model(path, context, runs, tell))
+        report["models"].append(_model(path, context, runs, progress))
     if minutes is not None:
-        tell(f"{models[0].stem}: {minutes:g} minutes without a pause")
+        progress(f"{models[0].stem}: {minutes:g} minutes without a pause")
         result = json_answer(
             "glsl_infer", "benchmark", str(models[0].resolve()), "--json", "--context", context, "--runs", "1",
             "--minutes", f"{minutes:g}", seconds=MOST_SECONDS + 60.0 * minutes,
@@ -107,15 +105,15 @@ def _check(models: Sequence[Path], minutes: float | None) -> None:
         check_minutes(minutes)
 
 
-def _model(path: Path, context: str, runs: int, tell: Tell) -> dict[str, Any]:
+def _model(path: Path, context: str, runs: int, progress: ProgressCallback) -> dict[str, Any]:
     place = str(path.resolve())
-    tell(f"{path.stem}: self-check")
+    progress(f"{path.stem}: self-check")
     check = json_answer("glsl_infer", "selfcheck", place, "--json", "--context", context, seconds=MOST_SECONDS)
-    tell(f"{path.stem}: {runs} frames")
+    progress(f"{path.stem}: {runs} frames")
     times = json_answer(
         "glsl_infer", "benchmark", place, "--json", "--context", context, "--runs", str(runs), seconds=MOST_SECONDS
     )
-    tell(f"{path.stem}: the GPU's counters")
+    progress(f"{path.stem}: the GPU's counters")
     counted = json_answer("glsl_infer.tools.report.counters", place, context, seconds=MOST_SECONDS)
     for part in (check, times):
         part.pop("file", None)  # folder names are private

@@ -24,6 +24,7 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.resources import MODEL_NAMES, model
 from glsl_infer.tools.train import photographs
 
 _PREPARED = ("scale", "scales", "zeros", "bits", "fused")
@@ -93,7 +94,7 @@ def read_start(path: Path) -> Start:
         InputError: its input is not one image of three colours, or it does not end in one dense layer over a vector.
     """
     bundle = bundles.read(path)
-    bundle.require_whole("train")
+    bundle.require_one_part("train")
     graph = bundle.graph
     inputs = [node for node in graph.nodes if not node.inputs]
     ends = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]
@@ -179,3 +180,29 @@ def compiled(graph: Graph, labels: Sequence[str], typical: Sequence[NDArray[np.u
     """Return the network as a bundle."""
     made, _, _ = build.build(graph, labels, calibration=list(typical))
     return made
+
+
+STARTS = MODEL_NAMES
+"""Bundles in the package. Cross-validation chooses the one for the photographs, and the first of equals."""
+
+DATA = Path(__file__).resolve().parent / "data"
+"""Features of images of the train splits of both data sets."""
+
+
+def starts_of(given: Path | None) -> list[Start]:
+    """Return the starts to try: the given one, or all of the package.
+
+    Raises:
+        InputError: it cannot be used as a start.
+    """
+    return [read_start(given)] if given is not None else [read_start(model(name)) for name in STARTS]
+
+
+def background(start: Start) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return features (images, length) of unknown things, and the group of each; empty for a start of the user."""
+    path = DATA / f"{start.name}.npz"
+    length = start.length
+    if start.name not in STARTS or not path.is_file():
+        return np.zeros((0, length)), np.zeros(0, np.int64)
+    with np.load(path) as data:
+        return data["features"] / 255.0, data["groups"].astype(np.int64)

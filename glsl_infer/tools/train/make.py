@@ -14,20 +14,18 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.files import output, write_output
+from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
-from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
+from glsl_infer.tools.train.features import Extractor, Start, background, compiled, starts_of, variations_of, with_head
 from glsl_infer.tools.train.head import Examples, Head, Verdict
 from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find, spread
-from glsl_infer.tools.train.starts import background, starts_of
 
 _RECENT = 30
 """Photographs in the running mean of the estimated time."""
 
 TYPICAL = 16
 """Photographs used for calibration."""
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,9 @@ class Trained:
         return json.dumps(asdict(self), indent=1)
 
 
-def train(folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", tell: Tell) -> Trained:
+def train(
+    folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", progress: ProgressCallback
+) -> Trained:
     """Train on the classes of a folder and write ``out``, and next to it a card (.md) and a contact sheet (.png).
 
     Raises:
@@ -71,19 +71,19 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
         RunError: the answers of the bundle are worse than those of the trained head.
     """
     began, worked = time.monotonic(), time.process_time()
-    found = find(folder, tell)
+    found = find(folder, progress)
     starts = starts_of(start)
     _write_sheet(found, out.with_suffix(".png"))
     typical = spread(list(found.files), TYPICAL)
     made: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(found.files))
-    counted = _Remaining(tell, len(found.files) * len(starts))
+    counted = _Remaining(progress, len(found.files) * len(starts))
     for each in starts:
-        tell(f"preparing {each.name}, to compute features")
+        progress(f"preparing {each.name}, to compute features")
         with Extractor(each, typical, context) as extractor:
             features = extractor.features(found.files, varied, counted).astype(np.float64)
-        tell(f"learning, from {each.name}")
+        progress(f"learning, from {each.name}")
         unknown, groups = background(each)
         examples = Examples(features, np.array(found.truth, np.int64), unknown, groups, len(found.classes))
         if not len(unknown) and -1 not in found.truth:
@@ -94,11 +94,11 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
         made[each.name], tried[each.name] = (each, trained), verdict
     best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
     chosen, layer = made[best]
-    tell("compiling shaders")
+    progress("compiling shaders")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
     bundles.write(compiled(graph, (*found.classes, NONE), pixels), out, read_back=True)
-    tell("validating")
+    progress("validating")
     right = _right(found, out, context)
     seconds = time.monotonic() - began, time.process_time() - worked
     counts = [found.truth.count(index) for index in (*range(len(found.classes)), -1)]
@@ -117,13 +117,13 @@ class _Remaining:
     """Progress over the photographs of all networks together, with the estimated remaining time.
 
     Args:
-        tell: called with a sentence.
+        progress: called with a sentence.
         total: photographs times networks.
         clock: returns seconds.
     """
 
-    def __init__(self, tell: Tell, total: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tell, self._total, self._clock = tell, total, clock
+    def __init__(self, progress: ProgressCallback, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress, self._total, self._clock = progress, total, clock
         self._done, self._each = 0, 0.0
         self._last: float | None = None
 
@@ -139,7 +139,7 @@ class _Remaining:
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
         left = self._each * (self._total - self._done) / 60.0
-        self._tell(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
+        self._progress(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
 
 
 def _right(found: Photographs, out: Path, context: str) -> float:
@@ -154,11 +154,8 @@ def _right(found: Photographs, out: Path, context: str) -> float:
 
 
 def _write_sheet(found: Photographs, path: Path) -> None:
-    try:
-        with writing(path) as file:
-            contact_sheet(found).save(file, "PNG")
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    with output(path) as file:
+        contact_sheet(found).save(file, "PNG")
 
 
 def _write_card(made: Trained, out: Path) -> None:
@@ -195,9 +192,4 @@ def _write_card(made: Trained, out: Path) -> None:
         f"Probabilities are calibrated (temperature {verdict.temperature:.2f}).",
         "",
     ]
-    path = out.with_suffix(".md")
-    try:
-        with writing(path) as file:
-            file.write("\n".join(lines).encode())
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    write_output(out.with_suffix(".md"), "\n".join(lines))

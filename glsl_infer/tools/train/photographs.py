@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image, ImageEnhance
 from glsl_infer.errors import ImageError, InputError, together
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 LEAST = 5
 """Smallest number of photographs of a class: one for each fold of the cross-validation."""
@@ -40,12 +41,12 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
-def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photographs:
+def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
     Args:
         folder: folder with a folder for each class.
-        tell: called with the progress.
+        progress: called with the progress.
 
     Raises:
         InputError: the message lists all problems of the folder.
@@ -68,7 +69,7 @@ def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photogra
         good = []
         for file in found:
             looked += 1
-            tell(f"looking at photograph {looked} of {total}")
+            progress(f"looking at photograph {looked} of {total}")
             try:
                 preprocess.open_image(file)
                 good.append(file)

@@ -29,12 +29,11 @@ from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
+from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.validate import verdict
-from glsl_infer.tools.validate.clipped import ClippedCount, stored_ranges
 from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
-
-Tell = Callable[[int], object]
+from glsl_infer.tools.validate.verdict import ClippedCount, stored_ranges
 
 _FRAMEWORKS = {
     "keras": ("Keras", "keras_outputs"),
@@ -56,7 +55,7 @@ def compare(
     context: str = "auto",
     beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     explain: bool = False,
-    tell: Tell = lambda _: None,
+    progress: CountCallback = lambda _: None,
 ) -> dict[str, Any]:
     """Return the differences between the bundle on this GPU and its model.
 
@@ -66,14 +65,14 @@ def compare(
         samples: at least one sample, each with an array for each input by name: images in the network's size, or
             values.
         layer_pictures: number of samples, from the first on, to compare layer by layer.
-        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.shared.ends``.
+        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.core.io_options``.
         input_shapes: input shapes set at the export.
         constants: input values set at the export.
         context: method of creating a context.
         beyond: called with the result; returns whether the difference is too large. If so, the exact reference computes
             the first samples too, and the self-check runs (``verdict``).
         explain: whether to find the layer with the largest loss in any case.
-        tell: called with 1 after every sample, ``steps`` times.
+        progress: called with 1 after every sample, ``steps`` times.
 
     Returns:
         ``pictures`` (number of samples), ``framework`` (its name), ``beside`` (its name and version) and ``driver``
@@ -94,7 +93,7 @@ def compare(
     layer_pictures = min(layer_pictures, len(samples))
     layers = [
         layer
-        for layer in (bundle.graph.nodes if bundle.parts else bundle.network.layers)
+        for layer in (bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers)
         if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), (ViewOperator, Upload))
     ]
     ranges = stored_ranges(bundle)
@@ -105,17 +104,17 @@ def compare(
             "input_shapes": {name: list(shape) for name, shape in (input_shapes or {}).items()},
             "constants": {name: list(values) for name, values in (constants or {}).items()},
         }
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, said, tell)
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, said, progress)
         ends = [
             (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
         ]
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
-        with Session(bundle, context=context) as session:
+        with Session(bundle, context=context, isolated="first") as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
-                tell(1)
+                progress(1)
             drawn = []
             for index, results in enumerate(session.stream(samples)):
                 drawn += [results] if index < verdict.PICTURES else []
@@ -123,11 +122,11 @@ def compare(
                     given = results[output.name]
                     is_softmax = about["softmax"].get(output.name, False)
                     total.add(softmax(given.astype(np.float64)) if is_softmax else given, expected[index])
-                tell(1)
+                progress(1)
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
             compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-            described = bundle.graph.outputs if bundle.parts else bundle.network.outputs
+            described = bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
             compared_outputs = {name for output in described for name in output.layers}
             found: dict[str, Any] = {
                 "pictures": len(samples),
@@ -178,7 +177,7 @@ def _in_framework(
     layers: Sequence[Layer | Node],
     layer_pictures: int,
     said: Mapping[str, Any],
-    tell: Tell,
+    progress: CountCallback,
 ) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
     files = {}
@@ -193,7 +192,7 @@ def _in_framework(
         "layers": [layer.name for layer in layers],
         "outputs": [
             {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
-            for output in (bundle.graph.outputs if bundle.parts else bundle.network.outputs)
+            for output in (bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs)
         ],
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
@@ -203,20 +202,20 @@ def _in_framework(
     }
     framework, module = _framework(model)
     job["model"] = str(importers.plain_file(model, folder))
-    about = _run(framework, module, job, folder, tell)
+    about = _run(framework, module, job, folder, progress)
     if "refused" not in about:
         return about
     job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
-    return _run(*_FRAMEWORKS["tflite"], job, folder, tell)
+    return _run(*_FRAMEWORKS["tflite"], job, folder, progress)
 
 
 def _run(
-    framework: str, module: str, job: Mapping[str, Any], folder: Path, tell: Callable[[int], object]
+    framework: str, module: str, job: Mapping[str, Any], folder: Path, progress: Callable[[int], object]
 ) -> dict[str, Any]:
     """Run a job in a process; return the description of its results."""
     with ChildProcess(f"{__package__}.{module}", job, folder / "job", f"runs {framework}") as process:
         for _ in process.lines():
-            tell(1)
+            progress(1)
         process.finish()
     about: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
     return about
@@ -237,7 +236,7 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
 
 
 def steps(pictures: int, layer_pictures: int) -> int:
-    """Return the total of the counts that ``compare`` passes to ``tell``."""
+    """Return the total of the counts that ``compare`` passes to ``progress``."""
     return 2 * (pictures + min(layer_pictures, pictures))
 
 

@@ -14,15 +14,19 @@ TensorFlow's converter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.compiler import optimize
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.graph.picture import is_picture, picture_values
 
 ABOUT = "about.json"
@@ -53,6 +57,51 @@ def output_of(graph: Graph, name: str) -> GraphOutput:
     if name not in names and len(names) > 1:
         raise InputError(f"the model has no output '{name}'; it has: {', '.join(names)}")
     return graph.outputs[names.index(name)] if name in names else graph.outputs[0]
+
+
+def compared(
+    graph: Graph, output: Mapping[str, Any], nodes: Mapping[str, str], tensors: Container[str]
+) -> tuple[str, str, bool]:
+    """Return which tensor of the model to compare with an output of the bundle.
+
+    Runners return logits if a softmax ends the network. If the framework has no tensor of them, the softmax of the
+    bundle's output is compared.
+
+    Args:
+        graph: the imported model.
+        output: output of the bundle, from the job.
+        nodes: result of ``computed_nodes``.
+        tensors: nodes whose tensors the framework has.
+
+    Returns:
+        The name of the model's output; the node to compare instead, or an empty string; whether to compare the
+        softmax of the bundle's output.
+
+    Raises:
+        InputError: the model has no such output.
+    """
+    own = output_of(graph, output["name"])
+    if output["steps"] or own.steps or len(output["layers"]) > 1:
+        return own.name, "", False
+    node = nodes.get(output["layers"][0], "")
+    last = graph.by_name[own.layers[0]]
+    while last.op == "identity" and not last.operator.is_input:  # a change of quantisation
+        last = graph.by_name[last.inputs[0]]
+    is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
+    return (own.name, node, False) if is_softmax and node in tensors else (own.name, "", is_softmax)
+
+
+def write_about(
+    job: Mapping[str, Any], layers: Sequence[str], nodes: Mapping[str, str], softmax: Iterable[bool], version: str
+) -> None:
+    """Write ``about.json``; ``softmax`` has an entry for each output of the job."""
+    about = {
+        "layers": layers,
+        "computes": {name: nodes[name] for name in layers},
+        "softmax": {output["name"]: entry for output, entry in zip(job["outputs"], softmax)},
+        "beside": version,
+    }
+    (Path(job["out"]) / ABOUT).write_text(json.dumps(about), "utf-8")
 
 
 def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:

@@ -14,16 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Graph
-from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.shared.ends import NO_PICTURE
-from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
+from glsl_infer.importers.core.io_options import NO_PICTURE
+from glsl_infer.support.child_process import execute, report_progress
+from glsl_infer.tools.validate.job import (
+    ABOUT,
+    batch,
+    compared,
+    computed_nodes,
+    ends_file,
+    given,
+    layer_file,
+    write_about,
+)
 
 BATCH = 8
 """Size of all batches: constant, so outputs do not depend on the number of samples in a batch."""
@@ -41,13 +47,16 @@ def work(job: dict[str, Any]) -> None:
         if not getattr(network, "inputs", None):
             raise ModelError("the model is not functional")
         network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
-        graph = importer.to_graph(network, ends=importer.Ends(ranges, numbers))
+        graph = importer.to_graph(network, ends=importer.IoOptions(ranges, numbers))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
-    ends = [_end(network, graph, output, nodes, tensors) for output in job["outputs"]]
+    whole_outputs, ends = importer.outputs_of(network), []
+    for output in job["outputs"]:
+        name, node, is_softmax = compared(graph, output, nodes, tensors)
+        ends.append((tensors[node] if node else whole_outputs[name], is_softmax))
     samples = given(graph, job["inputs"])
     whole, out = importer.with_outputs(network, [end for end, _ in ends]), Path(job["out"])
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
@@ -60,7 +69,7 @@ def work(job: dict[str, Any]) -> None:
         count = min(BATCH, job["count"] - first)
         for row, values in zip(rows, _predicted(whole, shaped(batch(graph, samples, first, count, BATCH)))):
             row.append(np.asarray(values)[:count])
-        tell(count)
+        report_progress(count)
     for index, row in enumerate(rows):
         np.save(out / ends_file(index), np.concatenate(row))
     if known:
@@ -69,14 +78,8 @@ def work(job: dict[str, Any]) -> None:
             outputs = _predicted(parts, shaped(batch(graph, samples, index, 1, 1)))
             for at, value in enumerate(outputs):
                 np.save(out / layer_file(index, at), np.asarray(value)[0])
-            tell(1)
-    about = {
-        "layers": known,
-        "computes": {name: nodes[name] for name in known},
-        "softmax": {output["name"]: is_softmax for output, (_, is_softmax) in zip(job["outputs"], ends)},
-        "beside": importer.version(),
-    }
-    (out / ABOUT).write_text(json.dumps(about), "utf-8")
+            report_progress(1)
+    write_about(job, known, nodes, [is_softmax for _, is_softmax in ends], importer.version())
 
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
@@ -90,28 +93,6 @@ def _predicted(model: Any, batch: list[NDArray[np.float32]]) -> list[NDArray[np.
     """Return the outputs of a model as a list; Keras returns a single one without a list."""
     outputs = model.predict_on_batch(batch)
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-
-
-def _end(
-    network: Any, graph: Graph, output: Mapping[str, Any], nodes: Mapping[str, str], tensors: Mapping[str, Any]
-) -> tuple[Any, bool]:
-    """Return the Keras tensor to compare with an output of the bundle, and whether it is a softmax of the output.
-
-    Runners return logits if a softmax ends the network. If Keras has them only inside a layer with its softmax,
-    probabilities are compared.
-
-    Raises:
-        InputError: the model has no such output.
-    """
-    known = output_of(graph, output["name"])
-    end = importer.outputs_of(network)[known.name]
-    if output["steps"] or known.steps or len(output["layers"]) > 1:
-        return end, False
-    node = nodes.get(output["layers"][0], "")
-    if node in tensors:
-        return tensors[node], False
-    last = graph.by_name[known.layers[0]]
-    return end, ops.get(last.op).host_step(last) == SOFTMAX
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,18 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph
-from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import tflite as importer
-from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
-from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
-from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
+from glsl_infer.importers.tflite.shapes import as_given
+from glsl_infer.support.child_process import execute, report_progress
+from glsl_infer.tools.validate.job import (
+    batch,
+    compared,
+    computed_nodes,
+    ends_file,
+    given,
+    layer_file,
+    output_of,
+    write_about,
+)
 
 _THREADS = 1
 """One thread, so results are reproducible."""
@@ -120,14 +126,18 @@ def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
     given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     whole = read_model(job["model"])
-    model = as_given(whole, importer.Ends(shapes=given_shapes, constants=job.get("constants", {})))
+    model = as_given(whole, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
-    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes))
+    graph = importer.to_graph(
+        model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
+    )
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
-    outputs = dict(model.outputs)
-    ends = [_end(graph, output, nodes, tensors, outputs) for output in job["outputs"]]
+    outputs, ends = dict(model.outputs), []
+    for output in job["outputs"]:
+        name, node, is_softmax = compared(graph, output, nodes, tensors)
+        ends.append((tensors[node] if node else outputs[name], is_softmax))
     samples, numbers = given(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
     shapes = {
         number: (1, *graph.shapes[node.name]) for number, node in zip(numbers, graph.inputs) if node.name in sizes
@@ -143,19 +153,13 @@ def work(job: dict[str, Any]) -> None:
         for row, (tensor, _), output in zip(rows, ends, job["outputs"]):
             value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
             row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch
-        tell(1)
+        report_progress(1)
         if index < job["layer_pictures"]:
             held = _write_layers(runner, held, nodes, tensors, out, index)
-            tell(1)
+            report_progress(1)
     for index, row in enumerate(rows):
         np.save(out / ends_file(index), np.stack(row))
-    about = {
-        "layers": held,
-        "computes": {name: nodes[name] for name in held},
-        "softmax": {output["name"]: is_softmax for output, (_, is_softmax) in zip(job["outputs"], ends)},
-        "beside": runner.version(),
-    }
-    (out / ABOUT).write_text(json.dumps(about), "utf-8")
+    write_about(job, held, nodes, [is_softmax for _, is_softmax in ends], runner.version())
 
 
 def _write_layers(
@@ -197,34 +201,6 @@ def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
 def _input_tensors(graph: Graph, known: Mapping[str, int]) -> list[int]:
     """Return the tensor of each input."""
     return [known[node.name] for node in graph.inputs]
-
-
-def _end(
-    graph: Graph,
-    output: Mapping[str, Any],
-    nodes: Mapping[str, str],
-    tensors: Mapping[str, int],
-    outputs: Mapping[str, int],
-) -> tuple[int, bool]:
-    """Return the tensor to compare with an output of the bundle, and whether it is a softmax of the output.
-
-    Runners return logits if a softmax ends the network.
-
-    Raises:
-        InputError: the model has no such output.
-    """
-    known = output_of(graph, output["name"])
-    end = outputs[known.name]
-    if output["steps"] or known.steps or len(output["layers"]) > 1:
-        return end, False
-    node = nodes.get(output["layers"][0], "")
-    last = graph.by_name[known.layers[0]]
-    while last.op == "identity" and not last.operator.is_input:  # a change of quantisation
-        last = graph.by_name[last.inputs[0]]
-    is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
-    if is_softmax and node in tensors:
-        return tensors[node], False
-    return end, is_softmax
 
 
 if __name__ == "__main__":

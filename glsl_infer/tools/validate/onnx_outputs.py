@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,15 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.core.io_options import NO_PICTURE
+from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.ends import NO_PICTURE
-from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
+from glsl_infer.support.child_process import execute, report_progress
+from glsl_infer.tools.validate.job import (
+    batch,
+    compared,
+    computed_nodes,
+    ends_file,
+    given,
+    layer_file,
+    output_of,
+    write_about,
+)
 
 _THREADS = 1
 """One thread, so results are reproducible."""
@@ -132,7 +138,7 @@ def work(job: dict[str, Any]) -> None:
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    ends = importer.Ends(
+    ends = importer.IoOptions(
         ranges,
         dict.fromkeys(job["numbers"], NO_PICTURE),
         sizes={} if job.get("input_shapes") else _free(job["model"], sizes),
@@ -144,7 +150,11 @@ def work(job: dict[str, Any]) -> None:
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in imported.made]
-    ends_of = [_end(imported, output, nodes) for output in job["outputs"]]
+    ends_of = []
+    for output in job["outputs"]:
+        name, node, is_softmax = compared(graph, output, nodes, imported.made)
+        tensor = (imported.names[node], imported.made[node]) if node else (name, imported.outputs[name])
+        ends_of.append((*tensor, is_softmax))
     samples = given(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
     spans = {imported.names[name]: span for name, span in imported.spans.items()}
@@ -168,7 +178,7 @@ def work(job: dict[str, Any]) -> None:
         held = runner.run(read(index), spans)
         for row, (name, view, _) in zip(rows, ends_of):
             row.append(np.asarray(_as_node(view, held[name]), np.float32))
-        tell(1)
+        report_progress(1)
     sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in known]
     groups = _groups(sizes_of)
     for group in groups:
@@ -179,7 +189,7 @@ def work(job: dict[str, Any]) -> None:
             for at, name in names.items():
                 np.save(out / layer_file(index, at), _as_node(imported.made[nodes[known[at]]], held[name]))
             if group is groups[-1]:
-                tell(1)
+                report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
         shape = graph.shape_of(output_of(graph, output["name"]))
         for value in row:
@@ -189,13 +199,7 @@ def work(job: dict[str, Any]) -> None:
                     f"Runtime, and always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
                 )
         np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
-    about = {
-        "layers": known,
-        "computes": {name: nodes[name] for name in known},
-        "softmax": {output["name"]: is_softmax for output, (_, _, is_softmax) in zip(job["outputs"], ends_of)},
-        "beside": runner.version(),
-    }
-    (out / ABOUT).write_text(json.dumps(about), "utf-8")
+    write_about(job, known, nodes, [is_softmax for _, _, is_softmax in ends_of], runner.version())
 
 
 def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
@@ -223,33 +227,12 @@ def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[in
     return {name: (size[0], size[1]) for name, size in sizes.items() if None in (declared.get(name) or ())[1:]}
 
 
-def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.Ends:
+def _chosen(path: str, ends: importer.IoOptions, wanted: Sequence[str]) -> importer.IoOptions:
     """Return the options with the outputs of the bundle, if they are tensors of the file."""
     names = importer.tensors(path)
     if set(wanted) <= names:
         return replace(ends, outputs=tuple(wanted))
     return ends
-
-
-def _end(imported: importer.Imported, output: Mapping[str, Any], nodes: Mapping[str, str]) -> tuple[str, View, bool]:
-    """Return the tensor to compare with an output of the bundle, its layout, and whether it is a softmax of the output.
-
-    Runners return logits if a softmax ends the network.
-
-    Raises:
-        InputError: the model has no such output.
-    """
-    graph = imported.survey.whole()
-    known = output_of(graph, output["name"])
-    whole = imported.outputs[known.name]
-    if output["steps"] or known.steps or len(output["layers"]) > 1:
-        return known.name, whole, False
-    node = nodes.get(output["layers"][0], "")
-    last = graph.by_name[known.layers[0]]
-    is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
-    if is_softmax and node in imported.made:
-        return imported.names[node], imported.made[node], False
-    return known.name, whole, is_softmax
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.ranges.loss import loses_most
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
+from glsl_infer.program.layout import FeatureMap, Range, SixteenBitMap
 from glsl_infer.tools.validate.measures import Agreement
 
 PICTURES = 2
@@ -76,7 +77,7 @@ def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[
 
     The result is None for a bundle with parts on the CPU.
     """
-    found = None if bundle.parts else loses_most(bundle.graph, samples[:PICTURES])
+    found = None if len(bundle.parts) > 1 else loses_most(bundle.graph, samples[:PICTURES])
     return None if found is None or not found.alone else asdict(found)
 
 
@@ -121,3 +122,46 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
                 )
             )
     return lines
+
+
+def stored_ranges(bundle: Bundle) -> dict[str, Range]:
+    """Return the ranges of the feature maps stored by a bundle, by layer."""
+    return {
+        layer.name: layer.output.range
+        for part in bundle.gpu_parts
+        for layer in part.network.layers
+        if "scales" in layer.attrs and isinstance(layer.output, (FeatureMap, SixteenBitMap))
+    }
+
+
+class ClippedCount:
+    """Values of a layer at the bounds of its range where the model's are beyond them by half a step or more.
+
+    Args:
+        range_: range of the layer; None if it has none: nothing is then counted.
+
+    Attributes:
+        zeros: number of values clipped to the minimum.
+        full: number of values clipped to the maximum.
+    """
+
+    def __init__(self, range_: Range | None) -> None:
+        self._range, self._count = range_, 0
+        self.zeros = self.full = 0
+
+    def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
+        """Add an output, (height, width, channels), and the model's."""
+        if self._range is None or given.ndim != 3:
+            return
+        low, high = self._range.ends(given.shape[2])
+        half = 0.5 * (high - low) / (255.0 if self._range.bits == 8 else 65280.0)
+        self._count += given.size
+        self.zeros += int(((given < low + half) & (expected < low - half)).sum())
+        self.full += int(((given > high - half) & (expected > high + half)).sum())
+
+    def as_json(self) -> dict[str, float]:
+        """Return both counts and their share of all values, as plain data; empty for a layer without a range."""
+        if not self._count:
+            return {}
+        share = (self.zeros + self.full) / self._count
+        return {"clipped_zeros": self.zeros, "clipped_full": self.full, "clipped_share": share}

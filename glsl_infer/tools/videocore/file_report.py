@@ -9,7 +9,6 @@ from pathlib import Path
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
-from glsl_infer.errors import InputError
 from glsl_infer.tools.videocore.driver import Driver
 from glsl_infer.tools.videocore.measure import Watch, measure, unwatched
 from glsl_infer.tools.videocore.report import Report, report
@@ -17,8 +16,7 @@ from glsl_infer.tools.videocore.report import Report, report
 
 def file_report(path: Path, driver: Driver, *, watch: Watch = unwatched) -> Report:
     """Measure a file and report on it; see ``measure.measure`` for arguments and errors."""
-    parts = bundles.read(path).parts
-    if not parts:
+    if len(bundles.read(path).parts) == 1:
         return report(*measure(path, driver, watch=watch), str(path))
     drawn = gpu_parts(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -27,16 +25,8 @@ def file_report(path: Path, driver: Driver, *, watch: Watch = unwatched) -> Repo
 
 
 def gpu_parts(path: Path) -> list[Bundle]:
-    """Return the bundles of a file that the GPU computes: its GPU parts, or the file's own bundle.
-
-    Raises:
-        InputError: the CPU computes the entire model.
-    """
-    made = bundles.read(path)
-    drawn = [part for part in made.parts if isinstance(part, Bundle)]
-    if made.parts and not drawn:
-        raise InputError(f"{path}: the CPU computes all of it ({', '.join(made.cpu_operators)}); nothing is drawn")
-    return drawn or [made]
+    """Return the bundles of a file that the GPU computes."""
+    return list(bundles.read(path).gpu_parts)
 
 
 def written(parts: Sequence[Bundle], name: str, folder: Path) -> list[Path]:

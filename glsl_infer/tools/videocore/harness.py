@@ -19,6 +19,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import egl_library
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.videocore.driver import LIBRARIES_HINT
 
@@ -141,6 +142,7 @@ def main() -> int:
     """Draw the bundle named by the first argument and print the transcript; return the exit code."""
     try:
         made = bundles.read(sys.argv[1])
+        enclose()
         with heard():
             draw(made)
     except GlslInferError as error:

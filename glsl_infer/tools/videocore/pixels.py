@@ -26,6 +26,7 @@ from glsl_infer.graph import Array, Node, reference
 from glsl_infer.graph.picture import picture_values
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.texels import in_steps
+from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import module_command
@@ -214,6 +215,7 @@ def main() -> int:
         size = made.manifest.input.size
         pictures = [("probe", probe.picture(size))]
         pictures += [(path, preprocess.load(path, size)) for path in sys.argv[2:]]
+        enclose()
         print(json.dumps([pixels.as_json() for pixels in draw(made, pictures)]))
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -20,6 +20,7 @@ from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import GlslInferError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.frame import Call
+from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore.executor import Controls, Executor
@@ -134,7 +135,9 @@ def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
 def main() -> int:
     """Simulate the bundle named by the argument; print JSON; return the exit code."""
     try:
-        print(json.dumps(asdict(draw(bundles.read(sys.argv[1])))))
+        made = bundles.read(sys.argv[1])
+        enclose()
+        print(json.dumps(asdict(draw(made))))
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

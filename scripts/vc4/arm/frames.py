@@ -21,12 +21,12 @@ import numpy  # noqa: F401
 mark(1)
 from glsl_infer.bundle import probe
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime import known_shaders
 from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.verdicts import read_bundle
 
 mark(2)
 for path in sys.argv[1:]:
-    made = known_shaders.read(path)
+    made = read_bundle(path)
     inputs = probe.inputs(made.manifest.inputs)
     mark(3)
     with Context("surfaceless") as context:

@@ -54,18 +54,18 @@ export function likely(
   // Compared before the activation, because few values need the exponential.
   const least =
     activation === "sigmoid" && threshold > 0 && threshold < 1 ? Math.log(threshold / (1 - threshold)) : undefined;
-  const found: Candidate[] = [];
+  const candidates: Candidate[] = [];
   for (let row = 0; row * classes < numbers.length; row++) {
     const own = numbers.subarray(row * classes, (row + 1) * classes);
     const scores = least === undefined ? scoresOf(own, activation) : own;
     for (let c = first; c < classes; c++) {
       const number = scores[c]!;
       if (number >= (least ?? threshold)) {
-        found.push({ score: least === undefined ? number : sigmoid(number), row, index: c - first });
+        candidates.push({ score: least === undefined ? number : sigmoid(number), row, index: c - first });
       }
     }
   }
-  return found;
+  return candidates;
 }
 
 /**
@@ -107,18 +107,18 @@ export function suppress(
     .map((_, i) => i)
     .filter((i) => boxes[i]!.every(Number.isFinite) && boxes[i]![2]! > boxes[i]![0]! && boxes[i]![3]! > boxes[i]![1]!)
     .sort((a, b) => scores[b]! - scores[a]!);
-  const kept: Kept[] = [];
-  while (left.length && kept.length < most) {
+  const merged: Kept[] = [];
+  while (left.length && merged.length < most) {
     const best = left[0]!;
     const group = left.filter((i) => i === best || isSame(boxes[best]!, boxes[i]!, overlap));
     const total = group.reduce((sum, i) => sum + scores[i]!, 0);
     const alone = merge === "best" || group.length === 1 || total <= 0;
     const mean = (_: number, k: number): number => group.reduce((sum, i) => sum + scores[i]! * boxes[i]![k]!, 0) / total;
-    kept.push({ best, box: alone ? boxes[best]! : boxes[best]!.map(mean) });
+    merged.push({ best, box: alone ? boxes[best]! : boxes[best]!.map(mean) });
     const gone = new Set(group);
     left = left.filter((i) => !gone.has(i));
   }
-  return kept;
+  return merged;
 }
 
 function isSame(a: readonly number[], b: readonly number[], overlap: number): boolean {

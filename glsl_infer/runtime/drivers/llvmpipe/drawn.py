@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.streamed import let_go
+from glsl_infer.bundle.streamed import release
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -88,24 +88,24 @@ class Drawn:
             self._gl.BindTexture(GL.GL_TEXTURE_2D, self._rows)
             self._gl.ActiveTexture(GL.GL_TEXTURE0)
 
-    def texture(self, given: Texture) -> int:
+    def texture(self, entry: Texture) -> int:
         """Create one of the textures of ``bundle``, and return its GL name."""
-        if given.member is None:
-            return self._objects.texture(given.width, given.height, bytes(given.clear) * (given.width * given.height))
-        texels = self.bundle.members[given.member]
-        made = self._texture(given, texels)
-        self._left[given.member] -= 1
-        if not self._left[given.member]:
-            self._made.pop(given.member, None)
-            self._freed += let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
+        if entry.member is None:
+            return self._objects.texture(entry.width, entry.height, bytes(entry.clear) * (entry.width * entry.height))
+        texels = self.bundle.members[entry.member]
+        texture = self._texture(entry, texels)
+        self._left[entry.member] -= 1
+        if not self._left[entry.member]:
+            self._made.pop(entry.member, None)
+            self._freed += release(self._read, entry.member.removesuffix("+"))  # weight_halves.with_spare_rows
         if self._freed >= AT_ONCE:
             self._freed = 0
             trim_heap()
-        return made
+        return texture
 
-    def _texture(self, given: Texture, texels: bytes) -> int:
-        if given.name in self._floats:
+    def _texture(self, entry: Texture, texels: bytes) -> int:
+        if entry.name in self._floats:
             from glsl_infer.runtime.drivers.llvmpipe import weight_halves
 
-            return self._objects.float_texture(given.width, given.height, weight_halves.floats(texels))
-        return self._objects.texture(given.width, given.height, texels)
+            return self._objects.float_texture(entry.width, entry.height, weight_halves.floats(texels))
+        return self._objects.texture(entry.width, entry.height, texels)

@@ -42,8 +42,8 @@ def merged(bundle: Bundle) -> Bundle:
         if len(programs) > 1:  # a single program keeps its common coordinates
             members[programs[0].fragment] = text.encode("utf-8")
     passes = tuple(replace(entry, program=names[entry.program]) for entry in manifest.passes)
-    kept = tuple(programs[0] for programs in alike.values())
-    return replace(bundle, manifest=replace(manifest, programs=kept, passes=passes), members=members)
+    merged = tuple(programs[0] for programs in alike.values())
+    return replace(bundle, manifest=replace(manifest, programs=merged, passes=passes), members=members)
 
 
 def _identity(program: ShaderProgram, text: str) -> Identity:

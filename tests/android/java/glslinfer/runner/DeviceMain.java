@@ -32,8 +32,8 @@ public final class DeviceMain {
             StringBuilder late = new StringBuilder();
             StringBuilder rolled = new StringBuilder();
             for (int i = 1; i < words.length; i++) {
-                late.append(i > 1 ? ", " : "").append(LateFetch.wanted(words[i]));
-                rolled.append(i > 1 ? ", " : "").append(RolledFetches.wanted(words[i]));
+                late.append(i > 1 ? ", " : "").append(Device.wantsOrderedFetches(words[i]));
+                rolled.append(i > 1 ? ", " : "").append(Device.wantsRolledFetches(words[i]));
             }
             System.out.println("{\"threshold\": " + device.storeThreshold() + ", \"late\": [" + late
                     + "], \"rolled\": [" + rolled + "]}");

@@ -144,7 +144,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         Bundle bundle = session.bundle;
         Output classes = bundle.manifest.classesOutput();
         if (classes != null) {
-            test.setFirst(null, best(bundle, classes, found.get(classes.name)), milliseconds);
+            test.setFirst(null, best(bundle, found.get(classes.name)), milliseconds);
         } else {
             Result result = found.get(bundle.manifest.outputs.get(0).name);
             test.setFirst(bitmap(bundle, result), "", milliseconds);
@@ -159,10 +159,10 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         at += 1;
     }
 
-    private static String best(Bundle bundle, Output classes, Result found) {
+    private static String best(Bundle bundle, Result found) {
         int[] best = new int[1];
-        Classifier.rank(found.data, classes.isProbable(), best, new double[1]);
-        return bundle.labels.get(best[0]);
+        Classifier.rank(bundle, found.data, best, new double[1]);
+        return Classifier.label(bundle.labels, best[0]);
     }
 
     private static Bitmap bitmap(Bundle bundle, Result found) {

@@ -69,7 +69,6 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private Bundle bundle;
     private Session session;
     private Input input;
-    private boolean probable;
     private Pace pace;
     private float[] logits = new float[0];
     private int[] best = new int[0];
@@ -239,7 +238,6 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         session.selfCheck(); // some drivers report success and then draw nothing
         pace = new Pace(session, gl, budget);
         input = model.manifest.onlyPicture();
-        probable = model.manifest.classesOutput().isProbable();
         logits = new float[model.labels.size()];
         best = new int[Math.min(ResultsView.TOP, logits.length)];
         chances = new double[best.length];
@@ -265,7 +263,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             resultPending = false;
             long start = System.nanoTime();
             session.readLogits(logits);
-            Classifier.rank(logits, probable, best, chances);
+            Classifier.rank(session.bundle, logits, best, chances);
             long now = System.nanoTime();
             times.took(Stage.READ, now - start);
             times.result(now);
@@ -293,7 +291,8 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         device.touched();
         pace = new Pace(session, gl, budget); // discards an unfinished camera frame
         resultPending = false;
-        Classifier.rank(found.get(session.bundle.manifest.classesOutput().name).data, probable, best, chances);
+        String classes = session.bundle.manifest.classesOutput().name;
+        Classifier.rank(session.bundle, found.get(classes).data, best, chances);
         times.stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
         results.show(best, chances, best.length, times, 1);
     }

@@ -2,6 +2,7 @@ package glslinfer.app;
 
 import android.graphics.Canvas;
 import glslinfer.app.ResultsView.Stage;
+import glslinfer.runner.Classifier;
 import java.util.List;
 
 /** The cards over the image: labels, times, messages. */
@@ -42,7 +43,7 @@ final class Cards {
             float size = (i == 0 ? 30 : 18) * text;
             float base = y + (i == 0 ? 34 : 21) * text;
             int colour = i == 0 ? ink.palette.text : ink.palette.faint;
-            ink.begin().append(labels.get(indices[i]));
+            ink.begin().append(Classifier.label(labels, indices[i]));
             boolean tight = ink.wide(size, i == 0) > 0.62f * across; // then the number is drawn smaller
             float number = tight ? Math.min(size, 16 * text) : size;
             ink.begin();
@@ -50,7 +51,7 @@ final class Cards {
             float room = ink.wide(number, i == 0);
             int ofNumber = i == 0 ? ink.palette.accent : colour;
             ink.write(canvas, left + across - room, base, room + 1, number, i == 0, ofNumber);
-            ink.begin().append(labels.get(indices[i]));
+            ink.begin().append(Classifier.label(labels, indices[i]));
             ink.write(canvas, left, base, across - room - 12 * unit, size, i == 0, colour);
             float bar = base + (i == 0 ? 12 : 5) * text;
             float thick = (i == 0 ? 6 : 2.5f) * unit;

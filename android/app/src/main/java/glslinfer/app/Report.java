@@ -10,7 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TimeZone;
 
-/** A report as data, in the format of {@code glsl-infer report} for scripts/boards/add; shared by two threads. */
+/** A report as data, in the format of {@code glsl-infer report} for scripts/docs/boards/add; shared by two threads. */
 final class Report {
     private static final String FORMAT = "glsl-infer report";
     private static final int VERSION = 1;

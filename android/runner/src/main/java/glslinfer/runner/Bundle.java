@@ -26,6 +26,11 @@ public final class Bundle {
     /** Name of the file in messages. */
     public final String file;
 
+    /**
+     * Logit of the answer "none of these" for a model without a class for it; negative infinity if none was measured.
+     */
+    public final double noneLogit;
+
     private final Map<String, byte[]> members;
 
     private Bundle(
@@ -33,11 +38,13 @@ public final class Bundle {
             List<Program.Pass> passes,
             List<String> labels,
             String file,
+            double noneLogit,
             Map<String, byte[]> members) {
         this.manifest = manifest;
         this.passes = passes;
         this.labels = labels;
         this.file = file;
+        this.noneLogit = noneLogit;
         this.members = members;
     }
 
@@ -94,7 +101,9 @@ public final class Bundle {
             throw new BundleError(
                     labels.size() + " labels for " + manifest.classes() + " classes; give a line for each class");
         }
-        return new Bundle(manifest, passes, labels, file, members);
+        Double none = FormatConstants.NONE_LOGITS.get(Container.sha256(text));
+        double noneLogit = none == null ? Double.NEGATIVE_INFINITY : none;
+        return new Bundle(manifest, passes, labels, file, noneLogit, members);
     }
 
     /** Returns the bytes of an existing member. */

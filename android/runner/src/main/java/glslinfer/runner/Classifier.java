@@ -3,11 +3,14 @@ package glslinfer.runner;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Labels, softmax and top-k. */
+/** Labels, softmax, top-k, and the answer "none of these". */
 public final class Classifier {
+    /** First label for a picture that belongs to none of the classes. */
+    public static final String NONE = "none of these";
+
     private Classifier() {}
 
-    /** A class with its probability and index. */
+    /** A class with its probability and index; -1 for {@link #NONE} without a class. */
     public static final class Prediction {
         public final String label;
         public final double probability;
@@ -21,7 +24,8 @@ public final class Classifier {
     }
 
     /**
-     * Returns the {@code top} most probable classes, best first; equal ones keep the order of the labels.
+     * Returns the {@code top} most probable classes, best first; equal ones keep the order of the labels. {@link #NONE}
+     * is the first if a class with the logit {@link Bundle#noneLogit} is more probable than all others together.
      *
      * @param bundle has an output for classes
      * @param numbers values of that output, one for each label: probabilities if it ends in softmax or sigmoid,
@@ -34,11 +38,10 @@ public final class Classifier {
         }
         int[] indices = new int[Math.min(top, numbers.length)];
         double[] probabilities = new double[indices.length];
-        Output classes = bundle.manifest.classesOutput();
-        rank(numbers, classes != null && classes.isProbable(), indices, probabilities);
+        rank(bundle, numbers, indices, probabilities);
         List<Prediction> out = new ArrayList<Prediction>();
         for (int i = 0; i < indices.length; i++) {
-            out.add(new Prediction(bundle.labels.get(indices[i]), probabilities[i], indices[i]));
+            out.add(new Prediction(label(bundle.labels, indices[i]), probabilities[i], indices[i]));
         }
         return out;
     }
@@ -46,12 +49,14 @@ public final class Classifier {
     /**
      * The same without allocation, for camera frames.
      *
-     * @param probable whether the values are probabilities; otherwise softmax is applied
-     * @param indices receives the classes, best first; its length is their number, limited to all
+     * @param indices receives the classes, best first, and -1 for {@link #NONE}; its length is their number, limited
+     *     to all
      * @param probabilities receives their probabilities
      */
-    public static void rank(float[] numbers, boolean probable, int[] indices, double[] probabilities) {
-        double largest = Double.NEGATIVE_INFINITY;
+    public static void rank(Bundle bundle, float[] numbers, int[] indices, double[] probabilities) {
+        Output classes = bundle.manifest.classesOutput();
+        boolean probable = classes != null && classes.isProbable();
+        double largest = bundle.noneLogit;
         for (float number : numbers) {
             largest = Math.max(largest, number);
         }
@@ -59,7 +64,14 @@ public final class Classifier {
         for (float number : numbers) {
             sum += Math.exp(number - largest);
         }
-        for (int place = 0; place < indices.length; place++) {
+        double none = Math.exp(bundle.noneLogit - largest);
+        boolean refused = !probable && none > sum;
+        if (refused) {
+            sum += none;
+            indices[0] = -1;
+            probabilities[0] = none / sum;
+        }
+        for (int place = refused ? 1 : 0; place < indices.length; place++) {
             int best = -1;
             for (int i = 0; i < numbers.length; i++) {
                 boolean taken = false;
@@ -73,5 +85,10 @@ public final class Classifier {
             indices[place] = best;
             probabilities[place] = probable ? numbers[best] : Math.exp(numbers[best] - largest) / sum;
         }
+    }
+
+    /** Returns the label of a class, or {@link #NONE} for the index -1. */
+    public static String label(List<String> labels, int index) {
+        return index < 0 ? NONE : labels.get(index);
     }
 }

@@ -34,7 +34,7 @@ final class Container {
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
         long all = 0;
         for (ZipDirectory.Entry entry : entries) {
-            String name = "member '" + Fields.shown(entry.name) + "'";
+            String name = "member '" + Json.shown(entry.name) + "'";
             if (members.put(entry.name, new byte[0]) != null) {
                 throw new BundleError("not allowed in a model: " + name + " twice");
             }
@@ -87,7 +87,7 @@ final class Container {
     static void checkNames(Set<String> names) {
         for (String name : names) {
             if (!NAME.matcher(name).matches()) {
-                throw new BundleError("not allowed in a model: member '" + Fields.shown(name) + "'");
+                throw new BundleError("not allowed in a model: member '" + Json.shown(name) + "'");
             }
         }
     }
@@ -109,20 +109,23 @@ final class Container {
                     "member '" + (missing.isEmpty() ? extra : missing).iterator().next() + "' is " + what + "; "
                             + AGAIN);
         }
-        MessageDigest sha256;
-        try {
-            sha256 = MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException error) {
-            throw new IllegalStateException(error); // every Java and every Android has it
-        }
         for (Map.Entry<String, String> entry : digests.entrySet()) {
-            StringBuilder digest = new StringBuilder();
-            for (byte part : sha256.digest(members.get(entry.getKey()))) {
-                digest.append(Character.forDigit(part >> 4 & 15, 16)).append(Character.forDigit(part & 15, 16));
-            }
-            if (!digest.toString().equals(entry.getValue())) {
+            if (!sha256(members.get(entry.getKey())).equals(entry.getValue())) {
                 throw new BundleError("member '" + entry.getKey() + "' is damaged (its sha256 differs); " + AGAIN);
             }
+        }
+    }
+
+    /** Returns the SHA-256 of bytes in hexadecimal digits. */
+    static String sha256(byte[] bytes) {
+        try {
+            StringBuilder digest = new StringBuilder();
+            for (byte part : MessageDigest.getInstance("SHA-256").digest(bytes)) {
+                digest.append(Character.forDigit(part >> 4 & 15, 16)).append(Character.forDigit(part & 15, 16));
+            }
+            return digest.toString();
+        } catch (NoSuchAlgorithmException error) {
+            throw new IllegalStateException(error); // every Java and every Android has it
         }
     }
 }

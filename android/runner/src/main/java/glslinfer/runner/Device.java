@@ -7,6 +7,9 @@ package glslinfer.runner;
  * context (a preview), call {@link #touched()} after it; then sessions set their vertex arrays and fixed state again.
  */
 public final class Device {
+    /** Parts of GL_RENDERER on VideoCore IV. */
+    private static final String[] VIDEOCORE = {"VC4", "VideoCore IV"};
+
     final Gl gl;
 
     /** The session with the current vertex arrays and fixed state; null for none. */
@@ -45,9 +48,28 @@ public final class Device {
             touched();
             threshold = Rounding.storeThreshold(gl);
             lines = Rounding.deviceLines(threshold)
-                    + (LateFetch.wanted(renderer()) ? LateFetch.LATE_FETCH : "")
-                    + (RolledFetches.wanted(renderer()) ? RolledFetches.ROLLED_FETCHES : "");
+                    + (wantsOrderedFetches(renderer()) ? "#define LATE_FETCH\n" : "")
+                    + (wantsRolledFetches(renderer()) ? "#define ROLLED_FETCHES\n" : "");
         }
         return lines;
+    }
+
+    /**
+     * Returns whether shaders define {@code LATE_FETCH} on a GPU, by its GL_RENDERER: on VideoCore IV, whose compiler
+     * moves fetches to the front and then has too few registers for their texels; see
+     * docs/engineering/videocore-shaders.md.
+     */
+    static boolean wantsOrderedFetches(String renderer) {
+        for (String name : VIDEOCORE) {
+            if (renderer.contains(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns whether shaders define {@code ROLLED_FETCHES} on a driver: Mesa's llvmpipe compiles loops faster. */
+    static boolean wantsRolledFetches(String renderer) {
+        return renderer.contains("llvmpipe");
     }
 }

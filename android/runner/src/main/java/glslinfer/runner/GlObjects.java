@@ -116,9 +116,9 @@ public final class GlObjects {
     }
 
     private int shader(int kind, String source) {
-        Integer known = shaders.get(kind + source);
-        if (known != null) {
-            return known;
+        Integer compiled = shaders.get(kind + source);
+        if (compiled != null) {
+            return compiled;
         }
         int shader = gl.glCreateShader(kind);
         shaders.put(kind + source, shader);

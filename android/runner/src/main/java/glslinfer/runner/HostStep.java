@@ -84,7 +84,7 @@ public final class HostStep {
             }
             out.add(step.equals(ARGMAX) ? Arrays.copyOf(shape, shape.length - 1) : shape);
         }
-        return step.equals(CONCATENATE) ? new ArrayList<int[]>(Arrays.asList(joined(out))) : out;
+        return step.equals(CONCATENATE) ? new ArrayList<int[]>(Arrays.asList(concatenated(out))) : out;
     }
 
     private int rows(int[] shape) {
@@ -96,7 +96,7 @@ public final class HostStep {
         return (int) (size / columns);
     }
 
-    private static int[] joined(List<int[]> shapes) {
+    private static int[] concatenated(List<int[]> shapes) {
         int[] out = shapes.get(0).clone();
         for (int[] shape : shapes.subList(1, shapes.size())) {
             boolean fits = shape.length == out.length;
@@ -138,7 +138,7 @@ public final class HostStep {
             System.arraycopy(array.data, 0, data, at, array.data.length);
             at += array.data.length;
         }
-        return new Array(joined(shapes), data);
+        return new Array(concatenated(shapes), data);
     }
 
     private double[] changed(Array array) {

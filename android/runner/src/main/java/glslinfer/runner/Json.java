@@ -80,9 +80,9 @@ public final class Json {
         return at < text.length() ? text.charAt(at) : 0;
     }
 
-    private void expect(char wanted) {
-        if (next() != wanted) {
-            throw error("expected '" + wanted + "'");
+    private void expect(char expected) {
+        if (next() != expected) {
+            throw error("expected '" + expected + "'");
         }
         at++;
     }
@@ -211,11 +211,11 @@ public final class Json {
         if (digits() > 1 && text.charAt(leading) == '0') {
             throw error("a number with a leading zero");
         }
-        boolean whole = true;
+        boolean isInteger = true;
         if (at < text.length() && text.charAt(at) == '.') {
             at++;
             digits();
-            whole = false;
+            isInteger = false;
         }
         if (at < text.length() && (text.charAt(at) == 'e' || text.charAt(at) == 'E')) {
             at++;
@@ -223,10 +223,10 @@ public final class Json {
                 at++;
             }
             digits();
-            whole = false;
+            isInteger = false;
         }
         String number = text.substring(start, at);
-        if (!whole) {
+        if (!isInteger) {
             return Double.valueOf(number);
         }
         try {
@@ -245,5 +245,11 @@ public final class Json {
             throw error("expected a digit");
         }
         return at - start;
+    }
+
+    /** Returns a value for messages, at most 40 characters. */
+    public static String shown(Object value) {
+        String text = String.valueOf(value);
+        return text.length() > 40 ? text.substring(0, 40) : text;
     }
 }

@@ -35,13 +35,16 @@ final class ManifestReader extends Described {
      */
     static void checkVersion(Object data, Rule.Cursor at) {
         at.rule = Rule.KEYS;
-        Fields fields = new Fields(data, "manifest");
+        if (!(data instanceof Map)) {
+            throw new BundleError("manifest is not an object");
+        }
+        Map<?, ?> fields = (Map<?, ?>) data;
         at.rule = Rule.VERSION;
-        if (!FormatConstants.FORMAT.equals(fields.optional("format"))) {
+        if (!FormatConstants.FORMAT.equals(fields.get("format"))) {
             throw new BundleError(
                     "manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
         }
-        int version = fields.integer("version", VERSIONS);
+        int version = integer(fields.get("version"), "manifest: 'version'", VERSIONS);
         if (version < FormatConstants.VERSION) {
             throw new BundleError("the model has format version " + version + "; export it again");
         }
@@ -53,15 +56,15 @@ final class ManifestReader extends Described {
                             + FormatConstants.VERSION
                             + "; update this program");
         }
-        String profile = fields.text("profile");
+        String profile = text(fields.get("profile"), "manifest: 'profile'");
         if (profile.equals(FormatConstants.CPU_PROFILE)) {
             at.rule = Rule.PARTS;
-            throw new BundleError("the model has layers for the CPU (" + operators(fields.optional("parts"))
+            throw new BundleError("the model has layers for the CPU (" + operators(fields.get("parts"))
                     + "), which this runner cannot compute; run it with glsl-infer for Python, or export it with"
                     + " --no-delegate");
         }
         if (!profile.equals(FormatConstants.PROFILE)) {
-            throw new BundleError("the model needs profile '" + Fields.shown(profile) + "'; this runner has "
+            throw new BundleError("the model needs profile '" + Json.shown(profile) + "'; this runner has "
                     + FormatConstants.PROFILE + "; update the runner");
         }
     }
@@ -74,7 +77,7 @@ final class ManifestReader extends Described {
             for (Object operator : listed(operators)) {
                 Object op = operator instanceof Map ? ((Map<?, ?>) operator).get("op") : null;
                 if (op instanceof String && names.size() < MOST_NAMED) {
-                    names.add(Fields.shown((String) op));
+                    names.add(Json.shown((String) op));
                 }
             }
         }
@@ -102,71 +105,71 @@ final class ManifestReader extends Described {
     }
 
     @Override
-    Object make(String name, Object given, String where) {
+    protected Object make(String name, Object fields, String where) {
         switch (name) {
             case "manifest":
-                return manifest(given);
+                return manifest(fields);
             case "input":
-                return input(given, where);
+                return input(fields, where);
             case "limits":
-                return new Manifest.Limits(((Map<?, ?>) given).values());
+                return new Manifest.Limits(((Map<?, ?>) fields).values());
             case "texture":
-                return texture(given);
+                return texture(fields);
             case "program":
-                return program(given, where);
+                return program(fields, where);
             case "output":
-                return output(given, where);
+                return output(fields, where);
             case "host_step":
-                Integer columns = get(given, "columns");
-                return new HostStep(get(given, "step"), columns == null ? 0 : columns);
+                Integer columns = get(fields, "columns");
+                return new HostStep(get(fields, "step"), columns == null ? 0 : columns);
             case "probe":
-                return new Probe.Expected(get(given, "member"), get(given, "layers"), get(given, "outputs"));
+                return new Probe.Expected(get(fields, "member"), get(fields, "layers"), get(fields, "outputs"));
             case "probe_layer":
                 return new Probe.Entry(
-                        get(given, "layer"), get(given, "offset"), get(given, "count"), get(given, "max_error"),
-                        get(given, "mean_error"), get(given, "value"));
+                        get(fields, "layer"), get(fields, "offset"), get(fields, "count"), get(fields, "max_error"),
+                        get(fields, "mean_error"), get(fields, "value"));
             case "probe_output":
-                return new Probe.Numbers(numbers(given, "numbers"), get(given, "max_error"));
+                return new Probe.Numbers(numbers(fields, "numbers"), get(fields, "max_error"));
             case "whole_value":
-                if (given instanceof FixedPoint && !((FixedPoint) given).isVector()) {
+                if (fields instanceof FixedPoint && !((FixedPoint) fields).isVector()) {
                     throw new BundleError(where + ": partial sums; give a vector ('columns' 0) or a map");
                 }
-                return given;
+                return fields;
             case "view":
-                List<?> view = (List<?>) given;
+                List<?> view = (List<?>) fields;
                 return new View((String) view.get(0), (Integer) view.get(1), (Integer) view.get(2));
             case "fixed_point":
                 return new FixedPoint(
-                        get(given, "texture"), get(given, "columns"), get(given, "length"), get(given, "scale"));
+                        get(fields, "texture"), get(fields, "columns"), get(fields, "length"), get(fields, "scale"));
             case "fixed_map":
                 return new FixedMap(
-                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "scale"),
-                        get(given, "views"));
+                        get(fields, "height"), get(fields, "width"), get(fields, "channels"), get(fields, "scale"),
+                        get(fields, "views"));
             case "feature_map":
                 return new FeatureMap(
-                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "gutter"),
-                        get(given, "views"), numbers(given, "scales"), numbers(given, "zeros"));
+                        get(fields, "height"), get(fields, "width"), get(fields, "channels"), get(fields, "gutter"),
+                        get(fields, "views"), numbers(fields, "scales"), numbers(fields, "zeros"));
             case "fine_map":
                 return new FineMap(
-                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "views"),
-                        numbers(given, "scales"), numbers(given, "zeros"));
+                        get(fields, "height"), get(fields, "width"), get(fields, "channels"), get(fields, "views"),
+                        numbers(fields, "scales"), numbers(fields, "zeros"));
             default:
-                return given;
+                return fields;
         }
     }
 
-    private static Manifest manifest(Object given) {
-        Object passes = get(given, "passes");
+    private static Manifest manifest(Object fields) {
+        Object passes = get(fields, "passes");
         return new Manifest(
-                get(given, "name"), get(given, "inputs"), get(given, "limits"), get(given, "textures"),
-                get(given, "programs"), get(given, "layers"), get(given, "floats"), get(passes, "count"),
-                get(passes, "quads"), get(given, "outputs"), get(given, "probe"), get(given, "members"));
+                get(fields, "name"), get(fields, "inputs"), get(fields, "limits"), get(fields, "textures"),
+                get(fields, "programs"), get(fields, "layers"), get(fields, "floats"), get(passes, "count"),
+                get(passes, "quads"), get(fields, "outputs"), get(fields, "probe"), get(fields, "members"));
     }
 
-    private static Input input(Object given, String where) {
-        String fit = get(given, "fit");
-        Value value = get(given, "value");
-        Caps.checkNumbers(value.count(), "an input");
+    private static Input input(Object fields, String where) {
+        String fit = get(fields, "fit");
+        Value value = get(fields, "value");
+        ManifestCheck.checkNumbers(value.count(), "an input");
         if (fit != null) {
             FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
             boolean colours = map != null && (map.channels == 1 || map.channels == 3 || map.channels == 4);
@@ -178,58 +181,58 @@ final class ManifestReader extends Described {
                         + map.gutter + ", not 0");
             }
         }
-        return new Input(get(given, "name"), fit == null ? null : Fit.of(fit), value);
+        return new Input(get(fields, "name"), fit == null ? null : Fit.of(fit), value);
     }
 
-    private static Program.Texture texture(Object given) {
-        List<Integer> bytes = get(given, "clear");
+    private static Program.Texture texture(Object fields) {
+        List<Integer> bytes = get(fields, "clear");
         int[] clear = new int[4];
         for (int i = 0; bytes != null && i < clear.length; i++) {
             clear[i] = bytes.get(i);
         }
         return new Program.Texture(
-                get(given, "name"), get(given, "width"), get(given, "height"), get(given, "kind"),
-                get(given, "member"), clear);
+                get(fields, "name"), get(fields, "width"), get(fields, "height"), get(fields, "kind"),
+                get(fields, "member"), clear);
     }
 
-    private static Program.ShaderProgram program(Object given, String where) {
+    private static Program.ShaderProgram program(Object fields, String where) {
         List<Program.Slot> uniforms = new ArrayList<Program.Slot>();
         Set<String> names = new HashSet<String>();
-        List<List<Object>> pairs = get(given, "uniforms");
+        List<List<Object>> pairs = get(fields, "uniforms");
         for (List<Object> pair : pairs) {
             String place = where + ".uniforms[" + uniforms.size() + "]: '";
             Program.Slot uniform = new Program.Slot((String) pair.get(0), (Integer) pair.get(1));
             if (!names.add(uniform.name)) {
-                throw new BundleError(place + Fields.shown(uniform.name) + "' is there twice");
+                throw new BundleError(place + Json.shown(uniform.name) + "' is there twice");
             }
             if (uniform.floats > 4 && uniform.floats % 4 != 0) {
-                throw new BundleError(place + Fields.shown(uniform.name) + "' has " + uniform.floats
+                throw new BundleError(place + Json.shown(uniform.name) + "' has " + uniform.floats
                         + " numbers; give 1 to 4, or whole vec4s");
             }
             uniforms.add(uniform);
         }
         return new Program.ShaderProgram(
-                get(given, "name"), get(given, "vertex"), get(given, "fragment"), get(given, "samplers"),
-                get(given, "varyings"), uniforms);
+                get(fields, "name"), get(fields, "vertex"), get(fields, "fragment"), get(fields, "samplers"),
+                get(fields, "varyings"), uniforms);
     }
 
-    private static Output output(Object given, String where) {
-        List<Value> values = get(given, "values");
-        List<HostStep> steps = get(given, "steps");
+    private static Output output(Object fields, String where) {
+        List<Value> values = get(fields, "values");
+        List<HostStep> steps = get(fields, "steps");
         List<int[]> shapes = new ArrayList<int[]>();
         long numbers = 0;
         for (Value value : values) {
             shapes.add(value.shape());
             numbers += value.count();
         }
-        Caps.checkNumbers(numbers, "an output");
+        ManifestCheck.checkNumbers(numbers, "an output");
         int[] shape;
         try {
             shape = HostStep.shapeOf(steps, shapes);
         } catch (IllegalArgumentException error) {
             throw new BundleError(where + ": " + error.getMessage());
         }
-        Output output = new Output(get(given, "name"), get(given, "purpose"), values, steps, shape);
+        Output output = new Output(get(fields, "name"), get(fields, "purpose"), values, steps, shape);
         checkPurpose(output, where);
         return output;
     }
@@ -250,8 +253,8 @@ final class ManifestReader extends Described {
         }
     }
 
-    private static double[] numbers(Object given, String key) {
-        List<Double> numbers = get(given, key);
+    private static double[] numbers(Object fields, String key) {
+        List<Double> numbers = get(fields, key);
         double[] out = new double[numbers.size()];
         for (int i = 0; i < out.length; i++) {
             out[i] = numbers.get(i);
@@ -261,7 +264,7 @@ final class ManifestReader extends Described {
 
     /** Returns the value of a key; null if the object does not have it. */
     @SuppressWarnings("unchecked")
-    private static <T> T get(Object given, String key) {
-        return (T) ((Map<String, Object>) given).get(key);
+    private static <T> T get(Object fields, String key) {
+        return (T) ((Map<String, Object>) fields).get(key);
     }
 }

@@ -37,7 +37,7 @@ final class PassReader {
     /**
      * Reads all passes.
      *
-     * @param manifest with counts within {@link Caps}
+     * @param manifest with counts within the limits of {@link ManifestCheck}
      * @param members has passes.bin and all of {@code manifest.floats}
      * @throws BundleError with the pass that violates the format
      */
@@ -107,7 +107,7 @@ final class PassReader {
             if (unit >= MAX_UNITS) {
                 throw wrong("source " + i + " reads texture unit " + unit + ", not one from 0 to " + (MAX_UNITS - 1));
             }
-            sources[i] = new Program.Source(unit, number(), number());
+            sources[i] = new Program.Source(unit, number(MAX_SIDE), number(MAX_SIDE));
         }
         return sources;
     }
@@ -154,7 +154,7 @@ final class PassReader {
             }
             float[] numbers = new float[slot.floats];
             for (int i = 0; i < numbers.length; i++) {
-                numbers[i] = number();
+                numbers[i] = number(FormatConstants.GLSL_MOST_UNIFORM);
             }
             return new Program.Uniform(numbers);
         }
@@ -185,9 +185,9 @@ final class PassReader {
         return index;
     }
 
-    private float number() {
+    private float number(double most) {
         float number = bytes.getFloat();
-        if (!(Math.abs(number) <= FormatConstants.GLSL_MOST_UNIFORM)) { // NaN is not
+        if (!(Math.abs(number) <= most)) { // NaN is not
             throw wrong("a number that is not finite, or too large");
         }
         return number;

@@ -188,7 +188,7 @@ public final class Probe {
                             ? ((FixedPoint) value).texture
                             : ((Tiles) value).views.get(k % ((Tiles) value).views.size()).texture;
             int texel = 4 * (y * widths.get(name) + x);
-            ByteBuffer given = textures.get(name);
+            ByteBuffer drawn = textures.get(name);
             int lanes = value instanceof FeatureMap ? 4 : 2;
             for (int lane = 0; lane < lanes; lane++) {
                 if (value instanceof FixedPoint) {
@@ -199,11 +199,11 @@ public final class Probe {
                 }
                 int off;
                 if (lanes == 4) {
-                    off = (given.get(texel + lane) & 255) - (member[at + 4 + lane] & 255);
+                    off = (drawn.get(texel + lane) & 255) - (member[at + 4 + lane] & 255);
                 } else {
                     int high = 2 * lane;
                     off =
-                            Texels.fixed16(given.get(texel + high) & 255, given.get(texel + high + 1) & 255)
+                            Texels.fixed16(drawn.get(texel + high) & 255, drawn.get(texel + high + 1) & 255)
                                     - Texels.fixed16(member[at + 4 + high] & 255, member[at + 5 + high] & 255);
                 }
                 worst = Math.max(worst, Math.abs(off));

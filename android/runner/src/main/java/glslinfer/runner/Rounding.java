@@ -51,7 +51,7 @@ final class Rounding {
             gl.glEnableVertexAttribArray(0);
             ByteBuffer value = GlObjects.direct(4);
             int location = gl.glGetUniformLocation(program, "level");
-            double found = 0.5;
+            double threshold = 0.5;
             for (int level : LEVELS) {
                 value.putFloat(0, level);
                 gl.glUniform1fv(location, 1, value.asFloatBuffer());
@@ -62,9 +62,9 @@ final class Rounding {
                     below += (row.get(4 * x) & 255) <= level ? 1 : 0;
                 }
                 double fraction = (double) below / STEPS;
-                found = Math.abs(fraction - 0.5) > Math.abs(found - 0.5) ? fraction : found;
+                threshold = Math.abs(fraction - 0.5) > Math.abs(threshold - 0.5) ? fraction : threshold;
             }
-            return found;
+            return threshold;
         } finally {
             objects.close();
         }

@@ -147,17 +147,17 @@ public final class SelfCheck {
             List<HostStep.Array> after = session.readValues(output);
             double off = 0;
             for (int k = 0; k < after.size(); k++) {
-                double[] wanted = before.get(i) == null ? expected.numbers : before.get(i).get(k).data;
-                off = Math.max(off, difference(after.get(k).data, wanted));
+                double[] expectedNumbers = before.get(i) == null ? expected.numbers : before.get(i).get(k).data;
+                off = Math.max(off, difference(after.get(k).data, expectedNumbers));
             }
             outputs.add(new OutputError(output.name, off, expected.maxError));
         }
     }
 
-    private static double difference(double[] given, double[] wanted) {
+    private static double difference(double[] drawn, double[] expectedNumbers) {
         double off = 0;
-        for (int i = 0; i < given.length; i++) {
-            off = Math.max(off, Math.abs(given[i] - wanted[i]));
+        for (int i = 0; i < drawn.length; i++) {
+            off = Math.max(off, Math.abs(drawn[i] - expectedNumbers[i]));
         }
         return off;
     }

@@ -188,10 +188,10 @@ public final class Session {
     }
 
     /** The same for one input; others are unchanged or drawn: see {@link #inputFramebuffer}. */
-    public void upload(String name, Object given) {
+    public void upload(String name, Object value) {
         for (Input input : bundle.manifest.inputs) {
             if (input.name.equals(name)) {
-                Stored stored = Stored.of(input, given);
+                Stored stored = Stored.of(input, value);
                 activate();
                 transfers.write(input, stored);
                 return;
@@ -292,9 +292,9 @@ public final class Session {
         }
     }
 
-    private float[] runOnly(Object given) {
+    private float[] runOnly(Object value) {
         Output output = bundle.manifest.onlyOutput();
         Input input = bundle.manifest.onlyInput();
-        return run(Collections.singletonMap(input.name, given)).get(output.name).data;
+        return run(Collections.singletonMap(input.name, value)).get(output.name).data;
     }
 }

@@ -7,6 +7,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +28,9 @@ final class ShaderCheck {
 
     /** Uniforms used as divisors, whose components must not be 0. */
     final Set<String> divisors = new HashSet<String>();
+
+    /** Loops end after their counted turns only if {@code coord0.x} is at most 2. */
+    boolean needsCoordinatesInside;
 
     private static final List<String> TYPES = Arrays.asList("int", "float", "vec2", "vec3", "vec4", "", "sampler2D");
     private static final int INT = 0;
@@ -52,6 +56,9 @@ final class ShaderCheck {
     private static final double MOST_GROWN = 1e34;
 
     private static final int LARGEST_INT = 1 << 30;
+
+    /** Products of factors beyond it can be infinite in another order. */
+    private static final double FAR = 1e36;
 
     private static final List<String> DEVICE = Arrays.asList(FormatConstants.GLSL_DEVICE);
     private static final List<String> LINES = Arrays.asList(FormatConstants.GLSL_LINES);
@@ -85,6 +92,7 @@ final class ShaderCheck {
     private final Map<String, State> defined = new HashMap<String, State>();
     private final List<State> decided = new ArrayList<State>();
     private int number;
+    private String nextLine = ""; // that has to follow
 
     private List<String> tokens = code;
     private int at;
@@ -110,6 +118,13 @@ final class ShaderCheck {
     private String returns = "void";
     private Value returned;
     private int conditional;
+
+    /** Choices around the current token, of which a fragment executes one side. */
+    private int chosen;
+
+    /** Global variables read by the current statement. */
+    private Set<String> globalsRead = new LinkedHashSet<String>();
+
     private int turning;
     private List<List<Map<String, Variable>>> breaks = new ArrayList<List<Map<String, Variable>>>();
 
@@ -132,24 +147,29 @@ final class ShaderCheck {
         boolean certain;
     }
 
-    /** A value: its type, smallest and largest possible component, marks, and its uniform or "". */
+    /**
+     * A value: its type, smallest and largest possible component, marks, its uniform or "", and the largest product of
+     * factors within it in any order, because drivers multiply constants first.
+     */
     private static final class Value {
         final int type;
         final double least;
         final double most;
         final int marks;
         final String uniform;
+        final double reach;
 
         Value(int type, double least, double most, int marks) {
-            this(type, least, most, marks, "");
+            this(type, least, most, marks, "", 1);
         }
 
-        Value(int type, double least, double most, int marks, String uniform) {
+        Value(int type, double least, double most, int marks, String uniform, double reach) {
             this.type = type;
             this.least = least + 0.0; // avoids negative zero, because values are compared
             this.most = most + 0.0;
             this.marks = marks;
             this.uniform = uniform;
+            this.reach = reach;
         }
 
         static Value unknown(int type, int marks) {
@@ -168,16 +188,20 @@ final class ShaderCheck {
             return least <= TINY && most >= -TINY;
         }
 
+        double reach() {
+            return Math.max(reach, Math.max(-least, most));
+        }
+
         boolean isInfinite() {
             return least == -INFINITY || most == INFINITY;
         }
 
         Value as(int other) {
-            return new Value(other, least, most, marks);
+            return new Value(other, least, most, marks, "", reach);
         }
 
         Value negative() {
-            return new Value(type, -most, -least, marks);
+            return new Value(type, -most, -least, marks, "", reach);
         }
 
         boolean equal(Value other) {
@@ -185,6 +209,7 @@ final class ShaderCheck {
                     && least == other.least
                     && most == other.most
                     && marks == other.marks
+                    && reach == other.reach
                     && uniform.equals(other.uniform);
         }
 
@@ -196,25 +221,26 @@ final class ShaderCheck {
                     && isWithin(low, high)
                     && (has(GROWN) || isSmall())
                     && (other.has(GROWN) || other.isSmall());
-            String both = uniform.equals(other.uniform) ? uniform : "";
-            return new Value(type, low, high, joined(marks, other.marks) | (grows ? GROWN : 0), both);
+            int all = joined(marks, other.marks) | (grows ? GROWN : 0);
+            return new Value(type, low, high, all, "", Math.max(reach, other.reach));
         }
 
         /** Returns the union of two values, including sums that grow from one to the other. */
         Value widened(Value other) {
             Value both = hull(other);
+            double far = both.reach <= reach ? both.reach : INFINITY;
             if (both.least >= least && both.most <= most) {
-                return both;
+                return new Value(type, both.least, both.most, both.marks, "", far);
             }
             if (both.isSmall() || both.has(GROWN)) {
-                return new Value(type, -MOST_GROWN, MOST_GROWN, both.marks & ~CONST | GROWN);
+                return new Value(type, -MOST_GROWN, MOST_GROWN, both.marks & ~CONST | GROWN, "", far);
             }
-            return new Value(type, -INFINITY, INFINITY, both.marks & ~GROWN);
+            return new Value(type, -INFINITY, INFINITY, both.marks & ~GROWN, "", far);
         }
 
         @Override
         public String toString() {
-            return type + "," + least + "," + most + "," + marks;
+            return type + "," + least + "," + most + "," + marks + "," + reach;
         }
     }
 
@@ -288,7 +314,7 @@ final class ShaderCheck {
             }
             String word = next();
             if (isOver) {
-                throw refused("a declaration after main");
+                throw refused("code after main");
             }
             if (word.equals("varying") || word.equals("uniform")) {
                 connection(word);
@@ -337,13 +363,16 @@ final class ShaderCheck {
         for (number = 1; number < all.length; number++) {
             String line = all[number - 1];
             if (FOREIGN.matcher(line).find()) {
-                throw refusedLine(number, "a character that is not allowed, or a comment with /*");
+                throw refusedLine(number, "a character that is not allowed, or /*");
             }
             int end = line.contains("//") ? line.indexOf("//") : line.length();
             while (end > 0 && line.charAt(end - 1) == ' ') {
                 end--;
             }
             line = line.substring(0, end);
+            if (!nextLine.isEmpty() && !line.equals(nextLine)) {
+                throw refusedLine(number, "'" + nextLine + "' is expected");
+            }
             if (line.startsWith("#")) {
                 directive(line.substring(1));
             } else if (!line.isEmpty() && !decided.contains(State.NO)) {
@@ -426,7 +455,7 @@ final class ShaderCheck {
             all = all == State.NO || state == State.YES ? all : state;
         }
         if (!right) {
-            throw refusedLine(number, "a condition that is not of this format, or too deep");
+            throw refusedLine(number, "a condition of another form, or too deep");
         }
         return all;
     }
@@ -434,13 +463,17 @@ final class ShaderCheck {
     private void define(boolean begins, String rest) {
         Matcher found = DEFINE.matcher(rest);
         boolean right = found.matches();
-        boolean reserved = right && begins && STATEMENTS.contains(found.group(1));
-        if (!right || !LINES.contains(rest) && (reserved || !MACRO.matcher(found.group(1)).matches())) {
+        String name = right ? found.group(1) : "";
+        int line = begins ? LINES.indexOf(rest) : -1;
+        boolean plain = MACRO.matcher(name).matches() && !STATEMENTS.contains(name);
+        boolean exempt = line >= 0 && (!nextLine.isEmpty() || !name.equals(STATEMENTS.get(1)));
+        if (!plain && !exempt) {
             throw refusedLine(number, "a macro that is not of this format");
         }
+        nextLine = name.equals(STATEMENTS.get(0)) ? "#define " + LINES.get(line + 1) : "";
         Macro made = new Macro();
         made.certain = !decided.contains(State.PERHAPS);
-        made.name = found.group(1);
+        made.name = name;
         defined.put(made.name, !made.certain ? State.PERHAPS : begins ? State.YES : State.NO);
         add("#" + definitions.size());
         definitions.add(made);
@@ -484,7 +517,8 @@ final class ShaderCheck {
 
     private String name() {
         String token = next();
-        if (!NAME.matcher(token).matches() || TYPES.contains(token) || WORDS.contains(token)) {
+        boolean word = TYPES.contains(token) || WORDS.contains(token) || macros.containsKey(token);
+        if (word || !NAME.matcher(token).matches()) {
             throw refused("a name is expected, not '" + token + "'");
         }
         return token;
@@ -494,7 +528,7 @@ final class ShaderCheck {
         written += more;
         executed += turns;
         if (written > FormatConstants.GLSL_MOST_WRITTEN || executed > FormatConstants.GLSL_MOST_EXECUTED) {
-            throw refused("the shader has more operations than any of this format");
+            throw refused("too many operations");
         }
     }
 
@@ -522,9 +556,6 @@ final class ShaderCheck {
 
     private void declare(String name, String kind, int type, Value value, int size) {
         cost(1, 1);
-        if (macros.containsKey(name)) {
-            throw refused("'" + name + "' is a macro already");
-        }
         scopes.get(scopes.size() - 1).put(name, new Variable(kind, type, value, size));
     }
 
@@ -628,7 +659,7 @@ final class ShaderCheck {
             expect("]");
             boolean known = bound.type == INT && bound.least == bound.most;
             if (!known || bound.least < 1 || bound.most > FormatConstants.GLSL_MOST_ARRAY) {
-                throw refused("an array has a constant size of 1 to " + FormatConstants.GLSL_MOST_ARRAY);
+                throw refused("an array has a size of 1 to " + FormatConstants.GLSL_MOST_ARRAY);
             }
             size = (int) bound.least;
         }
@@ -639,7 +670,7 @@ final class ShaderCheck {
         expect(";");
         boolean given = word.equals("uniform");
         double far = given ? FormatConstants.GLSL_MOST_UNIFORM : FormatConstants.GLSL_MOST_VARYING;
-        Value value = new Value(type, -far, far, 0, given ? name : "");
+        Value value = new Value(type, -far, far, 0, given ? name : "", 1);
         declare(name, type == SAMPLER ? kind : word, type, value, size);
         if (given) {
             uniforms.put(name, kind);
@@ -674,7 +705,7 @@ final class ShaderCheck {
         boolean main = name.equals("main") && kind.equals("void");
         boolean taken = FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
         boolean right = kind.equals("void") || isNumber(kind);
-        if (taken || macros.containsKey(name) || !right || name.equals("main") != main) {
+        if (taken || !right || name.equals("main") != main) {
             throw refused("the function '" + name + "' is not of this format");
         }
         made.kind = kind;
@@ -702,7 +733,7 @@ final class ShaderCheck {
         if (!main) {
             scopes.set(0, outer);
         } else if (find("gl_FragColor").value == null) {
-            throw refused("main does not write gl_FragColor");
+            throw refused("gl_FragColor has no value");
         }
         String signature = name + "(" + made.types;
         List<Called> all = new ArrayList<Called>();
@@ -736,8 +767,15 @@ final class ShaderCheck {
 
     /** Returns the value of a call of a shader's function, including its changes of global variables. */
     private Value call(String signature, final List<Value> given) {
+        if (chosen > 0) {
+            String name = signature.substring(0, signature.indexOf('('));
+            throw refused("'" + name + "' is called in one side of a choice");
+        }
+        Map<String, Variable> outer = scopes.get(0);
+        Set<String> reads = globalsRead;
+        globalsRead = new LinkedHashSet<String>();
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
-            throw refused("calls of functions are too deep in each other");
+            throw refused("calls are too deep in each other");
         }
         cost(1, 1);
         final List<Map<String, Variable>> locals =
@@ -763,6 +801,12 @@ final class ShaderCheck {
             }
         });
         calls--;
+        globalsRead = reads;
+        for (String name : reads) {
+            if (!scopes.get(0).get(name).value.equal(outer.get(name).value)) {
+                throw refused("'" + name + "' is read before a call that changes it");
+            }
+        }
         return value == null ? new Value(BOOL, 0, 0, 0) : value;
     }
 
@@ -841,7 +885,7 @@ final class ShaderCheck {
         } else if (token.equals("#else") || token.equals("#endif")) {
             Branch branch = branches.isEmpty() ? null : branches.remove(branches.size() - 1);
             if (branch == null || branch.blocks != blocks) {
-                throw refused("a condition ends in another block than it begins");
+                throw refused("a condition ends in another block");
             }
             if (token.equals("#else")) {
                 branch.first = scopes;
@@ -852,8 +896,13 @@ final class ShaderCheck {
             } else {
                 Value other = branch.first == null ? branch.returned : branch.firstReturned;
                 join(branch.first == null ? branch.before : branch.first, false);
-                returned = returned == null || other == null ? null : returned.hull(other);
+                if ((returned == null) != (other == null)) {
+                    throw refused("'return' on one side of a condition");
+                }
+                returned = returned == null ? null : returned.hull(other);
             }
+        } else if (blocks > 0) {
+            throw refused("a macro is defined in a function");
         } else {
             Macro macro = definitions.get(Integer.parseInt(token.substring(1)));
             if (macro.body != null) {
@@ -904,7 +953,7 @@ final class ShaderCheck {
             }
         }
         if (branches.size() != open) {
-            throw refused("a condition ends in another block than it begins");
+            throw refused("a condition ends in another block");
         }
         scopes.remove(scopes.size() - 1);
         blocks--;
@@ -912,6 +961,7 @@ final class ShaderCheck {
 
     private void statement() {
         operators = 0;
+        globalsRead = new LinkedHashSet<String>();
         String token = tokens.get(at);
         boolean isCall = peek(1).equals("(");
         if (returned != null) {
@@ -933,7 +983,7 @@ final class ShaderCheck {
             breaks.add(saved(scopes));
         } else if (token.equals("return")) {
             if (returns.equals("void") || conditional > 0 || turning > 0) {
-                throw refused("'return' is the last statement of a function with a result");
+                throw refused("'return' ends a function with a result");
             }
             at++;
             Value value = typed(typeOf(returns), expression());
@@ -959,7 +1009,7 @@ final class ShaderCheck {
         expect(")");
         String token = peek(0);
         if (Arrays.asList("if", "for", "{", "const", "return").contains(token) || typeOf(token) >= 0) {
-            throw refused("an assignment or 'break' is expected after 'if'");
+            throw refused("another statement after 'if'");
         }
         List<Map<String, Variable>> before = saved(scopes);
         conditional++;
@@ -976,6 +1026,7 @@ final class ShaderCheck {
         int type = typeOf(kind);
         while (true) {
             operators = 0;
+            globalsRead = new LinkedHashSet<String>();
             String name = name();
             Value value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : null;
             if (isConstant && (value == null || !value.has(CONST))) {
@@ -991,16 +1042,16 @@ final class ShaderCheck {
 
     private Value typed(int type, Value value) {
         if (value.type != type) {
-            throw refused("a value of another type than is expected");
+            throw refused("a value of another type");
         }
         return value;
     }
 
     private void assignment() {
         String name = tokens.get(at).equals("gl_FragColor") ? next() : name();
-        Variable variable = macros.containsKey(name) ? null : find(name);
+        Variable variable = find(name);
         if (variable == null || !variable.isState() && !Arrays.asList("local", "parameter").contains(variable.kind)) {
-            throw refused("'" + name + "' is no variable that can be assigned to");
+            throw refused("'" + name + "' cannot be assigned to");
         }
         int part = take(".") ? component() : 0;
         String sign = next();
@@ -1009,6 +1060,9 @@ final class ShaderCheck {
         }
         if (variable.value == null && (part > 0 || !sign.equals("="))) {
             throw refused("'" + name + "' is used before it has a value");
+        }
+        if (variable.isState() && !sign.equals("=")) {
+            globalsRead.add(name);
         }
         Value value = expression();
         int type = part > 0 ? part : variable.type;
@@ -1039,19 +1093,10 @@ final class ShaderCheck {
         expect(")");
         boolean known = turns.type == INT && turns.has(CONST);
         if (!known || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
-            throw refused("a loop has a constant number of turns, at most " + FormatConstants.GLSL_MOST_TURNS);
+            throw refused("a loop has a constant bound of at most " + FormatConstants.GLSL_MOST_TURNS);
         }
-        // Ends before TURNS.
-        String end = peek(bound + 2 - at);
-        List<String> header = Arrays.asList("TURNS", "(", end, ")", "{", "END_AFTER", "(", end, ",", turn, ")");
-        boolean isEnded = true;
-        for (int k = 0; k < header.size(); k++) {
-            isEnded &= header.get(k).equals(peek(k < 4 ? bound + k - at : k - 4));
-        }
+        double most = counted(turns.most, bound, turn);
         cost(1, 1);
-        if (macros.containsKey(turn)) {
-            throw refused("'" + turn + "' is a macro already");
-        }
         Variable counter = new Variable("turn", INT, new Value(INT, 0, Math.max(turns.most - 1, 0), 0), 0);
         int begin = at;
         long startWritten = written;
@@ -1080,8 +1125,29 @@ final class ShaderCheck {
         }
         breaks = outer;
         turning--;
-        long more = (long) Math.max(isEnded ? turns.least : turns.most, 1) - 1;
+        long more = (long) Math.max(most, 1) - 1;
         cost(FormatConstants.GLSL_MOST_LOOP, more * (executed - startExecuted));
+    }
+
+    /** Returns the most turns of a loop; TURNS with END_AFTER ends it where coordinates are at most 2. */
+    private double counted(double most, int bound, String turn) {
+        String count = peek(bound + 2 - at);
+        List<String> header = Arrays.asList("TURNS", "(", count, ")", "{", "END_AFTER", "(", count, ",", turn, ")");
+        for (int k = 0; k < header.size(); k++) {
+            if (!header.get(k).equals(peek(k < 4 ? bound + k - at : k - 4))) {
+                return most;
+            }
+        }
+        Variable coordinate = find("coord0");
+        if (coordinate == null || !coordinate.kind.equals("varying")) {
+            return most;
+        }
+        int after = at;
+        at = bound + 2;
+        double ended = expression().most;
+        at = after;
+        needsCoordinatesInside |= ended < most;
+        return ended;
     }
 
     // Expressions
@@ -1091,9 +1157,11 @@ final class ShaderCheck {
         if (take("?")) {
             typed(BOOL, value);
             cost(FormatConstants.GLSL_MOST_CHOICE, 1);
+            chosen++;
             value = binary(1);
             expect(":");
             value = value.hull(typed(value.type, binary(1)));
+            chosen--;
         }
         return value;
     }
@@ -1116,7 +1184,9 @@ final class ShaderCheck {
                 return value;
             }
             at++;
+            chosen += own < 3 ? 1 : 0;
             value = combine(sign, value, binary(own + 1));
+            chosen -= own < 3 ? 1 : 0;
         }
     }
 
@@ -1129,14 +1199,14 @@ final class ShaderCheck {
         }
         if (levelOf(sign) < 5) {
             if (left.type != given.type || levelOf(sign) < 3 && left.type != BOOL) {
-                throw refused("an operation on values of two types");
+                throw refused("values of two types");
             }
             return new Value(BOOL, 0, 1, 0);
         }
         int type = given.type == FLOAT ? left.type : given.type;
         boolean integers = left.type == INT && given.type == INT;
         if (type > 4 || left.type != type && left.type != FLOAT || (type == INT) != integers) {
-            throw refused("an operation on values of two types");
+            throw refused("values of two types");
         }
         Value right = sign.equals("-") ? given.negative() : given;
         int marks = joined(left.marks, right.marks);
@@ -1147,14 +1217,14 @@ final class ShaderCheck {
             return constant(sign.equals("*") ? product(type, left, right, marks) : sum(type, left, right, marks));
         }
         if (right.canBeZero() && right.has(CONST)) {
-            throw refused("a division by a constant that is 0 or may be");
+            throw refused("a division by a constant that can be 0");
         }
         if (right.uniform.isEmpty()) {
             return constant(quotient(type, left, right, marks));
         }
         divisors.add(right.uniform);
-        double far = Math.max(-left.least, left.most) * FormatConstants.GLSL_MOST_UNIFORM;
-        return rounded(type, -far, far, marks);
+        double far = FormatConstants.GLSL_MOST_UNIFORM;
+        return constant(product(type, left, new Value(type, -far, far, 0), marks));
     }
 
     private Value integer(String sign, Value left, Value right, int marks) {
@@ -1178,7 +1248,7 @@ final class ShaderCheck {
     private Value constant(Value value) {
         double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_FLOAT;
         if (value.has(CONST) && (value.has(WILD) || Math.max(-value.least, value.most) > far)) {
-            throw refused("a constant is infinite, or too large for a coordinate");
+            throw refused("a constant is too large");
         }
         return value;
     }
@@ -1193,28 +1263,36 @@ final class ShaderCheck {
 
     /** Returns a value with its interval rounded outward. */
     private static Value rounded(int type, double least, double most, int marks) {
+        return rounded(type, least, most, marks, 1);
+    }
+
+    private static Value rounded(int type, double least, double most, int marks, double reach) {
         double low = least - Math.abs(least) * EPSILON;
         double high = most + Math.abs(most) * EPSILON;
+        low = low > 0 && low <= TINY ? 0 : low; // GPUs can flush it to 0
+        high = high < 0 && high >= -TINY ? 0 : high;
         double far = FormatConstants.MAX_FLOAT;
-        return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks);
+        return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks, "", reach);
     }
 
     private static Value sum(int type, Value left, Value right, int marks) {
         Value grown = left.has(GROWN) ? left : right;
         Value other = left.has(GROWN) ? right : left;
         if (grown.has(GROWN) && !other.has(GROWN) && other.isSmall()) {
-            return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN);
+            return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", Math.max(left.reach, right.reach));
         }
         boolean opposed = left.most == INFINITY && right.least == -INFINITY
                 || left.least == -INFINITY && right.most == INFINITY;
         if (opposed) {
             return Value.unknown(type, marks);
         }
-        return rounded(type, left.least + right.least, left.most + right.most, marks);
+        double reach = Math.max(left.reach, right.reach);
+        return rounded(type, left.least + right.least, left.most + right.most, marks, reach);
     }
 
     private static Value product(int type, Value left, Value right, int marks) {
-        if (left.isInfinite() && right.canBeZero() || right.isInfinite() && left.canBeZero()) {
+        double reach = left.reach() * right.reach();
+        if (reach > FAR) {
             return Value.unknown(type, marks);
         }
         if (left.least == 0 && left.most == 0 || right.least == 0 && right.most == 0) {
@@ -1223,25 +1301,16 @@ final class ShaderCheck {
         double[] ends = {
             left.least * right.least, left.least * right.most, left.most * right.least, left.most * right.most
         };
-        return spanned(type, ends, marks);
+        Arrays.sort(ends);
+        return rounded(type, ends[0], ends[3], marks, reach);
     }
 
+    /** Returns the product with the reciprocal, as drivers divide: that of a large number can be 0 on a GPU. */
     private static Value quotient(int type, Value left, Value right, int marks) {
-        if (right.canBeZero() || left.isInfinite() && right.isInfinite()) {
+        if (right.canBeZero()) {
             return Value.unknown(type, marks);
         }
-        double[] ends = {
-            left.least / right.least, left.least / right.most, left.most / right.least, left.most / right.most
-        };
-        return spanned(type, ends, marks);
-    }
-
-    private static Value spanned(int type, double[] ends, int marks) {
-        for (int k = 0; k < ends.length; k++) {
-            ends[k] = Double.isNaN(ends[k]) ? 0 : ends[k];
-        }
-        Arrays.sort(ends);
-        return rounded(type, ends[0], ends[ends.length - 1], marks);
+        return product(type, left, rounded(type, 1 / right.most, 1 / right.least, right.marks), marks);
     }
 
     /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
@@ -1269,14 +1338,15 @@ final class ShaderCheck {
         int marks = (left.marks | right.marks | share.marks) & WILD | left.marks & right.marks & share.marks & CONST;
         if (share.least >= -1e-5 && share.most <= 1.00001) {
             Value both = left.hull(right);
-            if (both.isInfinite()) {
+            double reach = both.reach() * share.reach;
+            if (reach > FAR) {
                 return Value.unknown(type, marks);
             }
             if (both.has(GROWN)) {
-                return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN);
+                return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", reach);
             }
             double far = 1e-4 * Math.max(Math.abs(both.least), Math.abs(both.most));
-            return rounded(type, both.least - far, both.most + far, marks);
+            return rounded(type, both.least - far, both.most + far, marks, reach);
         }
         Value rest = sum(FLOAT, new Value(FLOAT, 1, 1, CONST), share.negative(), marks);
         Value first = product(type, left, rest, marks);
@@ -1301,9 +1371,9 @@ final class ShaderCheck {
             return value;
         }
         if (value.type < 2 || value.type > 4) {
-            throw refused("components of a value that has none");
+            throw refused("components of a number");
         }
-        return new Value(component(), value.least, value.most, value.marks, value.uniform);
+        return new Value(component(), value.least, value.most, value.marks, value.uniform, value.reach);
     }
 
     /** Reads components; returns their number. */
@@ -1349,6 +1419,9 @@ final class ShaderCheck {
         if (variable.value == null) {
             throw refused("'" + token + "' is used before it has a value");
         }
+        if (variable.isState()) {
+            globalsRead.add(token);
+        }
         return constant(variable.value);
     }
 
@@ -1361,7 +1434,7 @@ final class ShaderCheck {
             return new Value(INT, value, value, CONST);
         }
         constant(new Value(FLOAT, value, value, CONST));
-        return new Value(FLOAT, value - value * EPSILON, value + value * EPSILON, CONST);
+        return rounded(FLOAT, value, value, CONST);
     }
 
     /** Reads the arguments of a function; {@code names} has all possible functions of a macro. */
@@ -1385,9 +1458,6 @@ final class ShaderCheck {
                 given.add(value.as(value.type));
             }
             types.add(given.get(given.size() - 1).type);
-            if (given.size() > 16) {
-                throw refused("a function has more than 16 arguments");
-            }
         }
         nested(-1);
         return each(names, new Way<String>() {
@@ -1400,15 +1470,10 @@ final class ShaderCheck {
     }
 
     private static int argumentsOf(String name) {
-        if (Arrays.asList("clamp", "mix", "smoothstep").contains(name)) {
+        if (name.equals("clamp") || name.equals("mix")) {
             return 3;
         }
-        boolean two = isComparison(name) || Arrays.asList("dot", "max", "min", "pow", "step").contains(name);
-        return two ? 2 : 1;
-    }
-
-    private static boolean isComparison(String name) {
-        return name.endsWith("Than") || name.endsWith("Equal");
+        return Arrays.asList("dot", "lessThan", "max", "min", "pow", "step").contains(name) ? 2 : 1;
     }
 
     /** Returns the value of a built-in function. */
@@ -1436,10 +1501,9 @@ final class ShaderCheck {
         }
         boolean isCurve = CURVES.contains(name);
         if (!isCurve && !FUNCTIONS.contains(name) || type > 4 || integers) {
-            throw refused("'" + start(name) + "' is no function of this format, or not of such arguments");
+            throw refused("'" + start(name) + "' is no function of this format and arguments");
         }
-        boolean isAngle = name.equals("atan") && given.size() == 2;
-        if (given.size() != argumentsOf(name) && !isAngle) {
+        if (given.size() != argumentsOf(name)) {
             throw refused("'" + name + "' has " + given.size() + " arguments");
         }
         if (isCurve && isConstant) {
@@ -1449,13 +1513,13 @@ final class ShaderCheck {
             marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
         Value first = given.get(0);
-        if (first.isInfinite() && Arrays.asList("sin", "cos", "tan", "fract").contains(name)) {
+        if (first.isInfinite() && Arrays.asList("sin", "cos", "fract").contains(name)) {
             marks |= WILD;
         }
-        if (isComparison(name)) {
+        if (name.equals("lessThan")) {
             return new Value(BOOL, 0, 1, 0);
         }
-        if (WILD_FUNCTIONS.contains(name) || isAngle) {
+        if (WILD_FUNCTIONS.contains(name)) {
             return Value.unknown(type, marks);
         }
         if (name.equals("min") || name.equals("max")) {
@@ -1467,26 +1531,19 @@ final class ShaderCheck {
         if (name.equals("mix")) {
             return mixed(type, first, given.get(1), given.get(2));
         }
-        if (name.equals("length")) {
-            return new Value(FLOAT, 0, INFINITY, marks);
-        }
         if (name.equals("dot")) {
             Value one = product(FLOAT, first, given.get(1), marks);
-            if (type > 1 && one.least == -INFINITY && one.most == INFINITY) {
-                return Value.unknown(FLOAT, marks);
-            }
             double least = Math.min(one.least, one.least * type);
-            return rounded(FLOAT, least, Math.max(one.most, one.most * type), one.marks);
+            return rounded(FLOAT, least, Math.max(one.most, one.most * type), one.marks, one.reach);
         }
         if (name.equals("abs")) {
             double least = Math.min(Math.abs(first.least), Math.abs(first.most));
             boolean both = first.least < 0 && first.most > 0;
-            return new Value(type, both ? 0 : least, Math.max(Math.abs(first.least), Math.abs(first.most)), marks);
+            double most = Math.max(Math.abs(first.least), Math.abs(first.most));
+            return new Value(type, both ? 0 : least, most, marks, "", first.reach);
         }
-        if (name.equals("floor") || name.equals("ceil")) {
-            boolean down = name.equals("floor");
-            double least = down ? Math.floor(first.least) : Math.ceil(first.least);
-            return new Value(type, least, down ? Math.floor(first.most) : Math.ceil(first.most), marks);
+        if (name.equals("floor")) {
+            return new Value(type, Math.floor(first.least), Math.floor(first.most), marks);
         }
         if (name.equals("fract") || name.equals("step")) {
             return new Value(type, 0, 1, marks);
@@ -1494,28 +1551,30 @@ final class ShaderCheck {
         if (name.equals("exp") || name.equals("exp2")) {
             return new Value(type, 0, INFINITY, marks);
         }
-        double far = name.equals("tan") ? INFINITY : name.equals("atan") ? 2 : 1; // or sin, cos, sign
-        return new Value(type, -far, far, marks);
+        return new Value(type, -1, 1, marks); // sin or cos
     }
 
     private Value constructed(String name, List<Value> given, int marks) {
         double least = INFINITY;
         double most = -INFINITY;
+        double reach = 1;
         boolean grows = false;
         boolean near = true;
         for (Value value : given) {
             least = Math.min(least, value.least);
             most = Math.max(most, value.most);
+            reach = Math.max(reach, value.reach);
             grows |= value.has(GROWN);
             near &= value.has(GROWN) || value.isSmall();
         }
         if (name.equals("int")) {
             if ((marks & CONST) == 0 || least < -LARGEST_INT || most > LARGEST_INT) {
-                throw refused("'int' of a value that is no constant");
+                throw refused("'int' of a variable");
             }
             return new Value(INT, (long) least, (long) most, marks);
         }
-        return new Value(typeOf(name), least, most, marks | (grows && near && isWithin(least, most) ? GROWN : 0));
+        marks |= grows && near && isWithin(least, most) ? GROWN : 0;
+        return new Value(typeOf(name), least, most, marks, "", reach);
     }
 
     /** Reads the arguments of texture2D after its bracket. */
@@ -1530,7 +1589,7 @@ final class ShaderCheck {
         inCoordinate = outer;
         // In a function a coordinate can be constant for one call and not for the next.
         if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
-            throw refused("a coordinate is constant, or may be no number");
+            throw refused("a coordinate is constant, or can be NaN");
         }
         expect(")");
         nested(-1);
@@ -1548,7 +1607,7 @@ final class ShaderCheck {
             others |= definition.params.size() != count;
         }
         if (others) {
-            throw refused("macro '" + name + "' has other parameters elsewhere, or is in macros of macros");
+            throw refused("macro '" + name + "' has other parameters elsewhere, or is too deep");
         }
         if (count == 0 && peek(0).equals("(")) { // another name of a function
             List<String> names = new ArrayList<String>();
@@ -1593,7 +1652,7 @@ final class ShaderCheck {
                 }
                 if (!peek(0).isEmpty()) {
                     throw refused(
-                            "macro '" + name + "' is a sum without brackets around it, or unequal brackets");
+                            "macro '" + name + "' needs brackets");
                 }
                 tokens = outerTokens;
                 at = outerAt;

@@ -24,77 +24,77 @@ abstract class Stored {
      *     {@code double[]} or {@code int[]}
      * @throws Errors.InputError an input is missing, unknown, of another type or size, or not a number
      */
-    static List<Stored> all(Manifest manifest, Map<String, ?> given) {
+    static List<Stored> all(Manifest manifest, Map<String, ?> inputs) {
         List<Stored> stored = new ArrayList<Stored>();
         for (Input input : manifest.inputs) {
-            if (!given.containsKey(input.name)) {
+            if (!inputs.containsKey(input.name)) {
                 throw new Errors.InputError(
                         "input '" + input.name + "' is missing; the model reads " + manifest.inputNames());
             }
-            stored.add(of(input, given.get(input.name)));
+            stored.add(of(input, inputs.get(input.name)));
         }
-        if (given.size() > stored.size()) {
+        if (inputs.size() > stored.size()) {
             throw new Errors.InputError(
-                    given.keySet() + " were given, but the model reads " + manifest.inputNames() + " alone");
+                    inputs.keySet() + " were given, but the model reads " + manifest.inputNames() + " alone");
         }
         return stored;
     }
 
     /** The same for one input. */
-    static Stored of(Input input, Object given) {
+    static Stored of(Input input, Object value) {
         if (!input.isPicture()) {
-            return new Numbers(input.value, numbers(input, given));
+            return new Numbers(input.value, numbers(input, value));
         }
         byte[] bytes = null;
-        if (given instanceof Picture) {
-            bytes = Preprocess.fit((Picture) given, input);
-        } else if (given instanceof byte[]) {
-            bytes = (byte[]) given;
+        if (value instanceof Picture) {
+            bytes = Preprocess.fit((Picture) value, input);
+        } else if (value instanceof byte[]) {
+            bytes = (byte[]) value;
         }
         int size = input.width() * input.height() * input.channels();
         if (bytes == null || bytes.length != size) {
             throw new Errors.ImageError("input '" + input.name + "' reads " + input.width() + " x " + input.height()
-                    + " pixels of " + input.channels() + " bytes, " + described(given)
+                    + " pixels of " + input.channels() + " bytes, " + described(value)
                     + " were given; give a Picture of any size, or as many bytes");
         }
         return new Bytes(bytes, input.width(), input.channels());
     }
 
-    private static String described(Object given) {
-        return given instanceof byte[]
-                ? ((byte[]) given).length + " bytes"
-                : given == null ? "no pixels" : given.getClass().getSimpleName();
+    private static String described(Object value) {
+        return value instanceof byte[]
+                ? ((byte[]) value).length + " bytes"
+                : value == null ? "no pixels" : value.getClass().getSimpleName();
     }
 
-    private static double[] numbers(Input input, Object given) {
+    private static double[] numbers(Input input, Object value) {
         double[] numbers = null;
-        if (given instanceof double[]) {
-            numbers = (double[]) given;
-        } else if (given instanceof float[]) {
-            float[] floats = (float[]) given;
+        if (value instanceof double[]) {
+            numbers = (double[]) value;
+        } else if (value instanceof float[]) {
+            float[] floats = (float[]) value;
             numbers = new double[floats.length];
             for (int i = 0; i < floats.length; i++) {
                 numbers[i] = floats[i];
             }
-        } else if (given instanceof int[]) {
-            int[] integers = (int[]) given;
+        } else if (value instanceof int[]) {
+            int[] integers = (int[]) value;
             numbers = new double[integers.length];
             for (int i = 0; i < integers.length; i++) {
                 numbers[i] = integers[i];
             }
         }
-        String wanted = "input '" + input.name + "' takes " + input.value.count() + " numbers (its shape is "
+        String expected = "input '" + input.name + "' takes " + input.value.count() + " numbers (its shape is "
                 + Arrays.toString(input.shape()) + ")";
         if (numbers == null) {
-            throw new Errors.InputError(wanted + ", " + (given == null ? "nothing" : given.getClass().getSimpleName())
+            throw new Errors.InputError(expected + ", " + (value == null ? "nothing" : value.getClass().getSimpleName())
                     + " was given; give float[], double[] or int[]");
         }
         if (numbers.length != input.value.count()) {
-            throw new Errors.InputError(wanted + ", " + numbers.length + " were given");
+            throw new Errors.InputError(expected + ", " + numbers.length + " were given");
         }
         for (int i = 0; i < numbers.length; i++) {
             if (Double.isNaN(numbers[i])) {
-                throw new Errors.InputError(wanted + ", but what was given at " + i + " is not a number");
+                throw new Errors.InputError(expected + ", but what was given at " + i + " is not a number");
             }
         }
         return numbers;

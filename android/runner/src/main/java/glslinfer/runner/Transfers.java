@@ -99,13 +99,13 @@ final class Transfers {
             return out;
         }
         Tiles tiles = (Tiles) value;
-        Map<String, ByteBuffer> whole = new HashMap<String, ByteBuffer>();
+        Map<String, ByteBuffer> texelsByName = new HashMap<String, ByteBuffer>();
         for (String name : tiles.textures()) {
-            whole.put(name, texels(name));
+            texelsByName.put(name, texels(name));
         }
         for (int i = 0; i < tiles.views.size(); i++) {
             String name = tiles.views.get(i).texture;
-            Texels.unpack(whole.get(name), textures.get(name).width, tiles, i, out);
+            Texels.unpack(texelsByName.get(name), textures.get(name).width, tiles, i, out);
         }
         return out;
     }

@@ -89,7 +89,7 @@ final class ZipDirectory {
         for (Entry entry : entries) {
             if ((entry.flags & ~FLAGS) != 0) {
                 throw new BundleError(
-                        "member '" + Fields.shown(entry.name) + "' is encrypted, or its size stands behind it");
+                        "member '" + Json.shown(entry.name) + "' is encrypted, or its size stands behind it");
             }
             int length = LOCAL_LENGTH + entry.name.length();
             boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
@@ -99,7 +99,7 @@ final class ZipDirectory {
             }
             if (!same) {
                 throw new BundleError(
-                        "member '" + Fields.shown(entry.name)
+                        "member '" + Json.shown(entry.name)
                                 + "' does not lie, or is not described, as the directory says");
             }
             at += length + entry.packed;
@@ -113,35 +113,35 @@ final class ZipDirectory {
     static byte[] unpack(byte[] file, Entry entry) {
         int begin = (int) entry.offset + LOCAL_LENGTH + entry.name.length();
         byte[] data = new byte[(int) entry.size];
-        boolean whole = true;
+        boolean complete = true;
         if (entry.method == 0) {
             System.arraycopy(file, begin, data, 0, data.length);
         } else {
             Inflater inflater = new Inflater(true);
             try {
                 inflater.setInput(file, begin, (int) entry.packed);
-                int made = 0;
+                int size = 0;
                 byte[] more = new byte[1]; // the stream can have an end marker without data
                 while (!inflater.finished()) {
-                    boolean full = made == data.length;
-                    int count = full ? inflater.inflate(more) : inflater.inflate(data, made, data.length - made);
-                    made += count;
+                    boolean full = size == data.length;
+                    int count = full ? inflater.inflate(more) : inflater.inflate(data, size, data.length - size);
+                    size += count;
                     if (full && count > 0 || count == 0 && !inflater.finished()) {
                         break;
                     }
                 }
-                whole = inflater.finished() && inflater.getRemaining() == 0 && made == data.length;
+                complete = inflater.finished() && inflater.getRemaining() == 0 && size == data.length;
             } catch (DataFormatException error) {
-                whole = false;
+                complete = false;
             } finally {
                 inflater.end();
             }
         }
         CRC32 crc = new CRC32();
         crc.update(data, 0, data.length);
-        if (!whole || crc.getValue() != entry.crc) {
+        if (!complete || crc.getValue() != entry.crc) {
             throw new BundleError(
-                    "damaged or not readable: member '" + Fields.shown(entry.name)
+                    "damaged or not readable: member '" + Json.shown(entry.name)
                             + "', or it is not as large as is declared; " + Container.AGAIN);
         }
         return data;

@@ -7,22 +7,21 @@
  *   Bundle, Container                   bundle.py, container.py: the file, its hashes, its labels
  *   Described, ManifestReader           described.py, manifest_json.py: manifest.json, strictly
  *   PassReader                          pass_table.py: passes.bin, strictly
- *   ManifestCheck, PassCheck, EndCheck, UniformCheck, VertexShader, Caps
- *                                       manifest_check.py, ends_check.py, uniforms.py ...: consistency
+ *   ManifestCheck, ProgramCheck         manifest_check.py, program_check.py: consistency
  *   Rule, FormatConstants               rules.py, format_constants.py
  *   Manifest, Input, Output, Program, Layout
  *                                       manifest.py, program.py, layout.py: plain data
  *   Gl, GlObjects                       gl/api.py, gl/objects.py
- *   Device                              gl/context.py: state of a context, and its rounding of stores
- *   DriverLimits                        runtime/limits.py
- *   Rounding, LateFetch, RolledFetches  gl/rounding.py, drivers/
+ *   Device                              gl/context.py, drivers/: state of a context, and needs of its driver
+ *   DriverLimits                        gl/limits.py
+ *   Rounding                            gl/rounding.py
  *   Frame, Recordings                   frame.py, prepared.py: a frame as a list of GL calls
  *   Session                             session.py: executes passes
  *   Stored, Transfers, HostStep, Result inputs.py, transfers.py, host_steps.py: inputs and outputs
  *   Linker, SelfCheck                   linking.py, selfcheck.py
  *   Pace                                (for the app) spreads a network over several screen frames
  *   Picture, Fit, Preprocess, Resample  pictures/: fitting of images to inputs
- *   Probe, Texels, Classifier, Images, Errors, Fields (json_fields.py)
+ *   Probe, Texels, Classifier, Images, Errors
  * </pre>
  *
  * <pre>

@@ -151,18 +151,18 @@ final class Boxes {
             }
         }
         sort(left);
-        List<Box> kept = new ArrayList<Box>();
-        while (!left.isEmpty() && kept.size() < most) {
+        List<Box> merged = new ArrayList<Box>();
+        while (!left.isEmpty() && merged.size() < most) {
             Box best = left.get(0);
             List<Box> same = new ArrayList<Box>();
             List<Box> others = new ArrayList<Box>();
             for (Box box : left) {
                 (box == best || best.overlaps(box, overlap) ? same : others).add(box);
             }
-            kept.add(weighted && same.size() > 1 ? mean(best, same) : best);
+            merged.add(weighted && same.size() > 1 ? mean(best, same) : best);
             left = others;
         }
-        return kept;
+        return merged;
     }
 
     /** Returns the mean of boxes weighted by scores, with the score of the best one. */
@@ -197,7 +197,7 @@ final class Boxes {
     }
 
     /** Returns concatenated outputs. */
-    static float[] joined(List<float[]> parts) {
+    static float[] concatenated(List<float[]> parts) {
         int length = 0;
         for (float[] part : parts) {
             length += part.length;

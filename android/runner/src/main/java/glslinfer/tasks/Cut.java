@@ -81,13 +81,13 @@ public final class Cut {
     }
 
     /** Returns the cut of a region around points. */
-    static Cut around(Region region, double[][] known) {
-        double angle = angle(region, known);
-        double[][] points = known;
+    static Cut around(Region region, double[][] allPoints) {
+        double angle = angle(region, allPoints);
+        double[][] points = allPoints;
         if (region.points.length > 0) {
             points = new double[region.points.length][];
             for (int i = 0; i < points.length; i++) {
-                points[i] = known[region.points[i]];
+                points[i] = allPoints[region.points[i]];
             }
         }
         Cut upright = new Cut(0, 0, 1, 1, angle);

@@ -27,19 +27,19 @@ final class Detector extends Task.Whole {
     private void check(String what, List<String> names, int wide) {
         int rows = rows(names, wide);
         if (rows != anchors.length / 4) {
-            String given = names.toString();
-            throw wrong(given.substring(1, given.length() - 1) + ": " + rows + " rows of " + wide + " numbers for the "
+            String list = names.toString();
+            throw wrong(list.substring(1, list.length() - 1) + ": " + rows + " rows of " + wide + " numbers for the "
                     + what + " of " + anchors.length / 4 + " anchors; correct 'anchors', 'points' or 'labels'");
         }
     }
 
     @Override
     Found found(Map<String, Result> outputs) {
-        float[] scores = joined(outputs, rules.scores);
-        float[] raw = joined(outputs, rules.boxes);
+        float[] scores = concatenated(outputs, rules.scores);
+        float[] raw = concatenated(outputs, rules.boxes);
         int[] pixels = {input.width(), input.height()};
         List<Box> likely = Boxes.decode(rules, scores, raw, columns, anchors, pixels);
-        List<Box> kept = new ArrayList<Box>();
+        List<Box> boxes = new ArrayList<Box>();
         for (int index = 0; index < (rules.exclusive ? 1 : rules.labels.size()); index++) {
             List<Box> group = new ArrayList<Box>();
             for (Box box : likely) {
@@ -47,14 +47,14 @@ final class Detector extends Task.Whole {
                     group.add(box);
                 }
             }
-            kept.addAll(Boxes.suppress(group, rules.overlap, rules.most, rules.weighted));
+            boxes.addAll(Boxes.suppress(group, rules.overlap, rules.most, rules.weighted));
         }
-        Boxes.sort(kept);
+        Boxes.sort(boxes);
         Fit.Place place = input.fit.place(size[0], size[1], input.width(), input.height());
         double across = (double) place.width / place.toWidth;
         double down = (double) place.height / place.toHeight;
         List<Detection> things = new ArrayList<Detection>();
-        for (Box box : kept.subList(0, Math.min(rules.most, kept.size()))) {
+        for (Box box : boxes.subList(0, Math.min(rules.most, boxes.size()))) {
             double[] numbers = box.numbers.clone();
             for (int i = 0; i < numbers.length; i += 2) {
                 numbers[i] = (numbers[i] * pixels[0] - place.toLeft) * across + place.left;
@@ -65,11 +65,11 @@ final class Detector extends Task.Whole {
         return Found.ofDetections(description, size, things);
     }
 
-    private static float[] joined(Map<String, Result> outputs, List<String> names) {
+    private static float[] concatenated(Map<String, Result> outputs, List<String> names) {
         List<float[]> parts = new ArrayList<float[]>();
         for (String name : names) {
             parts.add(outputs.get(name).data);
         }
-        return parts.size() == 1 ? parts.get(0) : Boxes.joined(parts);
+        return parts.size() == 1 ? parts.get(0) : Boxes.concatenated(parts);
     }
 }

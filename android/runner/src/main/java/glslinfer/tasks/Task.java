@@ -139,13 +139,13 @@ public abstract class Task {
         Pixels pixels = null;
         begin(picture.width, picture.height, followed);
         for (Step step = next(); step != null; step = next()) {
-            Object given = picture;
+            Object value = picture;
             if (step.cut != null) {
                 pixels = pixels == null ? Pixels.of(picture) : pixels;
                 Pixels part = pixels.cut(step.cut, step.input.width(), step.input.height());
-                given = step.input.channels() == 3 ? part.rgb : part.picture();
+                value = step.input.channels() == 3 ? part.rgb : part.picture();
             }
-            take(step.session.run(Collections.singletonMap(step.input.name, given)));
+            take(step.session.run(Collections.singletonMap(step.input.name, value)));
         }
         return found();
     }
@@ -188,8 +188,8 @@ public abstract class Task {
             }
             names.add(output.name);
         }
-        String known = names.toString();
-        throw wrong("there is no output '" + name + "'; the model has " + known.substring(1, known.length() - 1));
+        String list = names.toString();
+        throw wrong("there is no output '" + name + "'; the model has " + list.substring(1, list.length() - 1));
     }
 
     /** Returns the total number of rows of some outputs. */

@@ -1,0 +1,143 @@
+"""The graph under construction in an importer: nodes with unique names, their shapes, and the unsupported layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from glsl_infer import ops
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
+from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core import limits
+from glsl_infer.importers.core.io_options import IoOptions, with_io_options
+from glsl_infer.importers.core.output_tail import with_ended, with_steps
+from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.core.report import ImportReport, LayerStatus, guess
+
+
+class GraphBuilder:
+    """The nodes so far, in topological order, with unique names and shapes, and the unsupported layers.
+
+    Attributes:
+        rows: report row of each layer, by name.
+        refusals: errors of the unsupported layers.
+        guessed: names of the placeholder inputs for unsupported layers.
+        unknown: names of unsupported layers without a placeholder, and of all layers after them.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.shapes: dict[str, Shape] = {}
+        self.rows: dict[str, LayerStatus] = {}
+        self.refusals: list[ModelError] = []
+        self.guessed: set[str] = set()
+        self.unknown: set[str] = set()
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+        self._weights = limits.Weights("the model")
+
+    def free_name(self, wanted: str) -> str:
+        """Reserve and return a name, with the suffix ``~1``, ``~2`` ... if it is in use: layers may be reused."""
+        name = wanted
+        while name in self._taken:
+            self._next[wanted] = self._next.get(wanted, 0) + 1
+            name = f"{wanted}~{self._next[wanted]}"
+        self._taken.add(name)
+        return name
+
+    def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], shape: Sequence[int | None]) -> str:
+        """Record an unsupported layer, and continue with a placeholder of the shape in the file."""
+        self.refusals.append(refusal)
+        return self.placeholder(name, shape)
+
+    def placeholder(self, name: str, shape: Sequence[int | None]) -> str:
+        """Add an input as the placeholder for an output of an unsupported layer; return its name."""
+        known = tuple(size for size in shape if size is not None)
+        attrs = guess(known) if len(known) == len(shape) else None
+        if attrs is None:
+            self.unknown.add(name)
+        else:
+            self.nodes.append(Node(name, "input" if len(known) == 3 else "input_fixed", (), attrs))
+            self.guessed.add(name)
+            self.shapes[name] = known
+        return name
+
+    def refused(self, *more: ModelError) -> ModelError:
+        """Return one error with the messages of all refusals."""
+        return ModelError("\n  ".join(str(refusal) for refusal in (*self.refusals, *more)))
+
+    def add(self, nodes: Sequence[Node]) -> str:
+        """Add the nodes of one layer; return the name of the last. The name of the first is already reserved."""
+        for given in nodes:
+            limits.check_finite(given.name, given.weights)
+            self._weights.add(sum(array.nbytes for array in given.weights.values()), given.name)
+        before, renamed = len(self.nodes), {nodes[0].name: nodes[0].name}
+        try:
+            for given in nodes:
+                name = renamed[given.name] = renamed.get(given.name) or self.free_name(given.name)
+                node = replace(given, name=name, inputs=tuple(renamed.get(read, read) for read in given.inputs))
+                # The shapes are computed here, because a Keras model inside another may have only None as its sizes.
+                self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[read] for read in node.inputs])
+                self.nodes.append(node)
+        except ModelError:
+            del self.nodes[before:]  # a placeholder may replace the entire layer
+            raise
+        return renamed[nodes[-1].name]
+
+    def report(
+        self,
+        name: str,
+        nodes: Sequence[tuple[str, str]],
+        options: Callable[[Graph], IoOptions],
+        *,
+        shapes: Mapping[str, Shape] | None = None,
+        problems: Sequence[InputError] = (),
+        complete: bool = True,
+        warnings: Sequence[str] = (),
+    ) -> ImportReport:
+        """Return the import report of the graph under construction.
+
+        Args:
+            name: of the model.
+            nodes: (name, node) of each output, as far as they are known.
+            options: returns the options for the inputs and outputs of the graph.
+            shapes: (rows, columns) of results that a node stores as a map of one row.
+            problems: in addition to the refusals.
+            complete: whether ``nodes`` has all outputs.
+            warnings: parts of the file that were ignored.
+        """
+        known = [(output, node) for output, node in nodes if node not in self.unknown]
+        outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known]
+        rows = tuple(with_ended(self.rows, self.nodes, [node for _, node in known], outputs))
+        kept, found = needed(self.nodes, outputs), [*self.refusals, *problems]
+        if len(known) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
+            kept = self.nodes
+            read = {read for node in kept for read in node.inputs} | {each for out in outputs for each in out.layers}
+            loose = [node.name for node in kept if node.name not in read | self.guessed]
+            outputs += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
+        graph = None
+        try:
+            graph = fused(Graph(name, kept, outputs)) if outputs else None
+            if graph is not None and not found:
+                _require_inputs_read(graph)
+            graph = with_io_options(graph, options(graph)) if graph is not None else None
+        except InputError as error:
+            found.append(error)
+        return ImportReport(rows, graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+
+
+def needed(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
+    """Return the nodes needed for the outputs, and all inputs."""
+    read, kept = {layer for output in outputs for layer in output.layers}, list[Node]()
+    for node in reversed(nodes):
+        if node.name in read or node.operator.is_input:
+            read.update(node.inputs)
+            kept.append(node)
+    return kept[::-1]
+
+
+def _require_inputs_read(graph: Graph) -> None:
+    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
+    if unread and not set(unread) & set(graph.output_layers):
+        raise ModelError.layer(unread[0], "an input that no output depends on", "build the model without it")

@@ -1,0 +1,265 @@
+"""Operations on ranked tensors as nodes: an operator with a shader if it takes the shapes, else a kernel of ``cpu``.
+
+Shapes have no batch axis, and axes are counted from 0. The first node of a function has the given name, and its last
+node is the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Array, Node, Shape
+from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.moves import MOST_JOINED, joined, part_of
+from glsl_infer.ops.resample import MOST_TAPS, rounded
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
+
+ONCE: Mapping[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
+"""A window that is applied once per pixel."""
+
+_DRAWN = ("max", "mean", "min", "sum")
+"""Reductions of maps with shaders."""
+
+
+def in_textures(*shapes: Shape) -> bool:
+    """Return whether all shapes are those of vectors or maps, which textures can store."""
+    return all(len(shape) in TEXTURE_RANKS for shape in shapes)
+
+
+def takes(op: str, shapes: Sequence[Shape], **attrs: Any) -> bool:
+    """Return whether an operator supports inputs of these shapes."""
+    operator = ops.get(op)
+    try:
+        operator.shape(Node("", op, tuple(map(str, range(len(shapes)))), {**operator.attrs, **attrs}), list(shapes))
+    except ModelError:
+        return False
+    return True
+
+
+class Chain:
+    """A chain of nodes, each of which reads the previous one. The first has the given name.
+
+    Args:
+        name: of the first node.
+        source: name of the node that it reads.
+        shape: its shape.
+    """
+
+    def __init__(self, name: str, source: str, shape: Shape) -> None:
+        self.name, self.source, self.shape, self.nodes = name, source, shape, list[Node]()
+
+    @property
+    def last(self) -> str:
+        """The name of the last node."""
+        return self.nodes[-1].name if self.nodes else self.source
+
+    def free(self, part: str) -> str:
+        """Return a name for another node."""
+        name, taken = f"{self.name}-{part}", {node.name for node in self.nodes}
+        if not self.nodes:
+            return self.name
+        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in taken)
+
+    def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
+        """Append a node, which can read other nodes after the previous one; return its name."""
+        arrays: dict[str, Array] = {key: np.asarray(value, np.float32) for key, value in (weights or {}).items()}
+        node = Node(self.free(part or op), op, (self.last, *others), attrs, arrays)
+        self.nodes.append(node)
+        return node.name
+
+    def extend(self, nodes: Sequence[Node]) -> str:
+        """Append nodes whose first reads the previous one."""
+        self.nodes += nodes
+        return self.last
+
+    def reshaped(self, shape: Shape) -> str:
+        """Append a reshape, unless the shape is the same."""
+        if shape != self.shape:
+            self.add("reshape" if in_textures(self.shape, shape) else "tensor_reshape", part="shape", shape=shape)
+            self.shape = shape
+        return self.last
+
+    def function(self, text: str) -> str:
+        """Append an activation function."""
+        op = "activation" if in_textures(self.shape) else "tensor_function"
+        return self.add(op, part=text.partition("(")[0], function=activation(text).text)
+
+
+def two(name: str, operation: str, sources: Sequence[str], shapes: Sequence[Shape]) -> Node:
+    """Return an operation on two tensors, with NumPy's broadcasting."""
+    reads = tuple(sources)
+    if not in_textures(*shapes) or not takes("binary", shapes, operation=operation):
+        return Node(name, "tensor_binary", reads, {"operation": operation})
+    if operation == "add" and shapes[0] == shapes[1]:
+        return Node(name, "add", reads, {"activation": "linear"})
+    return Node(name, "binary", reads, {"operation": operation})
+
+
+def from_left(name: str, operation: str, sources: Sequence[str], shapes: Sequence[Shape]) -> list[Node]:
+    """Return an operation on two or more tensors, from left to right; a sum of equal shapes is one node."""
+    if operation == "add" and len(set(shapes)) == 1 and in_textures(shapes[0]):
+        return [Node(name, "add", tuple(sources), {"activation": "linear"})]
+    nodes: list[Node] = []
+    left, shape = sources[0], shapes[0]
+    for number, (right, other) in enumerate(zip(sources[1:], shapes[1:])):
+        nodes.append(two(f"{name}-{number + 1}" if number else name, operation, (left, right), (shape, other)))
+        left, shape = nodes[-1].name, np.broadcast_shapes(shape, other)
+    return nodes
+
+
+def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int], *, keep: bool) -> list[Node]:
+    """Return a reduction along axes: ``kind`` is one of ``cpu.tensors.REDUCTIONS``."""
+    over, chain = tuple(sorted(set(axes))), Chain(name, source, shape)
+    rows, columns, channels = (axis in over for axis in range(3))
+    if len(shape) != 3 or kind not in _DRAWN or not (keep or over == (0, 1)):
+        return [Node(name, "tensor_reduce", (source,), {"reduction": kind, "axes": over, "keep": keep})]
+    height, width, depth = shape
+    if kind in ("max", "min"):
+        if rows:
+            chain.add(f"{kind}_pool", part="rows", pool=(height, 1), **ONCE)
+        if columns:
+            chain.add(f"{kind}_pool", part="columns", pool=(1, width), **ONCE)
+        if channels:
+            chain.add("channel_extreme", part="channels", operation=kind)
+        if not keep:
+            chain.add("flatten", part="vector", scale=None)
+        return chain.nodes
+    pixels = float(math.prod(shape[axis] for axis in over if axis < 2))
+    if channels:
+        factor = 1.0 / depth if kind == "mean" else pixels
+        weights = {"kernel": np.full((1, 1, depth, 1), factor), "bias": np.zeros(1)}
+        chain.add("conv2d", part="channels", weights=weights, groups=1, activation="linear", **ONCE)
+        depth = 1
+    elif kind == "sum":
+        chain.add("rescaling", part="sum", scales=(pixels,), offsets=(0.0,))
+    if rows and columns:
+        chain.add("global_average_pool", part="mean", scale=None)
+        if keep:
+            chain.add("reshape", part="map", shape=(1, 1, depth))
+    elif rows or columns:
+        chain.add("average_pool", part="mean", pool=(height, 1) if rows else (1, width), **ONCE)
+    return chain.nodes
+
+
+def sliced(name: str, source: str, shape: Shape, parts: Sequence[range], result: Shape | None = None) -> list[Node]:
+    """Return a slice of each axis, reshaped to ``result``. None of the ranges is empty."""
+    size = tuple(map(len, parts))
+    result = size if result is None else result
+    chain = Chain(name, source, size)
+    if all(part == range(length) for part, length in zip(parts, shape)):
+        if result == size:
+            return [Node(name, "identity", (source,))]
+    elif not in_textures(shape, result):
+        attrs: dict[str, Any] = {"begin": tuple(part.start for part in parts), "size": size}
+        if any(part.step != 1 for part in parts):
+            attrs["strides"] = tuple(part.step for part in parts)
+        chain.add("tensor_slice", part="part", **attrs)
+    elif len(shape) == 1:
+        chain.add("vector_gather", part="part", channels=tuple(parts[0]))
+    else:
+        chain.extend(part_of(name, source, shape, (parts[0], parts[1], parts[2])))
+    chain.reshaped(result)
+    return chain.nodes
+
+
+def transposed(name: str, source: str, shape: Shape, axes: Sequence[int]) -> list[Node]:
+    """Return a tensor with its axes in another order."""
+    order = tuple(axes)
+    if order == tuple(range(len(order))):
+        return [Node(name, "identity", (source,))]
+    if len(shape) == 3:
+        long = [axis for axis in order if shape[axis] > 1]
+        if long == sorted(long):
+            return [Node(name, "reshape", (source,), {"shape": tuple(shape[axis] for axis in order)})]
+        if order == (1, 0, 2):
+            return [Node(name, "transpose", (source,))]
+    return [Node(name, "tensor_transpose", (source,), {"axes": order})]
+
+
+def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
+    """Return tensors of one rank concatenated along an axis. A few maps are concatenated along rows by shaders."""
+    rank = len(shapes[0])
+    if in_textures(*shapes) and axis == rank - 1:
+        return [Node(name, "concat", tuple(sources))]
+    few = len(sources) <= MOST_JOINED and sum(shape[axis] for shape in shapes) <= MAX_TEXTURE_SIZE
+    if rank == 3 and few:
+        return joined(name, sources, shapes, axis)
+    return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
+
+
+def softmax(name: str, source: str, shape: Shape, axis: int) -> Node:
+    """Return a softmax along an axis."""
+    if in_textures(shape) and axis == len(shape) - 1:
+        return Node(name, "softmax", (source,))
+    return Node(name, "tensor_softmax", (source,), {"axis": axis})
+
+
+Numbers = tuple[float, ...]
+
+
+def over_channels(
+    name: str, source: str, shape: Shape, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)
+) -> Node:
+    """Return the node of a normalisation over the channels of each pixel, or over a vector.
+
+    Args:
+        name: of the node.
+        source: name of the input node, of ``shape``.
+        shape: (height, width, channels) or (channels,).
+        kind: ``layer``, ``rms`` or ``unit``, as in ``ops.channel_norm``.
+        epsilon: added to the variance.
+        gamma: factors: one, or one per channel.
+        beta: offsets added after the multiplication: one, or one per channel.
+    """
+    op = "vector_norm" if len(shape) == 1 else "channel_norm"
+    return Node(name, op, (source,), {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
+
+
+def over_map(
+    name: str, source: str, shape: Shape, groups: int, epsilon: float, gamma: Numbers, beta: Numbers
+) -> list[Node]:
+    """Return the nodes of a normalisation over rows, columns and ``groups`` groups of channels."""
+    deviation = f"{name}-deviation"
+    nodes = [
+        Node(name, "global_average_pool", (source,), {"scale": None}),
+        Node(deviation, "global_deviation", (source,), {"scale": None}),
+    ]
+    statistics = (name, deviation)
+    if groups != shape[2]:
+        mean, spread = (f"{name}-group-{part}" for part in ("mean", "deviation"))
+        for made, part in ((mean, "mean"), (spread, "deviation")):
+            attrs = {"groups": groups, "statistic": part, "scale": None}
+            nodes.append(Node(made, "group_statistics", (name, deviation), attrs))
+        statistics = (mean, spread)
+    attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
+    return [*nodes, Node(f"{name}-norm", "map_norm", (source, *statistics), attrs)]
+
+
+def weighted_sums(
+    matrix: NDArray[np.float64], offset: NDArray[np.float64], axis: int
+) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]] | None:
+    """Return the attributes and the weights of ``resample``; None if an output depends on too many inputs.
+
+    Args:
+        matrix: (outputs, inputs).
+        offset: added to each output, (outputs,).
+        axis: 0 for rows, 1 for columns.
+    """
+    given = matrix.shape[1]
+    used = matrix != 0.0
+    begins = np.where(used.any(axis=1), used.argmax(axis=1), 0)
+    ends = np.where(used.any(axis=1), given - used[:, ::-1].argmax(axis=1), 1)
+    taps = int((ends - begins).max())
+    if taps > MOST_TAPS:
+        return None
+    first = np.minimum(begins, given - taps)
+    kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
+    attrs, weights = rounded(kernel, offset)
+    return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights

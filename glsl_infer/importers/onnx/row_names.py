@@ -1,0 +1,43 @@
+"""Names of a file's operators and tensors in tables, and placeholders for outputs of refused operators."""
+
+from __future__ import annotations
+
+from glsl_infer.graph import Shape
+from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.report import LayerStatus
+from glsl_infer.importers.onnx.activations import FUNCTION
+from glsl_infer.importers.onnx.model import Operator
+from glsl_infer.importers.onnx.view import View, fresh
+
+_NAME_LENGTH = 96
+
+
+def placeholder(collected: GraphBuilder, name: str, shape: Shape) -> View | None:
+    """Return an input as the placeholder for an output of a refused operator; None if inputs cannot have the shape."""
+    ours: Shape
+    order: tuple[int, ...]
+    if len(shape) == 4 and shape[0] == 1 and all(shape):
+        ours, order = (shape[2], shape[3], shape[1]), (2, 3, 1)
+    elif len(shape) == 2 and shape[0] == 1 and all(shape):
+        ours, order = (shape[1],), (1,)
+    else:
+        return None
+    collected.placeholder(name, ours)
+    return fresh(name, shape, order)
+
+
+def with_note(row: LayerStatus, note: str) -> LayerStatus:
+    """Return a row of the table with a note."""
+    return LayerStatus(row.layer, row.kind, row.shape, row.runs, row.operators, note)
+
+
+def kind_of(operator: Operator) -> str:
+    """Return the name of an operator in a table: its type, or the name of the fused function."""
+    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
+    return f"{text} in pieces" if found else f"{operator.kind:.60}"
+
+
+def clean(name: str) -> str:
+    """Return a tensor's name as a layer name: printable characters only, up to a length."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return shown[:_NAME_LENGTH] or "?"

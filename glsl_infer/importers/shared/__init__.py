@@ -1,1 +1,0 @@
-"""Helpers of all importers: names, padding, inputs and outputs."""

@@ -1,1 +1,0 @@
-"""The measurements of scripts/aibench.py, and the tables it writes."""

@@ -1,0 +1,1 @@
+"""The measurements of scripts/bench/aibench.py, and the tables it writes."""

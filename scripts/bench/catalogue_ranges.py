@@ -1,0 +1,79 @@
+"""Measure the ranges of the catalogue's networks, and other calibration data, for exports by ``glsl-infer get``.
+
+    glsl-infer get face-mesh                           # fetches files
+    python scripts/bench/catalogue_ranges.py [NAME ...]      # writes glsl_infer/tools/get/ranges/NAME.json
+    python scripts/bench/catalogue_ranges.py --times         # writes the estimates for a Pi Zero W into catalogue.json
+
+Run it after changes to importers, to the choice of ranges and 16-bit maps, or to the layout of weights in textures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from glsl_infer.errors import GlslInferError
+from glsl_infer.tools import ranges_file, videocore
+from glsl_infer.tools.calibrate import calibrate
+from glsl_infer.tools.export import export
+from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.videocore import estimate
+
+
+def main() -> int:
+    """Write the files of some networks, or of all fetched networks, and report their sizes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks (default: all that were fetched)")
+    parser.add_argument("--times", action="store_true", help="count milliseconds; learn nothing")
+    args = parser.parse_args()
+    names, models = args.names, catalogue.read()
+    try:
+        wanted = catalogue.chosen(names, models) if names else [*models.values()]
+        for model in wanted:
+            if model.weights_of or not making.kept_file(model).is_file():
+                print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
+                continue
+            if args.times:
+                write_time(model.name, milliseconds(model))
+                continue
+            before = time.process_time()
+            out = making.ranges_of(model)
+            out.parent.mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+                pictures = making.pictures_of(model, Path(folder))
+                found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
+            fine = {name: ends for name, ends in found.known.sixteen_bit.items() if name in (found.known.sixteen or ())}
+            ranges_file.write(replace(found, known=replace(found.known, sixteen_bit=fine)), out)  # the entries of get
+            print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def milliseconds(model: catalogue.Model) -> int:
+    """Return the estimated milliseconds of a frame on a Pi Zero W, for a catalogue network as ``get`` exports it."""
+    labels = None if model.labels is None else making.labels_of(model)
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        path = Path(folder) / f"{model.name}.glslnn"
+        export(making.source_of(model), path, labels, options=making.options_of(model), ranges=making.ranges_of(model))
+        report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
+    return round(estimate.estimate(report, estimate.BOARDS[0]).total)
+
+
+def write_time(name: str, found: int) -> None:
+    """Write the estimated milliseconds of a network into the catalogue."""
+    text = catalogue.FILE.read_text("utf-8")
+    head, mark, rest = text.partition(f'"name": "{name}",')
+    rest = re.sub(r'"zero_ms": \d+', f'"zero_ms": {found}', rest, count=1)
+    catalogue.FILE.write_text(head + mark + rest, "utf-8")
+    print(f"{name}: {found} ms", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Results of scripts/bench/mutate.py as tables."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+STATES = ("killed", "survived", "unfinished")
+KEPT = 6
+"""Number of a mutant's killers kept in results; if a single function kills it, all are kept."""
+
+Results = Mapping[str, Any]
+
+
+def function(test: str) -> str:
+    """Return a test's function, without its parameters."""
+    return test.partition("[")[0]
+
+
+def part(test: str) -> str:
+    """Return the folder of a test below tests/."""
+    return "/".join(test.split("/")[:2])
+
+
+def kept(killers: Mapping[str, str]) -> dict[str, str]:
+    """Return the killers to keep in results: one of each function."""
+    first = {function(test): test for test in reversed(killers)}
+    if len(first) <= 1:
+        return dict(killers)
+    return {test: killers[test] for test in [*first.values()][::-1][:KEPT]}
+
+
+def trimmed(run: Results) -> dict[str, Any]:
+    """Return a run without the fields needed only by another run."""
+    names = ("module", "line", "function", "kind", "before", "after", "state", "cpu")
+    mutants = [
+        {**{name: one[name] for name in names}, "killers": sorted({function(test) for test in one["killers"]})[:KEPT]}
+        for one in run["mutants"]
+    ]
+    return {**run, "mutants": mutants}
+
+
+def table(results: Sequence[Results]) -> str:
+    """Return runs in Markdown: their mutants by package and kind, and the parts of the suite."""
+    counted = [one for run in results for one in [_counted(run)]]
+    lines = ["| run | tests | CPU s | mutants | " + " | ".join(STATES) + " |", "|---" * 7 + "|"]
+    for run, mutants in zip(results, counted):
+        costs = run["parts"].values()
+        cells = [run["label"], sum(cost["tests"] for cost in costs), round(sum(cost["seconds"] for cost in costs))]
+        lines.append(_row(*cells, len(mutants), *_states(mutants)))
+    head = [name for run in results for name in (f"{run['label']}: killed", "survived")]
+    lines += ["", _row("mutants", *head), "|---" * (1 + len(head)) + "|"]
+    for key in (_room, _kind):
+        for name in sorted({key(one) for mutants in counted for one in mutants}):
+            states = [_states([one for one in mutants if key(one) == name])[:2] for mutants in counted]
+            lines.append(_row(name, *[count for pair in states for count in pair]))
+    lines += ["", "| run | part | tests | CPU s | kills | no other part kills |", "|---" * 6 + "|"]
+    for run, mutants in zip(results, counted):
+        killers = [{part(test) for test in one["killers"]} for one in mutants if one["killers"]]
+        for name, cost in run["parts"].items():
+            some, only = sum(name in parts for parts in killers), sum(parts == {name} for parts in killers)
+            lines.append(_row(run["label"], f"`{name}`", cost["tests"], round(cost["seconds"]), some, only))
+    return "\n".join(lines)
+
+
+def _counted(run: Results) -> list[dict[str, Any]]:
+    return [one for one in run["mutants"] if one["state"] != "unusable"]
+
+
+def _states(mutants: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [sum(one["state"] == state for one in mutants) for state in STATES]
+
+
+def _room(mutant: Mapping[str, Any]) -> str:
+    return f"`{'/'.join(mutant['module'].split('.')[:2])}`"
+
+
+def _kind(mutant: Mapping[str, Any]) -> str:
+    return str(mutant["kind"])
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def alone(mutants: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the mutants killed by a single function, by that function; mutants with untried tests are left out."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in mutants:
+        functions = {function(test) for test in one["killers"]}
+        if len(functions) == 1 and one["complete"]:
+            found[functions.pop()].append(one["key"])
+    return found
+
+
+def cover(
+    mutants: Sequence[Mapping[str, Any]], seconds: Mapping[str, float], name: Callable[[str], str] = function
+) -> list[tuple[str, float, int]]:
+    """Return functions that together kill every killed mutant, chosen by kills a second: (function, seconds, kills)."""
+    cost: defaultdict[str, float] = defaultdict(float)
+    for test, spent in seconds.items():
+        cost[name(test)] += spent
+    left = {one["key"]: {name(test) for test in one["killers"]} for one in mutants if one["killers"]}
+    chosen = []
+    while left:
+        kills = Counter(killer for functions in left.values() for killer in functions)
+        best = max(kills, key=lambda killer: (kills[killer] / (cost[killer] + 0.05), killer))
+        chosen.append((best, cost[best], kills[best]))
+        left = {key: functions for key, functions in left.items() if best not in functions}
+    return chosen

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Run the tests of onnx.backend.test from the package onnx, and write tests/onnx_suites.json.
+
+PYTHONPATH=tests LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe python scripts/bench/onnx_suites.py [NAME ...]
+
+With names, or parts of names, it prints the results of those cases and writes nothing. Otherwise the exit code is 1 if
+a case no longer passes; such a loss must be deliberate. tests/onnx_backend.py defines when a case passes, and
+tests/onnx_cases.py defines the sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import onnx_cases  # noqa: E402
+from onnx_backend import EXCLUDED, FAILED, PASSED, Verdict, judge  # noqa: E402
+
+from glsl_infer.gl.context import Context  # noqa: E402
+
+PAGE = ROOT / "tests/onnx_suites.json"
+LONGEST = 150
+
+
+def line(verdict: Verdict) -> str:
+    """Return a verdict as a line of the file."""
+    reason = re.sub(r"layer '[^']*': ", "", verdict.reason.split("; these can:")[0])
+    return f"{verdict.verdict}: {reason if len(reason) <= LONGEST else reason[: LONGEST - 3] + '...'}"
+
+
+def summary(found: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return the numbers of passed, failed and excluded cases, by folder and by set."""
+
+    def counted(names: list[str]) -> dict[str, int]:
+        return dict(sorted(Counter(found[name].partition(":")[0] for name in names).items()))
+
+    kinds = dict.fromkeys(name.partition("/")[0] for name in found)
+    return {
+        "folders": {kind: counted([name for name in found if name.startswith(f"{kind}/")]) for kind in kinds},
+        "sets": {name: counted(members) for name, members in sets.items()},
+    }
+
+
+def main() -> int:
+    """Run the cases, compare with the stored results, write the file; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only cases whose names have one of these in them")
+    names = parser.parse_args().names
+    found: dict[str, str] = {}
+    sets: dict[str, list[str]] = {name: [] for name in (onnx_cases.MAP, onnx_cases.OPERATOR, onnx_cases.VISION)}
+    with Context() as context:
+        for case in onnx_cases.cases():
+            name = f"{case.kind}/{case.name}"
+            if names and not any(part in name for part in names):
+                continue
+            started = time.monotonic()
+            found[name] = line(judge(case, context))
+            print(f"{time.monotonic() - started:6.1f} s  {name}: {found[name]}", flush=True)
+            for goal in onnx_cases.goals_of(case):
+                sets[goal].append(name)
+    counts = summary(found, sets)
+    print(json.dumps(counts, indent=1))
+    if names:
+        return 0
+    before = json.loads(PAGE.read_text("utf-8"))["cases"][PASSED] if PAGE.is_file() else {}
+    passed = [name for names in before.values() for name in names]
+    lost = [name for name in passed if not found.get(name, "").startswith(PASSED)]
+    for name in lost:
+        print(f"passed before: {name}: {found.get(name, 'is no case any more')}")
+    cases: dict[str, dict[str, list[str]]] = {kind: {} for kind in (PASSED, FAILED, EXCLUDED)}
+    for name, text in found.items():
+        kind, _, reason = text.partition(": ")
+        cases[kind].setdefault(reason, []).append(name)
+    data = {"onnx": version("onnx"), **counts, "cases": cases}
+    PAGE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

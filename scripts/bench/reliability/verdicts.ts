@@ -1,0 +1,22 @@
+// What the browser's reader says of files, in Node: for each path on standard input a line, the refusal or "ok"
+// and what it read: name, passes and labels, as a sum (Java's hashCode).
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { read } from "../../../web/src/bundle.ts";
+import { BundleError } from "../../../web/src/errors.ts";
+
+function sum(text: string): number {
+  let made = 0;
+  for (let index = 0; index < text.length; index++) made = (Math.imul(31, made) + text.charCodeAt(index)) | 0;
+  return made;
+}
+
+for await (const path of createInterface({ input: process.stdin })) {
+  try {
+    const { manifest, passes, labels } = await read(new Uint8Array(readFileSync(path)), "file");
+    console.log(`ok ${sum([manifest.name, String(passes.length), ...labels].join("\n"))}`);
+  } catch (error) {
+    const text = error instanceof BundleError ? error.message : `TRACEBACK ${error.stack}`;
+    console.log(text.replace(/[\x00-\x1f\x7f\u2028\u2029]/g, "?"));
+  }
+}

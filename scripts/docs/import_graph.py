@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Draw the packages of glsl_infer and the imports between them into docs/engineering/design.md.
+
+    python scripts/docs/import_graph.py [--out docs/engineering/design.md]
+
+The packages are ordered as in the contract "direction" in pyproject.toml, which ``make lint`` checks. Needs
+import-linter, a dependency of the extra ``dev``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+try:
+    import grimp
+    from importlinter.api import read_configuration
+except ImportError:
+    print("error: import-linter is not installed: pip install import-linter", file=sys.stderr)
+    sys.exit(2)
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "glsl_infer"
+BEGIN = "<!-- rooms: written by scripts/docs/import_graph.py -->"
+END = "<!-- end of rooms -->"
+
+Edges = Mapping[str, frozenset[str]]
+"""The packages that each package imports directly."""
+
+
+def layers() -> list[list[str]]:
+    """Return the packages from top to bottom, as layers of packages that do not import each other."""
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    direction = next(contract for contract in contracts if contract["id"] == "direction")
+    return [line.split(" | ") for line in direction["layers"]]
+
+
+def forbidden() -> set[tuple[str, str]]:
+    """Return the pairs of packages whose import the contract "reader" forbids: (importer, imported)."""
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    reader = next(contract for contract in contracts if contract["id"] == "reader")
+    return {(_room(a), _room(b)) for a in reader["source_modules"] for b in reader["forbidden_modules"]}
+
+
+def imports(rooms: Sequence[str]) -> Edges:
+    """Return the imports of each of these packages, including those for types only."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    finally:
+        sys.path.remove(str(ROOT))
+    edges: dict[str, set[str]] = {room: set() for room in rooms}
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            if _room(module) in edges and _room(imported) in edges and _room(module) != _room(imported):
+                edges[_room(module)].add(_room(imported))
+    return {room: frozenset(to) for room, to in edges.items()}
+
+
+def shortest(edges: Edges) -> Edges:
+    """Remove every import implied by other imports; the imports must have no cycle."""
+
+    def reached(room: str) -> set[str]:
+        return set(edges[room]).union(*(reached(below) for below in edges[room]))
+
+    return {room: frozenset(to - set().union(*(reached(below) for below in to))) for room, to in edges.items()}
+
+
+def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, str]]) -> str:
+    """Return the drawing and the list of packages.
+
+    Args:
+        rows: the packages from top to bottom.
+        edges: the imports of each.
+        wrong: imports forbidden by the contracts, some of which still exist; upward imports count as wrong without
+            them.
+    """
+    order = [room for row in rows for room in row]
+    depth = {room: number for number, row in enumerate(rows) for room in row}
+    removed = {(a, b) for a in order for b in edges[a] if depth[a] >= depth[b] or (a, b) in wrong}
+    allowed = {a: frozenset(b for b in edges[a] if (a, b) not in removed) for a in order}
+    arrows = shortest(allowed)
+    lines = ["```mermaid", "flowchart TD"]
+    lines += [f"    {a}-->{b}" for a in order for b in order if b in arrows[a]]
+    lines += [f"    {a} -. to be removed .-> {b}" for a in order for b in order if (a, b) in removed]
+    lines += ["```", "", "An arrow is an import. It is left out where other arrows lead to the same room.", ""]
+    lines += [f"- `{_path(room)}`: {_purpose(room)}" for room in order]
+    return "\n".join(lines)
+
+
+def written(page: str, text: str) -> str:
+    """Return the page with the text between its two marks.
+
+    Raises:
+        ValueError: the page does not have the marks.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"no section of rooms; put {BEGIN} and {END} where it belongs")
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def made() -> str:
+    """Return the section for the current code and pyproject.toml."""
+    rows = layers()
+    return section(rows, imports([room for row in rows for room in row]), forbidden())
+
+
+def main() -> int:
+    """Write the section; return the exit code."""
+    parser = argparse.ArgumentParser(description="Draw the rooms of glsl_infer.", allow_abbrev=False)
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "docs/engineering/design.md", help="the page that has the section"
+    )
+    args = parser.parse_args()
+    try:
+        page = written(args.out.read_text("utf-8"), made())
+        args.out.write_text(page, "utf-8")
+    except (OSError, ValueError) as error:
+        print(f"error: {args.out}: {error}", file=sys.stderr)
+        return 2
+    print(f"{args.out}: written")
+    return 0
+
+
+def _room(module: str) -> str:
+    """Return the package of a module by its dotted name; for glsl_infer itself, its name."""
+    return module.split(".")[1] if "." in module else module
+
+
+def _path(room: str) -> str:
+    return f"{room}/" if (ROOT / PACKAGE / room).is_dir() else f"{room}.py"
+
+
+def _purpose(room: str) -> str:
+    """Return the first paragraph of the package's docstring, with the names of its folders."""
+    folder = ROOT / PACKAGE / room
+    source = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
+    first = re.sub(r"``([^`]*)``", r"`\1`", text.partition("\n\n")[0].replace("\n", " "))
+    inside = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+    return first + (f" Folders: {', '.join(f'`{name}/`' for name in inside)}." if inside else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
