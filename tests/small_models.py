@@ -5,7 +5,6 @@ one = small_models.made("unet")
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from once import made_once
 
+import models
 from models import NAMES, RUN_EVERYWHERE
 
 PICTURES = 6
@@ -140,7 +140,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
     keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
     seed = zlib.crc32(name.encode())
     keras.utils.set_random_seed(seed)  # for weights with their initial values
-    model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
+    model = with_weights(models.build(name), seed)
     try:
         floats, likeness = _exported(name, model, folder, seed)
     except InputError as error:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ENGINE = (
     "tests/gl/test_operator_table.py",
-    "tests/gl/test_small_models.py",
+    "tests/gl/test_networks.py",
     "tests/unit/test_calibration.py",
     "tests/unit/test_convolution_reference.py",
     "tests/unit/test_data_free.py",

@@ -11,22 +11,17 @@ import numpy as np
 import pytest
 from jvm import Jvm, argb
 from PIL import Image
-from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from red_squares import DETECTOR, folder_of_tasks, picture
+from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
 
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.tasks import Detector, Landmarker, Segmenter, models, open_task
-from glsl_infer.tasks.results import Detection, Landmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "glsl_infer/tasks/data"
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
-NEAR, FITTED = 0.05, 0.3
-"""Largest difference of boxes and points in pixels.
-
-NEAR is for the bytes of two drivers, FITTED for images that shaders or NumPy scale.
-"""
 
 
 @pytest.fixture(scope="module")
@@ -52,33 +47,6 @@ def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.nda
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
-    assert len(found) == len(expected)
-    place = lambda box: [round(2 * one) for one in box]  # noqa: E731  # what is equally likely comes in any order
-    ours = sorted(expected, key=lambda one: place(one.box))
-    for one, other in zip(sorted(found, key=lambda one: place(one["box"])), ours):
-        assert one["score"] == pytest.approx(other.score, abs=0.02)
-        assert one["label"] == other.label
-        assert one["box"] == pytest.approx(other.box, abs=off)
-        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
-
-
-def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
-    assert found["score"] == pytest.approx(expected.score, abs=0.02)
-    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
-    assert found["cut"][4] == pytest.approx(expected.cut.angle, abs=0.02)
-    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
-
-
-PICTURES = [
-    (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
-    (picture(32, 32, (16, 16, 20)), NEAR),
-    (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
-    (picture(70, 300, (40, 150, 40)), FITTED),
-    (np.zeros((400, 1, 3), np.uint8), NEAR),
-]
-
-
 def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
     found = looked(runner, str(folder), "squares", "look", [pixels for pixels, _ in PICTURES], tmp_path)
     with Detector(folder / "squares.json", context=context) as detector:
@@ -87,16 +55,7 @@ def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path)
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"order": "yxhw", "units": [2, 2, 1, 1]},
-        {"sizes": "exponential", "merge": "best", "overlap": 0.1},
-        {"labels": ["red"], "activation": "none", "threshold": 0.9, "most": 3, "exclusive": True},
-        {"body": [0, 1], "anchors": [{"cells": [8, 8], "scale": 0.25, "aspects": [1.5]}]},
-    ],
-    ids="-".join,
-)
+@pytest.mark.parametrize("change", CHANGES, ids="-".join)
 def test_every_rule_means_the_same(
     runner: Jvm, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
@@ -151,22 +110,6 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
         none, best = classifier.classify(pixels, top=2)
     assert [entry["label"] for entry in labels] == [NONE, best.label] and none.label == NONE
     assert labels[0]["probability"] == pytest.approx(none.probability, abs=0.02)
-
-
-WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
-    (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
-    (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-    (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
-    (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
-    (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
-    (DETECTOR, {"threshold": 3}, "not a number from 0 to 1"),
-    (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
-    (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
-    (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
-    (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
-    (MASK, {"channel": 1}, "'channel' is 1"),
-    (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
-]
 
 
 def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:

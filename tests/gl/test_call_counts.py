@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from pairwise import each_of
 from tiny import tiny_bundle, tiny_picture
+from x22 import x22
 
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.lowering.target import Target
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames
 
-pytestmark = pytest.mark.drivers("all")
-
 NEVER_IN_A_FRAME = ("glGetError", "glFinish", "glGetIntegerv", "glGetUniformLocation", "glCheckFramebufferStatus")
 
 
+@pytest.mark.drivers("all")
 def test_calls_are_counted_by_name_and_only_within_the_block(context: Context) -> None:
     gl = context.gl
     with gl.counting() as counts:
@@ -28,6 +36,7 @@ def test_calls_are_counted_by_name_and_only_within_the_block(context: Context) -
     assert counts == {"glActiveTexture": 2, "glGetError": 1}
 
 
+@pytest.mark.drivers("all")
 def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
     plain = context.gl.Finish
     with pytest.raises(ValueError, match="broken"), context.gl.counting():
@@ -35,6 +44,7 @@ def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
     assert context.gl.Finish is plain
 
 
+@pytest.mark.drivers("all")
 @each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: str, layout: str) -> None:
     with Session(tiny_bundle(weights, layout), context=tiled) as session:
@@ -48,6 +58,7 @@ def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: st
     assert not set(NEVER_IN_A_FRAME) & set(calls)
 
 
+@pytest.mark.drivers("all")
 def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
     # A row of uniform_rows.py needs its coordinate only, an array all its values.
     arrays, numbers = ({}, 52) if driver_of(tiled).fetches_uniforms else ({"glUniform4fv": 50}, 2)
@@ -66,6 +77,7 @@ def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
         }
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
 def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
     with Session(tiny_bundle("uniform", layout), context=context) as session:
@@ -84,6 +96,7 @@ def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
             state[key] = given
 
 
+@pytest.mark.drivers("all")
 def test_counting_draws_the_same_frame(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
         expected = session.run(tiny_picture(1))
@@ -92,6 +105,7 @@ def test_counting_draws_the_same_frame(context: Context) -> None:
         np.testing.assert_array_equal(session.read_back(), expected)
 
 
+@pytest.mark.drivers("all")
 def test_the_steps_of_a_run_one_by_one(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
         expected = [session.run(tiny_picture(seed)) for seed in range(2)]
@@ -100,3 +114,29 @@ def test_the_steps_of_a_run_one_by_one(context: Context) -> None:
             session.submit()
             np.testing.assert_array_equal(session.read_back(), expected[seed])
         assert not np.array_equal(*expected)
+
+
+CLASSES = 120
+
+
+@pytest.fixture(scope="module")
+def made() -> bundles.Bundle:
+    graph = prepare(optimize(x22(385, CLASSES))).graph
+    return to_bundle(lower.to_program(graph, Target(memory="by-size")), [f"class {index}" for index in range(CLASSES)])
+
+
+@pytest.mark.slow
+def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:
+    with Session(made, context=context, selfcheck=True) as session:
+        counts = session.statistics()
+    assert (counts.passes, counts.jobs, counts.programs) == (234, 44, 11)
+    assert counts.gl_calls <= 800
+
+
+def test_where_weights_lie(made: bundles.Bundle) -> None:
+    """Weights are in textures from 23 x 23 pixels down, with 16 bits, because there are no calibration images."""
+    textures = {one.name for one in made.manifest.textures}
+    maps = {one.name: one.output for one in made.network.layers if one.op == "conv2d"}
+    assert {name for name in maps if f"{name}.weights" in textures} == {
+        name for name, output in maps.items() if getattr(output, "height", 0) <= 23
+    }

@@ -140,7 +140,7 @@ def test_a_custom_operator_is_given_and_never_loaded(context: Context, tmp_path:
     path = tmp_path / "m.glslnn"
     bundles.write(custom_bundle(), path, read_back=True)
     picture = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
-    with pytest.raises(InputError, match=r"the custom operator 'mine:own'; give --operator mine:own"):
+    with pytest.raises(InputError, match="'mine:own'"):
         Session(path, context=context)
     with Session(path, context=context, operators={"mine:own": own}) as session:
         a, half = dict(session.layers(picture)).values()
@@ -162,7 +162,7 @@ def test_what_needs_one_gpu_program_says_so(context: Context) -> None:
         for call in (session.draw_layer, session.read_texture):
             with pytest.raises(InputError, match="the model runs in parts"):
                 call("a")
-        with pytest.raises(InputError, match="'image' is missing; the model reads image"):
+        with pytest.raises(InputError, match="'image'"):
             session.run({})
 
 
@@ -175,6 +175,6 @@ def test_attributes_that_make_no_sense_are_told(context: Context) -> None:
     made = build(Graph("m", body, "n"), ())
     with (
         Session(made.bundle, context=context, cache=False) as session,
-        pytest.raises(RunError, match=r"layer 'n' \(tensor_norm\) cannot be computed on the CPU"),
+        pytest.raises(RunError, match="layer 'n'"),
     ):
         session.run(np.zeros((6, 6, 3), np.uint8))

@@ -1,20 +1,25 @@
-"""Dilated convolutions as in DeepLab: several rates on one map, rates larger than the map, and on the input."""
+"""Windows that are dilated, padded, larger than the map, or end at a tile's edge."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, allowed, layer_error, make_bundle, stored_inputs
+from onnx_networks import File
 from pairwise import each_of
 
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges.inputs import LOWEST
+from glsl_infer.errors import ModelError
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.importers import onnx as importer
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers("all")
 
 RATES = ((6, 6), (12, 9), (18, 18))
 
@@ -31,6 +36,7 @@ def pyramid(size: int, channels: int) -> Graph:
     return classifier(rng, body, 5)
 
 
+@pytest.mark.drivers("all")
 @each_of(
     ("weights, layout", [("baked", "atlas"), ("uniform", "planar"), ("texture", "atlas")]),
     ("size, channels", [(21, 12), (8, 12), (13, 36)]),
@@ -44,6 +50,7 @@ def test_a_pyramid_of_rates(context: Context, size: int, channels: int, weights:
     assert all(error <= allowed(session.bundle, name) for name, error in errors.items()), errors
 
 
+@pytest.mark.drivers("all")
 def test_a_gutter_is_as_wide_as_what_meets_the_map() -> None:
     def gutter(size: int) -> int:
         value = make_bundle(optimize(pyramid(size, 12))).values["feed"]
@@ -53,6 +60,7 @@ def test_a_gutter_is_as_wide_as_what_meets_the_map() -> None:
     assert [gutter(size) for size in (6, 8, 10, 13, 19)] == [0, 6, 9, 12, 18]
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 def test_on_a_picture_whose_gutter_is_not_zero(context: Context, weights: str) -> None:
     rng = np.random.default_rng(3)
@@ -61,4 +69,60 @@ def test_on_a_picture_whose_gutter_is_not_zero(context: Context, weights: str) -
     made = make_bundle(classifier(rng, [image, node], 5), weights)
     assert made.graph.by_name["n"].attrs["alpha"]
     with Session(made, context=context, selfcheck=True) as session:
+        assert layer_error(session, "n", stored_inputs(made, "n", rng)) <= TOLERANCE
+
+
+def pool(offset: float) -> Graph:
+    """Return a dilated 3x3 pooling with padding, of a map with values of both signs, or of -4 and less."""
+    made = File(5)
+    x = made.conv(made.input((1, 3, 12, 10)), 4)
+    x = made.op("Add", [made.op("Tanh", [x], (1, 4, 12, 10)), made.constant(offset)], (1, 4, 12, 10))
+    x = made.op("MaxPool", [x], (1, 4, 12, 10), kernel_shape=[3, 3], dilations=[2, 2], pads=[2] * 4, strides=[1, 1])
+    made.output(x)
+    return importer.load(made.model())
+
+
+@pytest.mark.parametrize("offset", [0.0, -5.0])
+def test_all_steps_are_the_maps(context: Context, offset: float) -> None:
+    graph = pool(offset)
+    rng = np.random.default_rng(2)
+    pictures = [{graph.input.name: rng.integers(0, 256, (12, 10, 3)).astype(np.uint8)} for _ in range(4)]
+    bundle, _, _ = build(graph, (), options=Options(precision="8"), calibration=pictures)
+    assert min(node.attrs["value"] for node in bundle.graph.nodes if node.op == "constant_padding") > LOWEST
+    with Session(bundle, context=context, cache=False) as session:
+        for picture in pictures:
+            (floats,) = reference.run(graph, picture, mode="float").values()
+            drawn = session.run(picture[graph.input.name])
+            assert np.abs(drawn - floats).max() < 0.03 * max(np.ptp(floats), np.abs(floats).max())
+
+
+def test_without_pictures_it_is_refused() -> None:
+    with pytest.raises(ModelError, match="--images"):
+        build(pool(0.0), (), options=Options())
+
+
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        f"enlarged by {y} and {x}": ("upsample_bilinear", {"size": (y, x)}) for y, x in ((2, 2), (3, 5), (1, 4), (7, 6))
+    },
+    "resized": ("resize", {"size": (13, 5)}),
+    "largest of padded windows": ("max_pool", {"pool": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)}),
+    "means of padded windows": ("average_pool", {"pool": (3, 2), "strides": (1, 2), "padding": (1, 2, 0, 1)}),
+    "largest of many": ("max_pool", {"pool": (9, 9), "strides": (1, 1), "padding": (4, 4, 4, 4)}),
+    "means of many": ("average_pool", {"pool": (8, 8), "strides": (1, 1), "padding": (4, 3, 3, 4)}),
+    "means of a row's": ("average_pool", {"pool": (1, 8), "strides": (1, 2), "padding": (0, 0, 3, 4)}),
+    **{mode: ("mirror_padding", {"padding": (1, 2, 3, 0), "mode": mode}) for mode in ("reflect", "symmetric", "edge")},
+}
+
+
+@pytest.mark.drivers("all")
+@each_of(("channels", [20, 22]), ("case", CASES))
+def test_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: int) -> None:
+    rng = np.random.default_rng(channels)
+    operator, attrs = case
+    body = [input_node(9), conv_node(rng, "a", ("image",), 3, channels), Node("n", operator, ("a",), attrs)]
+    made = make_bundle(classifier(rng, body, channels), pictures=[rng.integers(0, 256, (9, 9, 3), np.uint8)])
+    drawn = [len(entry.quads) for entry in made.manifest.passes if entry.layer == "n"]
+    assert drawn == [-(-channels // 4)]
+    with Session(made, context=context) as session:
         assert layer_error(session, "n", stored_inputs(made, "n", rng)) <= TOLERANCE

@@ -1,12 +1,21 @@
-"""Every row of the operator lists of MACE and TensorFlow Lite's GPU delegate runs."""
+"""Operators of other engines' lists and test suites run on the GPU."""
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import foreign_models
 import numpy as np
+import onnx_cases
 import pytest
 from documented_operators import LISTS, Documented, graph_of, picture, rows
+from onnx_backend import PASSED, Case, judge
 
 from glsl_infer import cpu, ops
+from glsl_infer.cli import main
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.gl.context import Context
@@ -47,3 +56,68 @@ def test_a_row_runs(context: Context, row: Documented) -> None:
         assert (output == expected).mean() > 0.9
     else:
         assert np.abs(output - expected).max() <= STEPS / 255.0 * max(width, 1.0)
+
+
+REPORT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "onnx_suites.json").read_text("utf-8"))
+PASSING = [name for names in REPORT["cases"][PASSED].values() for name in names]
+
+EACH = 6
+"""Step between the repeated cases, among those that pass; scripts/bench/onnx_suites.py runs all."""
+
+LARGEST = 100_000
+"""Largest number of input values of a repeated case."""
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    return {f"{case.kind}/{case.name}": case for case in onnx_cases.cases()}
+
+
+@pytest.mark.slow
+def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Case]) -> None:
+    again = "scripts/bench/onnx_suites.py writes the report anew"
+    listed = {name for reasons in REPORT["cases"].values() for names in reasons.values() for name in names}
+    assert listed == set(cases), again
+    for name, least in onnx_cases.GOALS.items():
+        members = [key for key, case in cases.items() if name in onnx_cases.goals_of(case)]
+        assert sum(REPORT["sets"][name].values()) == len(members), again
+        assert len(set(members) & set(PASSING)) == REPORT["sets"][name][PASSED] >= least, name
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_what_passed_still_passes(cases: dict[str, Case], context: Context) -> None:
+    small = [name for name in PASSING if sum(array.size for array in cases[name].inputs) <= LARGEST]
+    lost = {}
+    for name in sorted(small)[::EACH]:
+        verdict = judge(cases[name], context)
+        if verdict.verdict != PASSED:
+            lost[name] = verdict.reason
+    assert not lost
+
+
+def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, bundle, photos = foreign_models.exported("detector.tflite", tmp_path)
+    assert main(["selfcheck", str(bundle)]) == 0
+    capsys.readouterr()
+    assert (
+        main(["validate", str(model), str(bundle), "--data", str(photos), "--json", "--min-layer-cosine", "0.99"]) == 0
+    )
+    agreement = json.loads(capsys.readouterr().out)
+    assert agreement["beside"].startswith("LiteRT ") and agreement["failures"] == []
+    assert [end["name"] for end in agreement["outputs"]] == ["boxes", "mask"]
+    assert all(end["sqnr_db"] > 25.0 for end in agreement["outputs"])
+    # Zeros, phases of a transposed convolution and partial sums do not correspond to tensors of the file.
+    assert len(agreement["layers"]) >= 8 and len(agreement["not_compared"]) <= 3
+    assert "tensorflow" not in sys.modules
+
+
+def test_sizes_that_the_file_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, bundle, photos = foreign_models.exported("open.tflite", tmp_path, "--input-size", "12x20")
+    assert main(["inspect", str(model), "--input-size", "12x20"]) == 0
+    capsys.readouterr()
+    assert main(["validate", str(model), str(bundle), "--data", str(photos), "--json"]) == 0
+    agreement = json.loads(capsys.readouterr().out)
+    assert agreement["failures"] == [] and agreement["outputs"][0]["cosine"] > 0.99
+    assert main(["inspect", str(model)]) == 2
+    assert "--input-size" in capsys.readouterr().err

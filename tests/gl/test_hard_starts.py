@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from PIL import Image
 from tiny import tiny_picture, write_tiny
 
@@ -102,7 +103,7 @@ def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
     bundle = ROOT / "tests/conformance/numbers.glslnn"
     given = [str(pipe)] if suffix == ".npz" else [f"{name}={pipe}" for name in ("depth", "heat", "speed")]
     options = [word for one in given for word in ("--input", one)]
-    done = ended(words("-m", "glsl_infer", "run", str(bundle), *options, "-o", str(tmp_path / "out.npz")))
+    done = run("run", bundle, *options, "-o", tmp_path / "out.npz")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert suffix == ".png" or "is a pipe; give a file" in done.stderr

@@ -1,12 +1,16 @@
-"""The Python runner, unchanged, computes the operator that CONTRIBUTING.md adds, because it reads no graph."""
+"""Operators unknown to the runner, from CONTRIBUTING.md, and the sound bundles of tests/conformance."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import new_operator
 import numpy as np
 import pytest
+from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
+from contributing import DIFFS, FILES, TESTS, followed, passes, run
 
 from glsl_infer.errors import BundleError
 from glsl_infer.gl.context import Context
@@ -19,3 +23,27 @@ def test_it_runs_without_a_change(context: Context, tmp_path: Path) -> None:
         np.testing.assert_allclose(session.run(made.picture), made.output, atol=made.tolerance)
         with pytest.raises(BundleError, match="reflection_padding"):
             session.bundle.graph  # noqa: B018  # tools need it, and this engine does not know the operator
+
+
+def test_it_is_complete() -> None:
+    assert [Path(name).suffix for name in FILES] == [".py", ".frag", ".py", ".py"]
+    assert set(TESTS) <= set(FILES)
+    assert len(DIFFS) == 1
+
+
+def test_the_operator_works(tmp_path: Path) -> None:
+    copy = followed(tmp_path / "copy")
+    run(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python(copy))
+    run(copy, sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *python(copy))
+    passes(copy, "tests/gl/test_reflection_padding.py")
+
+
+def python(folder: Path) -> list[str]:
+    return [str(folder / name) for name in FILES if name.endswith(".py")]
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
+def test_sound(context: Context, entry: dict[str, Any]) -> None:
+    with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
+        check_outputs(entry, session.run(inputs_of(entry)))

@@ -148,7 +148,7 @@ def test_an_error_of_the_camera_passes_through(session: Session, expected: list[
 
 def test_another_word_for_waiting_is_refused(session: Session, expected: list[np.ndarray]) -> None:
     frame = session.run_async(tiny_picture(0))
-    with pytest.raises(InputError, match="wait='nap'; choose one of sleep, spin"):
+    with pytest.raises(InputError, match="'nap'"):
         frame.result("nap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="wait='nap'"):
         next(session.stream([], wait="nap"))  # type: ignore[arg-type]

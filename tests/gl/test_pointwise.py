@@ -1,21 +1,27 @@
-"""Separate additions and activations, and channel shuffle, on the GPU."""
+"""Pointwise operators: additions, activations, shuffles, gated sums and constant maps."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import PLS, classifier, conv_node, input_node, stored_map
-from layer_check import TOLERANCE, make_bundle, worst
+from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node, stored_map
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs, worst
 from pairwise import each_of
+from random_networks import drawn_nodes
 
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges.rewrites import gated_sums
+from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Node
+from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.channel_shuffle import shuffle_order
+from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.drivers("all")
 
-
+@pytest.mark.drivers("all")
 @each_of(("inputs", [2, 3, 8]), ("channels", [4, 7]))
 def test_sum_of_several_maps(context: Context, inputs: int, channels: int) -> None:
     rng = np.random.default_rng(inputs)
@@ -26,6 +32,7 @@ def test_sum_of_several_maps(context: Context, inputs: int, channels: int) -> No
     assert worst(context, graph, "add", maps) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_a_map_added_to_itself(context: Context) -> None:
     rng = np.random.default_rng(5)
     add = Node("add", "add", ("conv", "conv"), {"activation": "hard_sigmoid"})
@@ -34,6 +41,7 @@ def test_a_map_added_to_itself(context: Context) -> None:
     assert worst(context, graph, "add", [one, one]) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 @each_of(("function", [PLS, "hard_sigmoid", "sigmoid"]), ("channels", [6, 8]))
 def test_activation_alone(context: Context, function: str, channels: int) -> None:
     rng = np.random.default_rng(6)
@@ -42,6 +50,7 @@ def test_activation_alone(context: Context, function: str, channels: int) -> Non
     assert worst(context, classifier(rng, body, channels), "act", [stored_map(rng, (5, 5, channels))]) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
     rng = np.random.default_rng(8)
     shuffle = Node("shuffle", "channel_shuffle", ("conv",), {"step": 8})
@@ -58,6 +67,7 @@ def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
     assert worst(context, graph, "reader", [given[..., channels]]) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Context) -> None:
     rng = np.random.default_rng(0)
     pooled = Node("pooled", "max_pool", ("both",), {"pool": (2, 2), "strides": (1, 1)})
@@ -74,3 +84,106 @@ def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Cont
     last = made.values["pooled"].views[-1]
     tile = texture[last.y : last.y + 5, last.x : last.x + 5]
     assert tile[..., :3].any() and not tile[..., 3].any()
+
+
+def network(height: int, width: int, channels: int) -> Graph:
+    """Return a network with positions after a convolution, a mask of one channel, and concatenated coordinates."""
+    rng = np.random.default_rng(3)
+    ramps = [np.linspace(-1.0, 1.0, size) for size in (width, height)]
+    body = [
+        Node("image", "input", (), {"shape": (height, width, 3)}),
+        conv_node(rng, "stem", ("image",), 3, channels, activation="linear"),
+        constant_map("positions", rng.normal(0.0, 0.3, (height, width, channels))),
+        Node("placed", "add", ("stem", "positions")),
+        constant_map("mask", rng.uniform(0.5, 2.0, (height, width, 1))),
+        Node("masked", "binary", ("placed", "mask"), {"operation": "multiply"}),
+        constant_map("coordinates", np.stack(np.meshgrid(*ramps), axis=-1)),
+        Node("joined", "concat", ("masked", "coordinates")),
+        conv_node(rng, "last", ("joined",), channels + 2, 8, kernel=(3, 3), activation="relu"),
+    ]
+    return classifier(rng, body, 8)
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("precision", ["8", "16"])
+@pytest.mark.parametrize(("shape", "layout"), [((9, 8, 6), "atlas"), ((700, 4, 10), "atlas"), ((5, 5, 9), "planar")])
+def test_as_the_reference(context: Context, precision: str, shape: tuple[int, int, int], layout: str) -> None:
+    rng = np.random.default_rng(1)
+    pictures = [rng.integers(0, 256, (*shape[:2], 3), np.uint8) for _ in range(2)]
+    graph = optimize(network(*shape))
+    made = make_bundle(graph, layout=layout, pictures=pictures, precision=precision)
+    with Session(made, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(made):
+            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+            bound = 0.01 if node.op == "constant_map" else TOLERANCE if precision == "8" else 2.0
+            assert error <= bound, (node.name, error)
+    kept = made.graph.by_name["positions"].weights["value"]
+    wanted = graph.by_name["positions"].weights["value"]
+    step = made.values["positions"].scale_of.max() / (255.0 if precision == "8" else 65280.0)
+    assert 0.0 < np.abs(kept - wanted).max() <= 0.502 * step
+    picture = {"image": pictures[0]}
+    exact, floats = reference.run(made, picture), reference.run(graph, picture, mode="float")
+    (name,) = exact
+    share = 0.01 if precision == "8" else 0.0005
+    np.testing.assert_allclose(exact[name], floats[name], atol=share * np.abs(floats[name]).max())
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize(
+    "layers", [("stem",), ("placed",), ("masked",), ("stem", "last"), ("stem", "masked", "joined")]
+)
+def test_beside_layers_on_the_cpu(context: Context, layers: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(1)
+    samples = [{"image": rng.integers(0, 256, (9, 8, 3), np.uint8)} for _ in range(2)]
+    graph = network(9, 8, 6)
+    made = build(graph, ["a", "b", "c"], options=Options(delegate_for=layers), calibration=samples)
+    floats = next(iter(reference.run(graph, samples[0], mode="float").values()))
+    with Session(made.bundle, context=context) as session:
+        drawn = np.asarray(session.run(samples[0]["image"])).reshape(-1)
+    assert len(made.parts) >= 2
+    np.testing.assert_allclose(drawn, floats, atol=0.02 * np.abs(floats).max())
+
+
+@pytest.mark.drivers("all")
+def test_a_constant_is_no_layer_to_move() -> None:
+    with pytest.raises(InputError, match="--delegate-for"):
+        build(network(9, 8, 6), ["a", "b", "c"], options=Options(delegate_for=("mask",)))
+
+
+RANGE = {"scales": None, "zeros": None}
+
+
+def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> Graph:
+    nodes = [
+        input_node(6),
+        conv_node(rng, "x", ("image",), 3, 10, activation="linear"),
+        conv_node(rng, "y", ("image",), 3, 10, activation="linear"),
+        pool_node("mean", "x"),
+        dense_node(rng, "gates", "mean", 10, 10, activation="sigmoid"),
+        Node("times", "binary", ("gates", "x") if swap else ("x", "gates"), {"operation": "multiply", **RANGE}),
+        Node("sum", "add", ("y", "times") if swap else ("times", "y"), {"activation": "relu", **RANGE}),
+        *more,
+    ]
+    return Graph("test", tuple(nodes), nodes[-1].name)
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("swap", [False, True])
+def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
+    rng = np.random.default_rng(bits + swap)
+    graph = gated_network(rng, swap, conv_node(rng, "end", ("sum",), 10, 4))
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(4)]
+    made = make_bundle(graph, pictures=pictures, precision_for={"sum": bits})
+    assert "times" not in made.graph.by_name and made.graph.by_name["sum"].op == "gated_sum"
+    with Session(made, context=context) as session:
+        assert layer_error(session, "sum", stored_inputs(made, "sum", rng)) <= TOLERANCE
+
+
+@pytest.mark.drivers("all")
+def test_what_others_read_stays_a_layer() -> None:
+    rng = np.random.default_rng(1)
+    for inputs in (("times", "sum"), ("times", "x", "x")):
+        again = Node("again", "add", inputs, {"activation": "linear", **RANGE})
+        graph = gated_network(rng, False, again)
+        assert gated_sums(graph).by_name.keys() == graph.by_name.keys()

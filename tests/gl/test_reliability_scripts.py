@@ -31,7 +31,7 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
 @pytest.mark.exhaustive
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     """Fuzzing without GL finds nothing in some seconds; hostile GLSL is up to the driver (reliability.md)."""
-    done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
+    done = run("fuzz.py", "--seconds", 4, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
     found = json.loads(done.stdout)
     assert (found["findings"], found["driver"], done.returncode) == ([], [], 0)
@@ -66,7 +66,7 @@ def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
     It exits with 70 at a hang and with 71 at 2 GiB.
     """
     needs.installed("atheris")
-    done = run("fuzz_atheris.py", "-max_total_time=10", "-seed=1", folder=tmp_path)
+    done = run("fuzz_atheris.py", "-max_total_time=4", "-seed=1", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
     assert int(re.findall(r"Done (\d+) runs", done.stderr)[0]) > 100
     assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
@@ -74,7 +74,7 @@ def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
-    done = run("fuzz.py", "--seconds", 10, "--seed", 1, "--keep", tmp_path, "--json")
+    done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
     found = json.loads(done.stdout)
     assert found["findings"] == []
     assert {"refused", "an error when run", "run"} <= set(found["verdicts"])

@@ -1,8 +1,11 @@
-"""``glsl-infer report`` on a real driver: the file, the page, and failing parts."""
+"""report and doctor on this machine: the files, the pages, and failing parts."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,70 @@ def test_it_refuses_what_makes_no_sense(
     monkeypatch.chdir(tmp_path)
     assert words in refused(capsys, ["report", *arguments])
     assert not list(tmp_path.iterdir())
+
+
+NO_NUMPY = """
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] == "numpy" else find(name, *more)
+"""
+
+
+def run_apart(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glsl_infer", "doctor", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def test_this_machine_is_right(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["doctor", str(write_tiny(tmp_path))]) == 0
+    printed = capsys.readouterr()
+    lines = [line.split() for line in printed.out.splitlines() if line and not line.startswith(" ")]
+    names = [words[1] for words in lines if words[0] in ("ok", "warning", "problem")]
+    assert {"board", "system", "memory", "cache", "python", "libraries", "driver", "layers"} <= set(names)
+    assert not {"camera", "config.txt", "power"} & set(names)
+    assert "layers of tiny are right" in printed.out
+    assert printed.out.splitlines()[-1] == "all is well" or "glsl-infer works here" in printed.out.splitlines()[-1]
+
+
+def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["doctor", "--json", str(write_tiny(tmp_path))]) == 0
+    text = capsys.readouterr().out
+    answer = json.loads(text)
+    assert answer["format"] == "glsl-infer doctor" and answer["passed"] is True
+    checks = {entry["check"]: entry for entry in answer["checks"]}
+    assert checks["memory"]["figures"]["available"] > 0
+    assert checks["python"]["figures"]["packages"].keys() >= {"numpy", "PIL", "OpenGL"}
+    assert checks["layers"]["figures"]["passed"] is True and checks["layers"]["figures"]["layers"]
+    assert answer["driver"]["limits"]["GL_MAX_TEXTURE_SIZE"] >= 64
+    assert str(tmp_path) not in text
+
+
+def test_without_the_layers_it_needs_no_model(capsys: Capture) -> None:
+    assert main(["doctor", "--no-selfcheck", "--json"]) == 0
+    assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
+
+
+def test_models_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
+    assert "no such file" in refused(capsys, ["doctor", tmp_path / "gone.glslnn"])
+    (tmp_path / "damaged.glslnn").write_bytes(b"PK\x03\x04 cut off")
+    assert main(["doctor", str(tmp_path / "damaged.glslnn")]) == 1
+    assert "problem  layers      damaged: " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_screen")
+def test_without_a_driver_all_else_is_checked() -> None:
+    done = run_apart(__EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    assert done.returncode == 1, done.stderr
+    assert "problem  driver      no OpenGL ES 2.0 context: " in done.stdout
+    assert "libgl1-mesa-dri" in done.stdout
+    assert "warning  layers" in done.stdout and "ok       python" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("1 problem")
+
+
+def test_without_numpy_all_else_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NO_NUMPY)
+    done = run_apart(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert done.returncode == 1, done.stderr
+    assert "problem  python      NumPy is not installed" in done.stdout
+    assert "ok       memory" in done.stdout and "ok       libraries" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("2 problems")

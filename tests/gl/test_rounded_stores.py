@@ -1,4 +1,4 @@
-"""Shaders with their own rounding, for drivers that truncate in stores, are as exact."""
+"""Shaders in a form for one driver: rounded stores, and one compilation on llvmpipe."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import pytest
 from layer_check import TOLERANCE, exact_steps, gpu_steps
 from tiny import tiny_bundle, tiny_picture
 
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph import reference
-from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers import driver_of, is_llvmpipe
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers
 
 
 @pytest.fixture
@@ -29,6 +28,7 @@ def told(context: Context) -> Iterator[Context]:
     driver_of(context).__dict__["rounds_stores"] = before
 
 
+@pytest.mark.drivers
 def test_every_layer_is_exact(told: Context) -> None:
     made = tiny_bundle()
     picture = tiny_picture(1)
@@ -41,6 +41,7 @@ def test_every_layer_is_exact(told: Context) -> None:
             assert difference <= TOLERANCE, (node.name, difference)
 
 
+@pytest.mark.drivers
 def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     sources: list[bytes] = []
     start = Objects.start_program
@@ -52,3 +53,41 @@ def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyP
         lines = source.decode().splitlines()
         assert lines[0] == "#version 100"
         assert "#define ROUND_STORES" in lines
+
+
+def stored(session: Session) -> list[bytes]:
+    """Return the output of an image, and the contents of every target afterwards."""
+    output = session.run(tiny_picture(1)).tobytes()
+    targets = (one.name for one in session.bundle.manifest.textures if one.kind == "target")
+    return [output, *(session.read_texture(name).tobytes() for name in targets)]
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("weights", ["uniform", "texture"])
+def test_nothing_stored_depends_on_it(context: Context, weights: str) -> None:
+    with Session(tiny_bundle(weights), context=context) as session:
+        session.activate()
+        context.gl.Enable(GL.GL_BLEND)
+        context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
+        blended = stored(session)
+        context.gl.Disable(GL.GL_BLEND)
+        assert stored(session) == blended
+        context.owner = None  # else the next user of the context would find this state
+
+
+@pytest.mark.drivers("all")
+def test_only_llvmpipe_has_it(context: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=context) as session:
+        context.owner = None  # as after another user of the context
+        with context.gl.counting() as calls:
+            session.activate()
+    assert calls["glEnable"] == calls["glBlendFunc"] == is_llvmpipe(context.gl.text(GL.GL_RENDERER))
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize(
+    "renderer, twice",
+    [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("softpipe", False), ("VC4 V3D 2.1", False), ("NVIDIA H200", False)],
+)
+def test_who_is_llvmpipe(renderer: str, twice: bool) -> None:
+    assert is_llvmpipe(renderer) == twice

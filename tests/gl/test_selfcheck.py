@@ -1,19 +1,27 @@
-"""The probe finds a driver that skips a draw or computes other values, and names the layer."""
+"""The self-check names the layer that a driver draws wrongly; the verdict says whose difference it is."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import tiny
+from faulty_driver import FaultyApi, LosesContext, MediumPrecision, OffByOnePixel, SkipsDraws, first_layer_of
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
+from tiny import tiny_bundle
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.graph import reference
+from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime.selfcheck import SelfCheck
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers
+from glsl_infer.tools.validate.measures import Agreement
+from glsl_infer.tools.validate.verdict import Verdict, sentences
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +35,7 @@ def made() -> Bundle:
     return make_bundle(classifier(rng, body, 12))
 
 
+@pytest.mark.drivers
 def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle) -> None:
     with Session(made, context=context, selfcheck=True) as session:
         errors = session.selfcheck()
@@ -34,6 +43,7 @@ def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle)
     assert all(error.worst <= 1 for error in errors if error.layer in ("stem", "body"))
 
 
+@pytest.mark.drivers
 @pytest.mark.parametrize("layer", ["stem", "body", "pool", "dense"])
 def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> None:
     with Session(made, context=context) as session:
@@ -44,6 +54,7 @@ def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> 
             session.selfcheck()
 
 
+@pytest.mark.drivers
 def test_a_wrong_activation_is_found(context: Context, made: Bundle) -> None:
     members = dict(made.members)
     for program in made.manifest.programs:
@@ -55,9 +66,124 @@ def test_a_wrong_activation_is_found(context: Context, made: Bundle) -> None:
         Session(Bundle(made.manifest, members), context=context, selfcheck=True)
 
 
+@pytest.mark.drivers
 def test_low_precision_is_found(context: Context, made: Bundle) -> None:
     if "llvmpipe" not in context.gl.text(GL.GL_RENDERER):
         return  # other drivers always compute at full precision, so there is nothing to find
     members = {name: data.replace(b"highp", b"lowp") for name, data in made.members.items()}
     with pytest.raises(SelfCheckError, match="layer '"):
         Session(Bundle(made.manifest, members), context=context, selfcheck=True)
+
+
+LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense")
+
+
+def checked(faulty: FaultyApi, monkeypatch: pytest.MonkeyPatch) -> SelfCheck:
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: faulty)
+    with Context() as context, Session(tiny_bundle(), context=context) as session:
+        return selfcheck.check(session)
+
+
+def test_the_shim_itself_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checked(FaultyApi(), monkeypatch)
+    assert found.wrong is None
+    assert found.advice == ()
+    assert len(found.layers) == len(tiny_bundle().manifest.probe.layers)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_draws_skipped_in_silence(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, text = first_layer_of(tiny_bundle(), layer)
+    found = checked(SkipsDraws(text), monkeypatch)
+    assert found.wrong == first
+    assert found.stopped is None
+
+
+def test_medium_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checked(MediumPrecision(), monkeypatch)
+    assert found.wrong in LAYERS
+
+
+@pytest.mark.parametrize("layer", ["stem", "unit-dw"])
+def test_a_draw_one_pixel_off(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, text = first_layer_of(tiny_bundle(), layer)
+    assert checked(OffByOnePixel(text), monkeypatch).wrong == first
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_context_lost_in_a_layer(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, text = first_layer_of(tiny_bundle(), layer)
+    found = checked(LosesContext(text), monkeypatch)
+    assert found.wrong == first
+    assert found.stopped is not None
+    assert "GL_CONTEXT_LOST" in found.stopped[1]
+    with pytest.raises(SelfCheckError, match=f"layer '{first}' cannot be computed on this driver: .*GL_CONTEXT_LOST"):
+        found.require()
+
+
+def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context()
+    session = Session(tiny_bundle(), context=context)
+    context.native.release()
+    context.native.destroy()  # the real EGL context, as after a driver reset
+    monkeypatch.setattr(context.native, "destroy", lambda: None)
+    found = selfcheck.check(session)
+    context.close()
+    assert found.stopped is not None
+    assert found.wrong == "stem"
+
+
+def test_the_error_has_the_gl_strings_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, text = first_layer_of(tiny_bundle(), "stem")
+    found = checked(SkipsDraws(text), monkeypatch)
+    with pytest.raises(SelfCheckError) as raised:
+        found.require()
+    message = str(raised.value)
+    for part in (found.driver["renderer"], found.driver["version"], "layer 'stem'", "try: ", "--context", "report it"):
+        assert part in message
+
+
+def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
+    """Return the verdict for a driver whose output is off by ``wrong`` standard deviations, and another model."""
+    rng = np.random.default_rng(0)
+    bundle = tiny.tiny_bundle()
+    (entry,), (output,) = bundle.manifest.inputs, bundle.manifest.outputs
+    sample = {entry.name: rng.integers(0, 256, entry.shape, np.uint8)}
+    with Session(bundle, context=context) as session:
+        drawn = session.run(sample)[output.name]
+    drawn = drawn + wrong * drawn.std() * rng.standard_normal(drawn.shape)
+    verdict = Verdict(bundle, [output.name] if softmax else [])
+    exact = reference.run(bundle, sample)[output.name]
+    powers = np.exp(exact - exact.max())
+    verdict.add(sample, {output.name: drawn}, {output.name: powers / powers.sum() if softmax else exact + exact.std()})
+    return {
+        "judged": 1,
+        "wrong": "conv" if wrong else None,
+        "outputs": [{"name": output.name, **verdict.as_json()[output.name]}],
+    }
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("softmax", [False, True])
+@pytest.mark.parametrize(("wrong", "who"), [(0.0, "this driver is right"), (3.0, "something else (first in 'conv')")])
+def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
+    found = judged(context, wrong, softmax)
+    (line,) = sentences(found)
+    assert line.startswith("on 1 pictures the exact reference (NumPy) has a cosine of ")
+    assert who in line
+    (end,) = found["outputs"]
+    assert (end["reference_cosine"] > 0.9999) == softmax
+    assert (end["driver_cosine"] > 0.9999) == (not wrong)
+
+
+@pytest.mark.drivers("all")
+def test_how_far_labels_are_apart() -> None:
+    one = Agreement()
+    one.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
+    one.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label
+    expected = np.array([1.5, 1.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0])
+    assert (one.margin, one.top1) == (0.5, 0.5)
+    assert one.margin_share == pytest.approx(0.5 / expected.std())
+    end = {"name": "y", "top1": one.top1, "margin": one.margin, "margin_share": one.margin_share}
+    (line,) = sentences({"outputs": [end]})
+    assert "at most 0.5 apart, 17.2% of its outputs' spread; labels so close are no answer" in line

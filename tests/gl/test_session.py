@@ -1,24 +1,33 @@
-"""Sessions: results, errors, several at once, and closing without leaks."""
+"""Sessions: results, errors, state, several at once, and opening and closing without leaks."""
 
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
+from typing import Union
 
 import numpy as np
+import onnx_networks
 import pytest
 from gl_objects import living
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
+from pages import ROOT
+from tiny import tiny_picture, write_tiny
 
+from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
-from glsl_infer.errors import ContextError, ImageError, InputError, RunError
+from glsl_infer.compiler.build import Options
+from glsl_infer.errors import BundleError, ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe
 from glsl_infer.graph import Graph, reference
+from glsl_infer.runtime import opening
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers("all")
+from glsl_infer.support.stopwatch import Stopwatch
+from glsl_infer.tools.export import export
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +45,7 @@ def picture(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (9, 9, 3), np.uint8)
 
 
+@pytest.mark.drivers("all")
 def test_logits_are_the_references(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
         for seed in range(3):
@@ -45,6 +55,7 @@ def test_logits_are_the_references(context: Context, made: Bundle) -> None:
             np.testing.assert_allclose(logits, reference.run(made, picture(seed)), atol=0.05)
 
 
+@pytest.mark.drivers("all")
 def test_the_same_picture_gives_the_same_logits_after_others(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
         first = session.run(picture(0))
@@ -52,6 +63,7 @@ def test_the_same_picture_gives_the_same_logits_after_others(context: Context, m
         assert np.array_equal(session.run(picture(0)), first)
 
 
+@pytest.mark.drivers("all")
 def test_layers_yields_every_layer_with_the_references_values(context: Context, made: Bundle) -> None:
     expected = dict(reference.layers(made, picture()))
     with Session(made, context=context) as session:
@@ -63,6 +75,7 @@ def test_layers_yields_every_layer_with_the_references_values(context: Context, 
             assert np.abs(value - expected[name]).max() <= 3 / 255
 
 
+@pytest.mark.drivers("all")
 def test_layers_can_be_mixed_with_other_calls(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as one, Session(made, context=context) as other:
         expected = dict(one.layers(picture()))
@@ -71,6 +84,7 @@ def test_layers_can_be_mixed_with_other_calls(context: Context, made: Bundle) ->
             np.testing.assert_array_equal(value, expected[name])
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize(
     "image",
     [np.zeros((9, 9, 3)), np.zeros((9, 9, 4), np.uint8), np.zeros((9, 0, 3), np.uint8), [[1]], None],
@@ -81,9 +95,10 @@ def test_wrong_pictures_are_refused(context: Context, made: Bundle, image: objec
         session.run(image)  # type: ignore[arg-type]
 
 
+@pytest.mark.drivers("all")
 def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
-        with pytest.raises(InputError, match="no layer 'nope'; there are: stem"):
+        with pytest.raises(InputError, match="'nope'"):
             session.run_layer("nope", [])
         with pytest.raises(InputError, match="has 1 inputs"):
             session.run_layer("body", [])
@@ -91,6 +106,7 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
             session.run_layer("body", [np.zeros((9, 9, 4))])
 
 
+@pytest.mark.drivers("all")
 def test_closing_frees_every_gl_object(made: Bundle) -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         before = living(fresh.gl)
@@ -104,6 +120,7 @@ def test_closing_frees_every_gl_object(made: Bundle) -> None:
             session.run(picture())
 
 
+@pytest.mark.drivers("all")
 def test_a_failed_start_frees_everything_too(context: Context, made: Bundle) -> None:
     broken = dict(made.members)
     fragment = made.manifest.programs[-1].fragment
@@ -114,12 +131,14 @@ def test_a_failed_start_frees_everything_too(context: Context, made: Bundle) -> 
     assert not any(context.gl.IsTexture(name) for name in range(1, 500))
 
 
+@pytest.mark.drivers("all")
 def test_two_sessions_in_two_contexts_take_turns(made: Bundle) -> None:
     with Session(made) as one, Session(made) as other:
         assert np.array_equal(one.run(picture(0)), other.run(picture(0)))
         assert np.array_equal(one.run(picture(1)), other.run(picture(1)))
 
 
+@pytest.mark.drivers("all")
 def test_two_sessions_share_a_context(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as one, Session(made, context=context) as other:
         first = one.run(picture(0))
@@ -127,6 +146,7 @@ def test_two_sessions_share_a_context(context: Context, made: Bundle) -> None:
         assert np.array_equal(one.run(picture(0)), first)
 
 
+@pytest.mark.drivers("all")
 def test_describing_the_driver_does_not_disturb_a_session(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
         before = session.run(picture(0))
@@ -134,6 +154,7 @@ def test_describing_the_driver_does_not_disturb_a_session(context: Context, made
         assert np.array_equal(session.run(picture(0)), before)
 
 
+@pytest.mark.drivers("all")
 def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
     errors: list[BaseException] = []
 
@@ -151,6 +172,7 @@ def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
     assert "give each thread its own Session" in str(errors[0])
 
 
+@pytest.mark.drivers("all")
 def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
         counts = session.statistics()
@@ -162,8 +184,155 @@ def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
     assert 2 * counts.jobs + counts.passes < counts.gl_calls < 80
 
 
+@pytest.mark.drivers("all")
 def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
     with pytest.raises(InputError, match="makes no classes and has no labels; use 'glsl-infer run'"):
         Classifier(image, context=context)
+
+
+EXAMPLE = re.search(
+    r"### Models with a state\n.*?^```python\n(.*?)^```$",
+    (ROOT / "docs/reference/python.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that returns the mean of a chunk of sound plus its memory, and keeps half of each value as its memory."""
+    made = onnx_networks.File(0)
+    x, state = made.input((1, 512), "input"), made.input((2, 1, 4), "state")
+    memory = made.op("Reshape", [state, made.constant([1, 8], "int64")], (1, 8))
+    new = made.op("MatMul", [x, made.constant(np.full((512, 8), 1.0 / 512))], (1, 8))
+    total = made.op("Add", [new, memory], (1, 8))
+    half = made.op("Mul", [total, made.constant(0.5)], (1, 8))
+    again = made.op("Reshape", [half, made.constant([2, 1, 4], "int64")], (2, 1, 4))
+    for name, tensor in (("output", made.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", again)):
+        made.nodes.append(onnx_networks.helper.make_node("Identity", [tensor], [name]))
+        made.outputs.append(onnx_networks.onnx.ValueInfoProto(name=name))
+    folder = tmp_path_factory.mktemp("state")
+    onnx_networks.onnx.save(made.model(), folder / "voice.onnx")
+    rng = np.random.default_rng(1)
+    for number in range(16):
+        given = {"input": rng.uniform(0, 1, 512), "state": rng.uniform(0, 1, (2, 1, 4))}
+        np.savez(folder / f"{number}.npz", **{name: value.astype(np.float32) for name, value in given.items()})
+    options = Options(input_ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
+    export(folder / "voice.onnx", folder / "voice.glslnn", options=options, calibration=sorted(folder.glob("*.npz")))
+    return folder / "voice.glslnn"
+
+
+LEVELS = (0.75, 0.25, 0.5, 0.0)
+
+
+def expected() -> list[float]:
+    values, state = [], 0.0
+    for level in LEVELS:
+        values.append(level + state)
+        state = values[-1] / 2
+    return values
+
+
+def test_a_session_gives_an_output_to_the_next_frame(path: Path, context: Context) -> None:
+    chunks = [np.full(512, level, np.float32) for level in LEVELS]
+    with Session(path, context=context, state={"state": "stateN"}) as session:
+        found = [session.run(chunk).item() for chunk in chunks]
+        assert found == pytest.approx(expected(), abs=0.02)
+        assert session.state.values["state"].mean() == pytest.approx(expected()[-1] / 2, abs=0.02)
+        session.state.reset()
+        assert [answer.item() for answer in session.stream(chunks)] == pytest.approx(expected(), abs=0.02)
+        session.state.values["state"] = np.full((2, 1, 4), 0.5, np.float32)
+        named = session.run({"input": chunks[1]})
+        assert set(named) == {"output", "stateN"} and named["output"].item() == pytest.approx(0.75, abs=0.02)
+        given = session.run({"input": chunks[1], "state": np.zeros((2, 1, 4), np.float32)})
+        assert given["output"].item() == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"stat": "stateN"}, "the model has no input 'stat' .did you mean state"),
+        ({"state": "next"}, "the model has no output 'next'"),
+        ({"input": "stateN"}, r"input 'input' has the shape \(512,\), and output 'stateN' \(2, 4\)"),
+    ],
+)
+def test_a_state_that_the_model_has_not(path: Path, context: Context, state: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Session(path, context=context, state=state)
+
+
+def test_the_example_of_the_reference_runs(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert EXAMPLE is not None
+    monkeypatch.chdir(path.parent)
+    exec(EXAMPLE.group(1), {"sound": np.full(512 * 3, 0.5, np.float32)})
+    printed = [float(line.strip("[]")) for line in capsys.readouterr().out.splitlines()]
+    assert printed == pytest.approx([0.5, 0.75, 0.875], abs=0.02)
+
+
+ENOUGH = 60.0
+"""Seconds to wait for another thread, which needs far less."""
+
+
+@pytest.mark.drivers("all")
+def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tiny(tmp_path)
+    begun, reading = threading.Event(), threading.Event()
+    read, readers = bundles.read, []
+
+    def waiting(path: Union[str, Path]) -> Bundle:
+        readers.append(threading.current_thread())
+        reading.set()
+        assert begun.wait(ENOUGH), "the context is made only when the file has been read"
+        return read(path)
+
+    class Made(Context):
+        def __init__(self, choice: str) -> None:
+            begun.set()
+            assert reading.wait(ENOUGH), "the file is read only when the context has been made"
+            super().__init__(choice)
+
+    monkeypatch.setattr(bundles, "read", waiting)
+    monkeypatch.setattr(opening, "Context", Made)
+    with Session(path, cache=False) as session:
+        assert session.bundle == read(path)
+        assert session.context.native.is_current(), "in the thread that made the session"
+        assert session.run(tiny_picture(1)).size
+        assert list(session.start_up)[:2] == ["context", "bundle"]
+    assert readers != [threading.current_thread()]
+    assert not any(one.is_alive() for one in readers)
+
+
+@pytest.mark.drivers("all")
+def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Context] = []
+
+    class Made(Context):
+        def __init__(self, choice: str) -> None:
+            super().__init__(choice)
+            made.append(self)
+
+    monkeypatch.setattr(opening, "Context", Made)
+    (tmp_path / "bad.glslnn").write_bytes(b"no zip")
+    with pytest.raises(BundleError, match="not a glsl-infer model"):
+        opening.read_beside(tmp_path / "bad.glslnn", "auto", Stopwatch())
+    assert len(made) == 1
+    with pytest.raises(ContextError, match="is closed"):
+        made[0].make_current()
+
+
+@pytest.mark.drivers("all")
+def test_a_bad_file_is_said_before_a_missing_driver(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="no such file"):
+        Session(tmp_path / "nowhere.glslnn", context="magic")
+    with pytest.raises(ContextError, match="'magic'"):
+        Session(write_tiny(tmp_path), context="magic")
+
+
+@pytest.mark.drivers("all")
+def test_a_classifier_does_so_as_well(tmp_path: Path) -> None:
+    with Classifier(write_tiny(tmp_path)) as classifier:
+        assert list(classifier.session.start_up)[:2] == ["context", "bundle"]
+        assert classifier.labels

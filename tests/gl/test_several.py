@@ -1,4 +1,4 @@
-"""Sessions with several inputs and outputs, by name: run, streams, images of other sizes, and errors."""
+"""Several inputs and outputs in a session: every layer, every output, and error messages."""
 
 from __future__ import annotations
 
@@ -8,21 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 from graphs import conv_node, dense_node, pool_node
-from layer_check import make_bundle
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import each_of
-from several import several_bundle, several_inputs
+from random_ends import random_ends
+from several import SEVERAL, several_bundle, several_inputs
 
-from glsl_infer import Classifier, TexturePicture
+from glsl_infer import Classifier, TexturePicture, ops
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import classes_of, to_bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
-from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.graph.host_steps import ARGMAX, HostStep
+from glsl_infer.lowering.target import Target
+from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program.layout import SixteenBitMap
+from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers("all")
 
 NAMES = ("several", "alpha", "numbers")
 OFF = 2
@@ -62,6 +69,7 @@ def close(left: np.ndarray, right: np.ndarray) -> None:
 # Running -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drivers("all")
 @each_of(("layout", ["atlas", "planar"]), ("name", NAMES))
 def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> None:
     made = several_bundle(name, layout=layout)
@@ -73,6 +81,7 @@ def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> N
     assert {result.dtype for result in results.values()} == {np.dtype(np.float32)}
 
 
+@pytest.mark.drivers("all")
 def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
     given = inputs("alpha")
     exact = reference.run(several_bundle("alpha"), given)
@@ -80,6 +89,7 @@ def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
         np.testing.assert_allclose(result, exact[name], atol=0.05)
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
 def test_frames_on_their_way_share_nothing(sessions: dict[str, Session], name: str) -> None:
     session, given = sessions[name], [inputs(name, seed) for seed in range(4)]
@@ -92,6 +102,7 @@ def test_frames_on_their_way_share_nothing(sessions: dict[str, Session], name: s
     same(first.result(), alone[0])
 
 
+@pytest.mark.drivers("all")
 def test_layers_end_in_the_outputs(sessions: dict[str, Session]) -> None:
     session, given = sessions["numbers"], inputs("numbers")
     results, layers = session.run(given), dict(session.layers(given))
@@ -99,6 +110,7 @@ def test_layers_end_in_the_outputs(sessions: dict[str, Session]) -> None:
     np.testing.assert_allclose(results["grid"], layers["added"].reshape(-1, 2))
 
 
+@pytest.mark.drivers("all")
 def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -> None:
     session = sessions["numbers"]
     assert session.statistics().texture_bytes == sum(
@@ -109,6 +121,7 @@ def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -
 # Values --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drivers("all")
 def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     session, given = sessions["numbers"], inputs("numbers")
     whole = {**given, "speed": np.array([3, 0, 7, 1])}
@@ -119,6 +132,7 @@ def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     same(session.run({**given, "speed": [1e9] * 4}), most)
 
 
+@pytest.mark.drivers("all")
 def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) -> None:
     """Extra leading axes are accepted: a batch of 1, and frames, which form one map, each below the previous one."""
     session, given = sessions["numbers"], inputs("numbers")
@@ -126,10 +140,11 @@ def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) ->
     frames = heat.reshape(-1, 1, *heat.shape[1:])
     for change in ({"speed": np.asarray(given["speed"])[None]}, {"heat": heat[None]}, {"heat": frames}):
         same(session.run({**given, **change}), session.run(given))
-    with pytest.raises(InputError, match="input 'heat' reads numbers of shape"):
+    with pytest.raises(InputError, match="input 'heat'"):
         session.run({**given, "heat": heat.reshape(-1)})
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -146,11 +161,12 @@ def test_numbers_that_do_not_fit(sessions: dict[str, Session], change: dict[str,
         sessions["numbers"].run({**inputs("numbers"), **change})
 
 
+@pytest.mark.drivers("all")
 def test_names_are_needed(sessions: dict[str, Session]) -> None:
     session, given = sessions["several"], inputs("several")
     with pytest.raises(InputError, match="inputs image, numbers and the outputs label, mask, boxes; give a dict"):
         session.run(given["image"])
-    with pytest.raises(InputError, match="inputs: 'numbers' is missing; the model reads image, numbers"):
+    with pytest.raises(InputError, match="'numbers'"):
         session.run({"image": given["image"]})
     with pytest.raises(InputError, match="inputs picture and the outputs embedding, map; give a dict"):
         session = sessions["alpha"]
@@ -162,6 +178,7 @@ def test_names_are_needed(sessions: dict[str, Session]) -> None:
 SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600, 90)]
 
 
+@pytest.mark.drivers("all")
 @each_of(("name", ["several", "alpha"]), ("height, width", SIZES))
 def test_pictures_of_other_sizes(sessions: dict[str, Session], name: str, height: int, width: int) -> None:
     session = sessions[name]
@@ -172,6 +189,7 @@ def test_pictures_of_other_sizes(sessions: dict[str, Session], name: str, height
     close(session.input_pixels(entry.name), preprocess.load_for(pixels, entry))
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", ["several", "alpha"])
 def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: dict[str, Session], name: str) -> None:
     session = sessions[name]
@@ -185,6 +203,7 @@ def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: di
         close(session.input_pixels(entry.name), preprocess.load_for(np.ascontiguousarray(wanted), entry))
 
 
+@pytest.mark.drivers("all")
 def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session]) -> None:
     """A letterbox is black and opaque inside the picture, and the texture around it does not change."""
     session = sessions["alpha"]
@@ -200,6 +219,7 @@ def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session])
     assert (after[view.y : view.y + 10, view.x] == (0, 0, 0, 255)).all()
 
 
+@pytest.mark.drivers("all")
 def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypatch: pytest.MonkeyPatch) -> None:
     session = sessions["alpha"]
     monkeypatch.setattr(session.gpu_executors[0]._inputs.pictures["picture"], "_limit", 30)
@@ -209,10 +229,11 @@ def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypat
     np.testing.assert_array_equal(session.input_pixels(), exact)
 
 
+@pytest.mark.drivers("all")
 def test_grey_pictures_with_and_without_a_third_axis(sessions: dict[str, Session]) -> None:
     session, given = sessions["several"], inputs("several")
     same(session.run({**given, "image": given["image"][..., 0]}), session.run(given))
-    with pytest.raises(ImageError, match=r"input 'image' reads uint8 \(144, 256, 1\), .*uint8 \(9, 9, 3\) was given"):
+    with pytest.raises(ImageError, match="input 'image'"):
         session.run({**given, "image": np.zeros((9, 9, 3), np.uint8)})
 
 
@@ -232,6 +253,7 @@ def tagger(*steps: HostStep) -> Bundle:
     return make_bundle(Graph("tagger", body, outputs))
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("step", ["sigmoid", "softmax", None])
 def test_probabilities_of_the_output_for_classes(context: Context, step: str | None) -> None:
     made = tagger(*([HostStep(step)] if step else []))
@@ -249,6 +271,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     assert (sum(given.values()) == pytest.approx(1)) == (step != "sigmoid")
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize(
     ("name", "message"),
     [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "makes no classes and has no labels")],
@@ -256,3 +279,62 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
 def test_models_that_do_not_classify_pictures(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
+
+
+def check(context: Context, made: Bundle, seed: int) -> None:
+    """Run a bundle, and compare every layer and every output with the reference."""
+    given = several_inputs(made.graph, seed)
+    expected = dict(reference.layers(made, given))
+    with Session(made, context=context, selfcheck=True) as session:
+        for name, numbers in session.layers(given):
+            off = np.abs(in_steps(numbers, made.values[name]) - in_steps(expected[name], made.values[name]))
+            # A tie that goes the other way in a layer can change the following layers by a step or two.
+            few = (
+                0.3 if isinstance(made.values[name], SixteenBitMap) else 0.02
+            )  # 256 times finer steps show float errors
+            assert off.max() < 3.01 and (off > 0.01).mean() < few, name
+        results = session.run(given)
+        for node in made.graph.nodes:
+            if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
+                inputs = stored_inputs(made, node.name, np.random.default_rng(seed))
+                allowed = TOLERANCE + 2.0 * isinstance(
+                    made.values[node.name], SixteenBitMap
+                )  # see test_sixteen_bit_maps.py
+                assert layer_error(session, node.name, inputs) <= allowed, node.name
+    wanted = reference.run(made, given)
+    assert list(results) == list(wanted)
+    for output in made.manifest.outputs:
+        assert results[output.name].shape == output.shape
+        same = results[output.name] == wanted[output.name]
+        if any(step.step == ARGMAX for step in output.steps):
+            assert same.mean() > 0.95
+        else:
+            assert np.abs(results[output.name] - wanted[output.name]).max() < 0.03 or same.all()
+
+
+@pytest.mark.drivers("all")
+@each_of(("layout", ["atlas", "planar"]), ("name", [*SEVERAL]))
+def test_several_inputs_and_outputs(context: Context, name: str, layout: str) -> None:
+    check(context, several_bundle(name, layout), 1)
+
+
+@pytest.mark.drivers("all")
+def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
+    """An output that is drawn early keeps its texture until the frame ends: its bytes are the same without sharing."""
+    given = several_inputs(several_bundle("several").graph, 3)
+    frames = []
+    for memory in ("naive", "by-size"):
+        with Session(several_bundle("several", memory=memory), context=context) as session:
+            frames.append(session.run(given))
+    for name, first in frames[0].items():
+        assert (first == frames[1][name]).all(), name
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks(context: Context, seed: int) -> None:
+    graph = optimize(random_ends(seed))
+    layout = "planar" if seed % 3 == 0 else "atlas"
+    program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, Target(layout=layout))
+    made = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
+    check(context, made, seed)

@@ -45,7 +45,7 @@ def test_what_the_gpu_has_is_released_and_read_again(
         assert session.bundle.members == made.members
         session.selfcheck()
         path.unlink()
-        with pytest.raises(BundleError, match=r"a\.glslnn: the file is no longer that which was opened"):
+        with pytest.raises(BundleError, match=r"a\.glslnn"):
             dict(members)
         other = {name: bytes(reversed(data)) if name.endswith(".rgba") else data for name, data in made.members.items()}
         bundles.write(replace(made, members=other), path)

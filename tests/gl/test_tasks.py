@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from command_line import Capture, refused
 from PIL import Image
-from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from red_squares import folder_of_tasks, picture
 from screen import virtual_screen
+from task_cases import WRONG
 from tiny import write_tiny
 
 from glsl_infer.cli import main
@@ -170,44 +171,15 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
     assert labels.draw(picture(60, 40)).size == (60, 40)
 
 
-@pytest.mark.parametrize(
-    ("name", "task", "change", "said"),
-    [
-        (
-            "squares",
-            DETECTOR,
-            {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]},
-            "64 rows of 8 numbers for the boxes of 16",
-        ),
-        ("squares", DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        (
-            "squares",
-            DETECTOR,
-            {"scores": "score"},
-            "no output 'score' .did you mean scores.*; the model has scores, boxes",
-        ),
-        ("squares", DETECTOR, {"model": "nowhere.glslnn"}, "no such file"),
-        ("sides", LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
-        ("sides", LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
-        ("sides", LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
-        ("sides", LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
-        ("mask", MASK, {"channel": 1}, "'channel' is 1"),
-    ],
-)
-def test_what_does_not_fit_the_bundle_is_refused(
-    folder: Path,
-    context: Context,
-    tmp_path: Path,
-    name: str,
-    task: dict[str, object],
-    change: dict[str, object],
-    said: str,
+@pytest.mark.parametrize(("task", "change", "said"), WRONG)
+def test_what_is_wrong_in_a_task_is_named(
+    folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], said: str
 ) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / f"{name}.json").write_text(json.dumps({**task, **change}), "utf-8")
+    (tmp_path / "wrong.json").write_text(json.dumps({**task, **change}), "utf-8")
     with pytest.raises(InputError, match=said):
-        open_task(tmp_path / f"{name}.json", context=context)
+        open_task(tmp_path / "wrong.json", context=context)
 
 
 def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -1,7 +1,9 @@
-"""Convolutions over many slices take one pass per output slice in atlas layout, and are as exact as narrow ones."""
+"""Wide convolutions: every width, blocks, and partial sums where weights fit no array and no texture."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,11 @@ from layer_check import PARTIAL_TOLERANCE, TOLERANCE, layer_error, make_bundle, 
 from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.program import placement
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.drivers("all")
 
 AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
 
@@ -69,6 +70,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -81,6 +83,7 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(context: Context) -> None:
     """A depthwise window with one large weight has its weights in a texture: a sum of high bytes keeps its precision.
 
@@ -98,6 +101,7 @@ def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(c
     assert len([one for one in make_bundle(graph).manifest.passes if one.layer == "wide"]) == 16
 
 
+@pytest.mark.drivers("all")
 def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +113,7 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_weights_of_16_bits_over_many_tiles_beside_each_other(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +128,7 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.MonkeyPatch, weights: str) -> None:
     """Slices of three layers in three separate textures are convolved exactly."""
@@ -142,6 +148,7 @@ def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.Monke
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context, weights: str) -> None:
     rng = np.random.default_rng(3)
@@ -154,6 +161,7 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 def test_the_same_function_in_planar_layout(context: Context) -> None:
     made = make_bundle(wide(48, kernel=3), layout="planar")
     assert error(made, context, "wide-products") <= TOLERANCE
@@ -170,6 +178,7 @@ PARTIAL: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.sampled(4)
 @each_of(("bits", [8, 16]), ("case", PARTIAL))
 def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
@@ -185,6 +194,7 @@ def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_partial_sums_too_large_for_one_texture(
@@ -200,3 +210,66 @@ def test_partial_sums_too_large_for_one_texture(
     assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"
     assert error(made, context, "wide-products") <= PARTIAL_TOLERANCE
     assert error(made, context) <= TOLERANCE
+
+
+MOST = 128
+SAMPLE = {1: [1, 2, 8, 9, 17, 31, 54, 128], 3: [1, 7, 9, 31, 54]}
+EVERY = os.environ.get("GLSL_INFER_WIDTHS") == "all"
+WIDTHS = [(width, window) for window in SAMPLE for width in (range(1, MOST + 1) if EVERY else SAMPLE[window])]
+VECTORS = {1: 600, 3: 900}
+"""Uniform vectors of the target, by window. 3x3 over 25 slices and more has constants or partial sums."""
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
+@pytest.mark.parametrize("slices, window", WIDTHS)
+def test_a_width_is_exact(context: Context, slices: int, window: int, weights: str) -> None:
+    rng = np.random.default_rng(1000 * window + slices)
+    channels = 4 * slices - slices % 4  # the last slice is full, or lacks one, two or three channels
+    around = (window // 2,) * 4
+    body = [
+        input_node(4),
+        conv_node(rng, "feed", ("image",), 3, channels),
+        conv_node(rng, "wide", ("feed",), channels, 5, kernel=(window, window), padding=around),
+    ]
+    made = make_bundle(classifier(rng, body, 5), weights, uniform_vectors=VECTORS[window])
+    with Session(made, context=context) as session:
+        for layer in [node.name for node in made.graph.nodes if node.name.startswith("wide")]:
+            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= TOLERANCE, layer
+
+
+def rough(channels: int = 640, filters: int = 40) -> Graph:
+    """Return a 1x1 convolution over many channels with one weight per filter so large that 8 bits are too few.
+
+    The other weights would lose their precision in 8 bits.
+    """
+    rng = np.random.default_rng(5)
+    layer = conv_node(rng, "rough", ("feed",), channels, filters)
+    kernel = layer.weights["kernel"].copy()
+    kernel[:, :, np.arange(filters), np.arange(filters)] = 40.0 * np.abs(kernel).max()
+    body = [
+        input_node(4),
+        conv_node(rng, "feed", ("image",), 3, channels),
+        replace(layer, weights={**layer.weights, "kernel": kernel}),
+    ]
+    return classifier(rng, body, filters)
+
+
+@pytest.mark.drivers
+@pytest.mark.parametrize("asked", [{}, {"rough": "baked"}], ids=["auto", "asked for as constants"])
+def test_weights_that_fit_nowhere(context: Context, asked: dict[str, str]) -> None:
+    graph = rough()
+    made, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=asked))
+    assert program.graph.by_name.keys() == prepared.graph.by_name.keys() == made.graph.by_name.keys()
+    of_layer = {one.program for one in made.manifest.passes if one.layer.startswith("rough")}
+    if asked:
+        assert len(of_layer) == 10 and "rough-products" not in made.graph.by_name
+        return
+    assert len(of_layer) <= 3
+    assert [layer.layer for layer in prepared.wide] == ["rough"] and "no texture" in prepared.wide[0].reason
+    assert "rough-products" in {choice.layer for choice in prepared.scales}
+    with Session(made, context=context) as session:
+        inputs = stored_inputs(made, "rough-products", np.random.default_rng(1))
+        assert layer_error(session, "rough-products", inputs) <= PARTIAL_TOLERANCE
+        inputs = stored_inputs(made, "rough", np.random.default_rng(1))
+        assert layer_error(session, "rough", inputs) <= TOLERANCE

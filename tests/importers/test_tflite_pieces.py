@@ -436,7 +436,7 @@ def test_fixed_sizes_stay() -> None:
     model = parsed(made.bytes([made.conv(made.input())]))
     with pytest.raises(InputError, match="leave it out"):
         to_graph(model, sizes={"": (12, 20)})
-    with pytest.raises(InputError, match=r"input 'image' is 8x8, and not free"):
+    with pytest.raises(InputError, match="input 'image'"):
         to_graph(model, sizes={"image": (12, 20)})
 
 

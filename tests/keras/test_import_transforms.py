@@ -29,5 +29,5 @@ def test_a_transform_that_the_network_computes() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ModelError, match=r"fill_mode='wrap'.*; use bilinear or nearest"):
+    with pytest.raises(ModelError, match="'wrap'"):
         to_graph(keras.Model(X, K.image.affine_transform(X, TURN, fill_mode="wrap")))

@@ -134,7 +134,7 @@ def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
     x = keras.Input((8, 8, 3))
     keras.Model(x, code(x)).save(tmp_path / "m.keras")
     marker.unlink()  # building the model has run it
-    with pytest.raises(ModelError, match=r"layer 'code': a Lambda cannot be exported.*keras\.ops"):
+    with pytest.raises(ModelError, match="layer 'code'"):
         importer.load(tmp_path / "m.keras")
     with pytest.raises(ModelError, match="layer 'code': a Lambda"):
         importer.load_model(tmp_path / "m.keras")

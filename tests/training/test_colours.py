@@ -1,4 +1,6 @@
-"""Colour variations, compared with results computed by hand."""
+"""Variations of pixels: colours and blur, compared with results computed by hand."""
+
+from __future__ import annotations
 
 import colorsys
 from dataclasses import replace
@@ -75,3 +77,28 @@ def test_results_stay_between_black_and_white():
     chosen = replace(NOTHING, hue=180.0, saturation=1.0, brightness=0.5, contrast=1.0, gamma=1.0)
     found = apply(pictures(64, 5), draw(chosen, 64, 1, 0), 5)
     assert found.min() == 0 and found.max() == 1 and found.dtype == np.float32
+
+
+def boxed(picture, side):
+    """Average over ``side`` pixels in both directions, and over fewer at an edge."""
+    size = len(picture)
+    reach = range(-(side // 2), side // 2 + 1)
+    there = np.arange(size)[:, None]
+    rows = np.array([there == place + step for place in range(size) for step in reach], float)
+    weights = rows.reshape(size, side, size).sum(axis=1)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("ab,cd,bde->ace", weights, weights, picture, optimize=True)
+
+
+@pytest.mark.parametrize("size, side", [(120, 3), (257, 5)])
+def test_two_box_filters(size, side):
+    pixels = pictures(1, size)
+    sharp, soft, half = (apply(pixels, plain(1, blur=blur), size)[0] for blur in (0.0, 1.0, 0.5))
+    assert np.abs(soft - boxed(boxed(pixels[0] / 255.0, side), side)).max() < 1e-4
+    assert np.abs(half - (sharp + soft) / 2).max() < 1e-5
+    assert soft.std() < 0.4 * sharp.std()
+
+
+def test_small_pictures_stay_sharp():
+    pixels = pictures(1, 33)
+    assert np.abs(apply(pixels, plain(1, blur=1.0), 33)[0] - pixels[0] / 255.0).max() < 1e-4

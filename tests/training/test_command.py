@@ -1,11 +1,16 @@
-"""Common features of the training commands: numeric arguments, warnings."""
+"""Common features of the training commands: numeric arguments, warnings, documented commands."""
+
+from __future__ import annotations
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import keras  # noqa: F401  children are copies of this process, and import it no more
 import pytest
+from pages import arguments_of, script_lines
+from parse_only import problems
 
 from glsl_infer.cli.execution import Parser
 from training import command
@@ -60,3 +65,14 @@ def test_without_a_backend_it_says_what_to_do(program, backend, said):
 def test_folders_and_recipes_need_no_keras():
     script = "import sys, training.data, training.command, training.crops; assert 'keras' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
+
+
+def test_scripts_take_their_arguments() -> None:
+    lines = {script: shown for script, shown in script_lines().items() if script.startswith("training/")}
+    assert {"training/train.py", "training/evaluate.py"} <= set(lines)
+    found = {
+        str(one): problem
+        for script, shown in lines.items()
+        for one, problem in zip(shown, problems(script, [arguments_of(one) for one in shown]))
+    }
+    assert {one: problem for one, problem in found.items() if problem} == {}

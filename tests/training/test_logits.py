@@ -84,7 +84,7 @@ def test_what_is_wrong_comes_from_the_process_in_words(bundle, model, paths, tmp
 
 
 def test_a_process_that_breaks_is_no_bad_input(bundle, tmp_path):
-    with pytest.raises(RunError, match="the process that computes logits ended with exit code 1: KeyError: 'nothing'"):
+    with pytest.raises(RunError, match="'nothing'"):
         logits.compute("nothing", bundle, [tmp_path], lambda count: None)
 
 

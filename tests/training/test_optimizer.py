@@ -1,4 +1,6 @@
-"""The optimiser of a recipe: the rate of every step, and the weights without decay."""
+"""Updates of weights: the optimiser of a recipe, averages of weights, and recalibrated statistics."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
@@ -6,6 +8,8 @@ import keras
 import numpy as np
 import pytest
 
+from training.averaging import BestCheckpoints, Checkpoint, MovingAverage, mean
+from training.batch_norm import Recalibrator
 from training.optimizer import Rates, optimizer
 from training.recipe import Optimizer, Phase, Recipe, Schedule
 from training.schedule import learning_rates
@@ -68,3 +72,126 @@ def test_clipping():
     made = optimizer(replace(RECIPE, optimizer=Optimizer(clip_norm=0.5)), 4)
     assert made.global_clipnorm == 0.5
     assert optimizer(RECIPE, 4).global_clipnorm is None
+
+
+def weights(*values):
+    return [np.array(values, np.float32), np.full((2, 1), values[0], np.float32)]
+
+
+def same(found, expected):
+    return len(found) == len(expected) and all(np.allclose(a, b, atol=1e-6) for a, b in zip(found, expected))
+
+
+def test_moving_average():
+    average = MovingAverage(0.9)
+    average.update(weights(1.0, 2.0), 3)
+    assert same(average.weights, weights(1.0, 2.0)), "the first are taken as they are"
+    average.update(weights(2.0, 0.0), 2)
+    assert same(average.weights, weights(0.81 * 1 + 0.19 * 2, 0.81 * 2))
+    average.update(weights(0.0, 0.0), 1)
+    assert same(average.weights, weights(0.9 * (0.81 * 1 + 0.19 * 2), 0.9 * 0.81 * 2))
+    assert all(one.dtype == np.float32 for one in average.weights)
+
+
+def test_moving_average_keeps_no_hold_of_what_it_was_given():
+    given, average = weights(1.0), MovingAverage(0.5)
+    average.update(given, 1)
+    given[0][:] = 7
+    assert same(average.weights, weights(1.0))
+
+
+def test_no_decay_is_no_average():
+    average = MovingAverage(0.0)
+    average.update(weights(1.0), 1)
+    assert average.weights == []
+
+
+def kept(best):
+    return [checkpoint.epoch for checkpoint in best.kept]
+
+
+def test_the_best_are_kept_best_first():
+    best = BestCheckpoints(3)
+    for epoch, rank in enumerate([(0.5, -1.0), (0.7, -2.0), (0.6, -1.0), (0.7, -1.0), (0.1, 0.0)], 1):
+        best.add(Checkpoint(rank, epoch, weights(float(epoch))))
+    assert kept(best) == [4, 2, 3]
+    assert same(best.average(), weights(3.0))
+
+
+def test_of_equal_ones_the_earlier_is_better():
+    best = BestCheckpoints(2)
+    for epoch in (1, 2, 3):
+        best.add(Checkpoint((0.5, -1.0), epoch, weights(1.0)))
+    assert kept(best) == [1, 2]
+
+
+def test_mean_is_exact_where_float32_sums_are_not():
+    large = np.float32(2**24)
+    assert mean([[np.array([large])], [np.array([1], np.float32)], [np.array([1], np.float32)]])[0] == pytest.approx(
+        (2**24 + 2) / 3, rel=1e-7
+    )
+    made = mean([weights(1.0, 4.0), weights(2.0, 0.0)])
+    assert same(made, weights(1.5, 2.0)) and made[0].dtype == np.float32
+
+
+BATCH = 8
+
+
+@pytest.fixture
+def model():
+    keras.utils.set_random_seed(4)
+    inputs = keras.Input((5, 5, 3))
+    x = keras.layers.BatchNormalization(momentum=0.9, name="first")(inputs)
+    x = keras.layers.Conv2D(4, 3, name="conv")(x)
+    return keras.Model(inputs, keras.layers.BatchNormalization(momentum=0.8, name="second")(x))
+
+
+def pixels(count=3 * BATCH, seed=5):
+    """Return images whose batches differ in brightness and contrast."""
+    rng = np.random.default_rng(seed)
+    number = (np.arange(count) // BATCH)[:, None, None, None]
+    return np.clip(rng.normal(60 + 40 * number, 10 + 10 * number, (count, 5, 5, 3)), 0, 255).astype(np.uint8)
+
+
+def test_statistics_are_plain_averages(model):
+    Recalibrator(model).recalibrate(pixels(), BATCH)
+    first, second = model.get_layer("first"), model.get_layer("second")
+    batches = pixels().reshape(3, BATCH, 5, 5, 3) / np.float32(255)
+    assert np.allclose(first.moving_mean, np.mean([one.mean(axis=(0, 1, 2)) for one in batches], axis=0), atol=1e-5)
+    assert np.allclose(first.moving_variance, np.mean([one.var(axis=(0, 1, 2)) for one in batches], axis=0), rtol=1e-4)
+    normalised = [
+        (one - one.mean(axis=(0, 1, 2))) / np.sqrt(one.var(axis=(0, 1, 2)) + first.epsilon) for one in batches
+    ]  # each batch by its own statistics, as in training
+    outputs = [np.asarray(model.get_layer("conv")(one)) for one in normalised]
+    assert np.allclose(second.moving_mean, np.mean([one.mean(axis=(0, 1, 2)) for one in outputs], axis=0), atol=1e-4)
+    assert np.allclose(second.moving_variance, np.mean([one.var(axis=(0, 1, 2)) for one in outputs], axis=0), rtol=1e-3)
+
+
+def test_a_part_of_a_batch_is_left_out(model):
+    recalibrator = Recalibrator(model)
+    recalibrator.recalibrate(pixels()[: 2 * BATCH], BATCH)
+    expected = model.get_weights()
+    recalibrator.recalibrate(pixels()[: 2 * BATCH + 5], BATCH)
+    assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(expected, model.get_weights()))
+
+
+def test_fewer_pictures_than_a_batch_are_one(model):
+    Recalibrator(model).recalibrate(pixels(5), BATCH)
+    assert np.allclose(model.get_layer("first").moving_mean, pixels(5).mean(axis=(0, 1, 2)) / 255, atol=1e-5)
+
+
+def test_earlier_statistics_are_forgotten(model):
+    recalibrator = Recalibrator(model)
+    recalibrator.recalibrate(pixels(), BATCH)
+    expected = model.get_weights()
+    recalibrator.recalibrate(255 - pixels(), BATCH)
+    assert not all(np.allclose(a, b, atol=1e-2) for a, b in zip(expected, model.get_weights()))
+    recalibrator.recalibrate(pixels(), BATCH)
+    assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(expected, model.get_weights()))
+
+
+def test_momentum_and_weights_stay(model):
+    trained = [np.asarray(weight) for weight in model.trainable_weights]
+    Recalibrator(model).recalibrate(pixels(), BATCH)
+    assert [model.get_layer(name).momentum for name in ("first", "second")] == [0.9, 0.8]
+    assert all(np.array_equal(before, after) for before, after in zip(trained, model.trainable_weights))

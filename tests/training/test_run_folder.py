@@ -45,7 +45,7 @@ def test_start(folder):
 def test_a_second_start_is_refused_and_touches_nothing(folder):
     before = contents(folder)
     for work in (folder.check_new, lambda: folder.start({}, "", ("c",))):
-        with pytest.raises(InputError, match="one: holds a run already; continue it with --resume or choose another"):
+        with pytest.raises(InputError, match="--resume"):
             work()
     assert contents(folder) == before
 
@@ -93,7 +93,7 @@ def test_a_damaged_state_is_refused_in_words(folder, damage):
     folder.keep(STATE, HISTORY[:2])
     path = folder.path / "state.npz"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(InputError, match=r"state.npz: cannot be read \(.*\); delete it to begin the run again"):
+    with pytest.raises(InputError, match=r"state\.npz"):
         folder.resume(CONFIG, RECIPE)
 
 

@@ -1,7 +1,10 @@
-"""A run of train.py from the command line to its folder: files, messages, and a network that has learnt."""
+"""Runs of train.py from the command line to their folders: files, messages, initial weights, and refusals."""
+
+from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -9,10 +12,15 @@ import keras
 import numpy as np
 import pytest
 from commands import SMALLEST, history, run
+from conftest import picture
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from training import data
+from training import augmentation, data
+from training.models import ACTIVATIONS, x22
 from training.recipe import Recipe
+from training.trainee import Trainee
+from training.variation import PicturesOnDevice
 
 RECIPE = """
 schedule: {warmup: 0}
@@ -131,3 +139,186 @@ def test_resume_of_a_finished_run(finished, image_folder, capsys):
     for found, entry in zip(history(out), before):
         assert found == pytest.approx(entry, abs=1e-5)
     assert "val accuracy 100.00 %" in capsys.readouterr().out
+
+
+STILL = "optimizer: {rate: 1.0e-12, weight_decay: 0}\nphases: [{epochs: 1}]\n"
+
+
+@pytest.fixture
+def still(tmp_path):
+    """Return a recipe that changes no weight."""
+    path = tmp_path / "still.yaml"
+    path.write_text(STILL)
+    return path
+
+
+@pytest.fixture
+def two_sets(image_folder, tmp_path):
+    """Return a second data set: two shades of grey, and unreadable images."""
+    for split in ("train", "val", "test"):
+        for label, shade in (("light", 200), ("dark", 60)):
+            for number in range(3):
+                path = tmp_path / "grey" / split / label / f"{number}.png"
+                picture(path, (shade, shade, shade), 7000 + 100 * len(split) + shade + number)
+    (tmp_path / "grey" / "train" / "dark" / "torn.png").write_bytes(b"\x89PNG")
+    (tmp_path / "grey" / "val" / "light" / "empty.png").write_bytes(b"")
+    return image_folder, tmp_path / "grey"
+
+
+@pytest.mark.exhaustive
+def test_init_two_data_sets_bad_pictures_an_activation_and_a_preview(two_sets, still, tmp_path, capsys):
+    other = x22(33, 3, stages=2, width=0.25)  # more classes and another size in the run
+    other.save(tmp_path / "other.keras")
+    arguments = [
+        "--data",
+        two_sets[1],
+        "--recipe",
+        still,
+        "--init",
+        tmp_path / "other.keras",
+        "--activation",
+        "hard_sigmoid",
+    ]
+    sheet = tmp_path / "sheets" / "sheet.png"
+    assert run(two_sets[0], tmp_path / "run", *arguments, "--preview", sheet) == 0
+    output = capsys.readouterr()
+    assert (tmp_path / "run" / "labels.txt").read_text() == "blue\ngreen\nred\ndark\nlight\n"
+    assert "other.keras: its weights were learnt with another --activation" in output.err
+    assert "torn.png" in output.err and "empty.png" in output.err and "reading 25 + 16 pictures" in output.out
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    assert model.output.shape == (None, 5)
+    assert model.get_layer("b0-conv-act").activation is keras.activations.hard_sigmoid
+    taken = 0
+    saved = {variable.path: variable for variable in other.trainable_variables}
+    for variable in model.trainable_variables:
+        same_shape = variable.path in saved and saved[variable.path].shape == variable.shape
+        assert same_shape == (not variable.path.startswith(("Dense/", "b2-conv"))), variable.path
+        if same_shape:
+            taken += 1
+            assert np.allclose(variable, saved[variable.path], atol=1e-6), variable.path
+    assert f"other.keras: {taken} of {len(model.trainable_variables)} weights taken over" in output.out
+    with Image.open(sheet) as opened:
+        assert opened.size == (8 * 17, 6 * 17)
+
+
+@pytest.mark.exhaustive
+def test_a_teacher_of_another_size(image_folder, still, tmp_path):
+    keras.utils.set_random_seed(1)
+    teacher = x22(33, 3, stages=1, width=0.25)
+    teacher.get_layer("Dense").set_weights([np.zeros((8, 3)), np.array([0.0, 4.0, 0.0])])
+    teacher.save(tmp_path / "teacher.keras")
+    before = [np.asarray(one) for one in teacher.weights]
+    (tmp_path / "learn.yaml").write_text(
+        "optimizer: {rate: 0.05}\nschedule: {warmup: 0}\ndistillation: {weight: 1, temperature: 1}\n"
+        "phases: [{epochs: 10}]\nvalidate_every: 10\n"
+    )
+    arguments = ["--recipe", tmp_path / "learn.yaml", "--teacher", tmp_path / "teacher.keras"]
+    assert run(image_folder, tmp_path / "run", *arguments) == 0
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    x = np.random.default_rng(0).random((8, 17, 17, 3), np.float32)
+    assert (np.asarray(model(x)).argmax(axis=1) == 1).all(), "nothing but the teacher's opinion was learnt"
+    assert history(tmp_path / "run")[-1]["loss"] < 0.5 * history(tmp_path / "run")[0]["loss"]
+    assert all(np.array_equal(a, b) for a, b in zip(before, teacher.weights))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_trains(activation):
+    """Two manual steps change all weights of the network that --activation builds.
+
+    The first step is not enough: a batch norm initialised to 0 blocks the gradient of all layers before it.
+    """
+    keras.utils.set_random_seed(1)
+    network = x22(17, 3, stages=1, width=0.25, activation=activation)
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 19, 19, 3), np.uint8)
+    trainee = Trainee(PicturesOnDevice(pixels), network)
+    trainee.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=True)
+    before = [np.asarray(one) for one in network.trainable_variables]
+    draws = augmentation.packed(augmentation.plain(8))
+    for _ in range(2):
+        loss = trainee.train_on_batch(draws, np.eye(3, dtype=np.float32)[np.arange(8) % 3])
+    assert np.isfinite(loss)
+    still = [v.path for v, old in zip(network.trainable_variables, before) if np.array_equal(v, old)]
+    assert not [path for path in still if not path.endswith("-bn/beta")], still
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--input-size", "18"], "input_size=18"),
+        (["--width", "0.3"], "width=0.3"),
+        (["--data", "nowhere"], "nowhere: no such folder"),
+        (["--recipe", "nowhere.yaml"], "nowhere.yaml"),
+        (["--seed", "-1"], "seed is -1; it must be a whole number from 0"),
+        (["--resume"], "no run to resume here"),
+        (["--init", "nowhere.keras"], "nowhere.keras: cannot be read as a Keras model"),
+        (["--teacher", "nowhere.keras"], "nowhere.keras: cannot be read as a Keras model"),
+        (["--preview", "sheet.doc"], "sheet.doc: no picture format"),
+    ],
+)
+def test_bad_arguments_are_one_line(image_folder, tmp_path, capsys, arguments, message):
+    assert run(image_folder, tmp_path / "run", *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "option, value, message",
+    [
+        ("--epochs", "0", "0 is no whole number of at least 1"),
+        ("--batch", "0", "0 is no whole number of at least 1"),
+        ("--activation", "tanh", "invalid choice: 'tanh'"),
+        ("--model", "resnet", "invalid choice: 'resnet'"),
+    ],
+)
+def test_options_that_cannot_be(image_folder, tmp_path, capsys, option, value, message):
+    with pytest.raises(SystemExit) as stopped:
+        run(image_folder, tmp_path / "run", option, value)
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+@pytest.fixture
+def torn(image_folder, tmp_path):
+    """Return a data set with two unreadable images."""
+    shutil.copytree(image_folder, tmp_path / "set")
+    (tmp_path / "set" / "train" / "red" / "torn.png").write_bytes(b"\x89PNG")
+    (tmp_path / "set" / "val" / "blue" / "empty.png").write_bytes(b"")
+    return tmp_path / "set"
+
+
+def test_strict_stops_at_pictures_that_cannot_be_read(torn, tmp_path, capsys):
+    assert run(torn, tmp_path / "run", "--strict") == 2
+    assert "torn.png" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_teacher_of_other_classes(image_folder, tmp_path, capsys):
+    x22(17, 5, stages=1, width=0.25).save(tmp_path / "teacher.keras")
+    assert run(image_folder, tmp_path / "run", "--teacher", tmp_path / "teacher.keras") == 2
+    assert "teacher.keras: a teacher of 5 classes; the data has 3" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_teacher_of_something_else_than_pictures(image_folder, tmp_path, capsys):
+    inputs = keras.Input((7,))
+    keras.Model(inputs, keras.layers.Dense(3)(inputs)).save(tmp_path / "teacher.keras")
+    assert run(image_folder, tmp_path / "run", "--teacher", tmp_path / "teacher.keras") == 2
+    assert "teacher.keras: a teacher reads (None, 7); it must read square pictures" in capsys.readouterr().err
+
+
+def test_a_start_of_which_nothing_fits(image_folder, tmp_path, capsys):
+    inputs = keras.Input((17, 17, 3))
+    x = keras.layers.GlobalAveragePooling2D()(keras.layers.Conv2D(4, 3, name="mine")(inputs))
+    keras.Model(inputs, keras.layers.Dense(3, name="head")(x)).save(tmp_path / "start.keras")
+    assert run(image_folder, tmp_path / "run", "--init", tmp_path / "start.keras") == 2
+    assert "start.keras: no layer has the name and shape of one of this network's" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_data_given_twice(image_folder, tmp_path, capsys):
+    assert run(image_folder, tmp_path / "run", "--data", image_folder) == 2
+    assert "'blue' and 'blue'" in capsys.readouterr().err

@@ -1,12 +1,18 @@
-"""Windows of images, compared with an independent resampler: bilinear, mirrored beyond the edges."""
+"""Windows of images against an independent resampler, and the contact sheet of variations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
-from varied import apply, pictures, plain
+from varied import NOTHING, apply, pictures, plain
 
 from glsl_infer.errors import InputError
 from training.augmentation import draw
+from training.preview import COLUMNS, ROWS, contact_sheet
+from training.recipe import Recipe
 from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice, pack
 
@@ -99,5 +105,43 @@ def test_packing():
 
 def test_too_many_pixels_to_number():
     many = np.broadcast_to(np.zeros(1, np.uint8), (40_000, 256, 256, 3))
-    with pytest.raises(InputError, match=r"40000 pictures of 256 x 256 pixels .* smaller --input-size or fewer"):
+    with pytest.raises(InputError, match="--input-size"):
         PicturesOnDevice(many)
+
+
+SIDE = 12
+
+
+def cells(path):
+    with Image.open(path) as opened:
+        sheet = np.asarray(opened)
+    rows = sheet.shape[0] // SIDE
+    return sheet.reshape(rows, SIDE, COLUMNS, SIDE, 3).swapaxes(1, 2)
+
+
+def test_sheet(tmp_path):
+    pixels = pictures(20, SIDE)
+    contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NOTHING, flip=0.5)), SIDE)
+    found = cells(tmp_path / "new" / "sheet.png")
+    assert len(found) == ROWS
+    numbers = []
+    for row in found:
+        (number,) = [i for i, one in enumerate(pixels) if np.array_equal(row[0], one)]
+        numbers.append(number)
+        for cell in row[1:]:
+            assert np.array_equal(cell, pixels[number]) or np.array_equal(cell, pixels[number][:, ::-1])
+    assert len(set(numbers)) == ROWS
+    flipped = [not np.array_equal(cell, row[0]) for row in found for cell in row[1:]]
+    assert 0.2 < np.mean(flipped) < 0.8
+
+
+def test_few_pictures_make_a_short_sheet(tmp_path):
+    contact_sheet(tmp_path / "sheet.png", pictures(2, SIDE), Recipe(), SIDE)
+    assert len(cells(tmp_path / "sheet.png")) == 2
+
+
+def test_a_suffix_of_no_picture_leaves_the_file_alone(tmp_path):
+    (tmp_path / "notes.doc").write_text("mine")
+    with pytest.raises(InputError, match=r"notes\.doc"):
+        contact_sheet(tmp_path / "notes.doc", pictures(2, SIDE), Recipe(), SIDE)
+    assert (tmp_path / "notes.doc").read_text() == "mine"

@@ -116,7 +116,7 @@ def test_what_is_broken_is_refused(name: str) -> None:
 def test_a_second_picture_is_refused() -> None:
     image = GOOD.layers[0]
     twice = replace(GOOD, layers=(image, replace(image, name="again"), *GOOD.layers[1:]))
-    with pytest.raises(BundleError, match="graph: input 'again' is not what the manifest says"):
+    with pytest.raises(BundleError, match="input 'again'"):
         network.check(twice, BUNDLE.manifest, SIZES)
 
 
@@ -134,7 +134,7 @@ def test_a_texture_that_holds_another_layer_by_then() -> None:
 def test_an_output_that_another_layer_overwrites() -> None:
     last = replace(BUNDLE.manifest.passes[-1], layer="pool", clear=True)
     manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
-    with pytest.raises(BundleError, match="output 'softmax': texture 'dense' holds layer 'pool' at the end"):
+    with pytest.raises(BundleError, match="output 'softmax'"):
         network.check(GOOD, manifest, SIZES)
 
 
@@ -163,7 +163,7 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
         with pytest.raises(BundleError):
             network.from_json(graph)
     made = with_graph(tmp_path, members, json.dumps(changed[-1]).encode())
-    with pytest.raises(BundleError, match=r"graph\.glslnn: layers\[\d+\]: unknown key 'extra'"):
+    with pytest.raises(BundleError, match="'extra'"):
         _ = made.network
 
 

@@ -13,9 +13,9 @@ import pytest
 from command_line import Capture, refused
 
 import glsl_infer
-from glsl_infer.cli import classify, main
+from glsl_infer.cli import classify, main, main_classify
 from glsl_infer.cli.execution import Parser, add_debug, execute
-from glsl_infer.errors import RunError, ShaderError, pip_install
+from glsl_infer.errors import ImageError, InputError, RunError, ShaderError, pip_install
 
 
 def raising(error: BaseException) -> Callable[[object], int]:
@@ -79,7 +79,7 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PRINTS_LABELS = """
 import sys
-from glsl_infer.cli import classify, main
+from glsl_infer.cli import classify, main, main_classify
 def run(args):
     print("größte \\udcff", "x" * args.top)
     return 0
@@ -215,3 +215,12 @@ def test_a_name_that_no_file_can_have_is_bad_input(
 def test_what_the_terminal_cannot_show_is_escaped(encoding: str, printed: str) -> None:
     done = run_python("-c", PRINTS_LABELS, "--top", "1", PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match=r"no\.jpg"):
+        main(["classify", str(tmp_path / "no.jpg"), "--debug"])
+    with pytest.raises(ImageError, match=r"no\.jpg"):
+        main_classify(["--debug", str(tmp_path / "no.jpg")])
+    with pytest.raises(InputError, match="glslnn"):
+        main(["export", "model.keras", "-o", "out.zip", "--labels", "labels.txt", "--debug"])

@@ -57,7 +57,7 @@ def test_it_is_small() -> None:
 def test_sound(entry: dict[str, Any]) -> None:
     made = bundles.read(conformance.FOLDER / str(entry["file"]))
     if str(entry["file"]).startswith(conformance.TOMORROW):
-        with pytest.raises(BundleError, match=r"layer 'conv': 'conv2d_of_tomorrow' is no operator of a bundle"):
+        with pytest.raises(BundleError, match="layer 'conv'"):
             _ = made.graph
         return
     given = inputs_of(entry)

@@ -189,7 +189,7 @@ def test_labels_come_in_the_order_of_the_classes(tmp_path: Path, monkeypatch: py
     ]
     source = catalogue.LabelSource("some-labels==1.0", *files)
     assert fetching.fetch_labels(source) == ("a cat", "a dog, a hound")
-    with pytest.raises(RunError, match=r"its some/order\.txt is another file"):
+    with pytest.raises(RunError, match=r"some/order\.txt"):
         fetching.fetch_labels(replace(source, order=replace(source.order, sha256="0" * 64)))
 
 
@@ -201,9 +201,9 @@ def test_weights_that_nobody_has_seen_are_known_by_the_first_file(tmp_path: Path
     first = fetching.by_hand(tmp_path / "one.h5", dogs)
     pin = fetching.digest(first.data)
     assert fetching.by_hand(tmp_path / "one.h5", dogs, pin).data == b"one"
-    with pytest.raises(InputError, match=r"not the file of dogs that was given first.*delete dogs\.sha256"):
+    with pytest.raises(InputError, match=r"dogs\.sha256"):
         fetching.by_hand(tmp_path / "two.h5", dogs, pin)
-    with pytest.raises(InputError, match=r"no package has it.*get dogs --file WEIGHTS\.h5 --labels"):
+    with pytest.raises(InputError, match=r"WEIGHTS\.h5"):
         fetching.fetch(dogs)
     with pytest.raises(InputError, match=r"dogs: give its labels"):
         making.make(dogs, first, lambda _: None)

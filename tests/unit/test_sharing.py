@@ -196,7 +196,7 @@ def test_auto_takes_the_least_and_says_what_others_take() -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(InputError, match="memory 'all'; choose one of auto, naive, greedy, by-size, flow"):
+    with pytest.raises(InputError, match="'all'"):
         tiny_program(memory="all")
 
 

@@ -64,12 +64,12 @@ def test_what_declares_what_is_set(text: str) -> None:
     ids=range(9),
 )
 def test_a_uniform_that_nobody_sets_is_refused(text: str) -> None:
-    with pytest.raises(BundleError, match="program 'p': its shader declares the uniform 'other', which no pass sets"):
+    with pytest.raises(BundleError, match="'other'"):
         checked(text)
 
 
 def test_a_sampler_that_no_unit_is_for() -> None:
-    with pytest.raises(BundleError, match="program 'p': its shader declares the sampler 'other', which no pass sets"):
+    with pytest.raises(BundleError, match="'other'"):
         checked(DECLARED + "uniform sampler2D other;\n")
 
 
@@ -94,7 +94,7 @@ def test_what_is_set_and_what_is_declared_are_the_same(text: str, message: str) 
     "prelude", ["", "#version 100\n", template("prelude.glsl").replace("highp float", "lowp float")]
 )
 def test_another_prelude_is_refused(prelude: str) -> None:
-    with pytest.raises(BundleError, match=r"'shaders/prelude.glsl' is not the prelude of this format"):
+    with pytest.raises(BundleError, match=r"'shaders/prelude\.glsl'"):
         checked(DECLARED, prelude=prelude)
 
 

@@ -60,7 +60,7 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", homeless)
-    with pytest.raises(InputError, match=r"no VideoCore IV driver on this machine.*--driver DIR"):
+    with pytest.raises(InputError, match="--driver"):
         find()
     beside = put(tmp_path / "shared/vc4/prefix")
     assert find().prefix == beside

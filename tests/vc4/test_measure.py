@@ -1,15 +1,25 @@
-"""Measurements of a bundle: every program and every job, each with its layer."""
+"""Measurements of a bundle: programs, jobs, loops and the GPU's counters."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tiny
+from graphs import conv_node, dense_node, input_node, pool_node
 
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.assemble import classes_of
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Graph, Node
+from glsl_infer.program import Quad
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore import Driver, measure, report
+from glsl_infer.tools.videocore.executor import Executor
 
 
 @pytest.mark.parametrize("weights", ["uniform", "baked"])
@@ -75,3 +85,71 @@ def test_the_disassembly_has_a_line_for_each_instruction(driver: Driver, tmp_pat
 def test_measuring_twice_gives_the_same(driver: Driver, tmp_path: Path) -> None:
     path = tiny.write_tiny(tmp_path)
     assert measure(path, driver) == measure(path, driver)
+
+
+SIZE = 19
+CASES: dict[str, tuple[str, int, list[Node]]] = {
+    "average 12x12": ("8", 8, [Node("n", "average_pool", ("c",), {"pool": (12, 12), "strides": (5, 5)})]),
+    "maximum 7x12": ("8", 8, [Node("n", "max_pool", ("c",), {"pool": (7, 12), "padding": (3, 3, 5, 6)})]),
+    "mean": ("8", 8, [pool_node("n", "c")]),
+    "mean of 16 bits": ("16", 8, [pool_node("n", "c")]),
+    "deviation": ("8", 8, [Node("n", "global_deviation", ("c",), {})]),
+    "dense": ("8", 128, [pool_node("p", "c"), dense_node(np.random.default_rng(1), "n", "p", 128, 6)]),
+    "softmax": ("8", 128, [pool_node("p", "c"), Node("n", "vector_softmax", ("p",), {})]),
+}
+
+
+def test_turns_are_counted(executor: Executor, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    paths = {}
+    for name, (bits, channels, nodes) in CASES.items():
+        body = (input_node(SIZE), conv_node(rng, "c", ("image",), 3, channels, activation="sigmoid"), *nodes)
+        picture = rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
+        graph = Graph(name, body, "n")
+        labels = [str(index) for index in range(classes_of(graph))]
+        made, _, _ = build(graph, labels, options=Options(precision=bits), calibration=[picture])
+        paths[name] = tmp_path / f"{len(paths)}.glslnn"
+        bundles.write(made, paths[name])
+    command = [sys.executable, str(Path(__file__).with_name("job_counts.py")), *map(str, paths.values())]
+    drawn = json.loads(subprocess.run(command, env=executor.environment(), capture_output=True, check=True).stdout)
+    loops = 0
+    for name, path in paths.items():
+        made, measured = measure(path, executor.driver)
+        jobs = {}
+        for entry in made.manifest.passes:
+            jobs.setdefault(entry.target, set()).add(entry.program)
+        assert len(jobs) == len(drawn[str(path)])
+        for programs, counts in zip(jobs.values(), drawn[str(path)]):
+            if len(programs) == 1:
+                shader = measured.programs[programs.pop()]
+                assert counts["fragment_instructions"] == shader.executed * counts["groups"], name
+                loops += shader.executed > shader.instructions
+    assert loops >= len(CASES), "each has a loop that stays one"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "models/trashnet-x22-129.glslnn"
+
+
+def test_the_driver_gives_what_was_executed(executor: Executor, tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    done = subprocess.run(
+        module_command("glsl_infer.tools.report.counters", MODEL, "surfaceless"),
+        env={**executor.environment(counts=counts), "GLSL_INFER_CACHE": "off"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    quads = sum(-(-quad.width // 2) * -(-quad.height // 2) for quad in _quads())
+    assert found["FEP-valid-quads"] == found["TLB-quads-written-to-color-buffer"]
+    assert quads <= found["FEP-valid-quads"] <= 1.2 * quads  # quads of the target's grid, and both halves of a diagonal
+    executed, everything = found["QPU-total-clk-cycles-executing-valid-instr"], json.loads(counts.read_text("utf-8"))
+    assert executed % 4 == 0  # clocks of an instruction
+    assert 0 < executed < 4 * (everything["fragment_instructions"] + everything["vertex_instructions"])
+    assert 0 < found["TMU-total-text-cache-miss"] < found["TMU-total-text-quads-processed"]
+    assert found["QPU-total-idle-clk-cycles"] is None  # not counted yet, so the value is missing
+
+
+def _quads() -> list[Quad]:
+    return [quad for entry in bundles.read(MODEL).manifest.passes for quad in entry.quads]

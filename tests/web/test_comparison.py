@@ -157,7 +157,7 @@ def test_without_tfjs_the_page_says_what_is_missing(demo: Page, without_tfjs: No
         assert card["frame"] == "–"
 
 
-def test_another_model_ends_the_comparison(demo: Page) -> None:
+def test_another_model_ends_the_comparison(demo: Page, without_tfjs: None) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     demo.wait_for("document.querySelector('#runners li')")

@@ -17,19 +17,15 @@ import pytest
 from chromium import Browser, Page, PageError
 from demo_page import drop, opened, status
 from PIL import Image
-from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from red_squares import DETECTOR, folder_of_tasks, picture
+from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
 from web_site import ROOT, SHOTS, WEB, Site
 
 from glsl_infer.gl.context import Context
 from glsl_infer.tasks import Cut, Detector, Landmarker, Segmenter, cuts, models, open_task
-from glsl_infer.tasks.results import Detection, Landmarks
 
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
-NEAR = 0.05
-"""Largest difference of boxes and points between two drivers, in pixels, for an image of the network's size."""
 
-FITTED = 0.3
-"""The same for an image that is scaled first: by shaders in the browser, by NumPy in Python."""
 
 LOAD = "import('/glsl-infer-tasks.js').then((lib) => { globalThis.tasks = lib; })"
 
@@ -93,88 +89,42 @@ def noise(seed: int, size: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
 
 
-def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        assert one["score"] == pytest.approx(other.score, abs=0.02)
-        assert one["label"] == other.label
-        assert one["box"] == pytest.approx(other.box, abs=off)
-        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
-
-
-@pytest.mark.parametrize(
-    ("pixels", "off"),
-    [
-        (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
-        (picture(32, 32, (16, 16, 20)), NEAR),  # many cells of one object
-        (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
-        (picture(70, 300, (40, 150, 40)), FITTED),
-        (np.zeros((400, 1, 3), np.uint8), NEAR),
-    ],
-)
-def test_a_detector_finds_what_python_finds(
-    look: Page, folder: Path, context: Context, pixels: np.ndarray, off: float
-) -> None:
-    found = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
+def test_a_detector_finds_what_python_finds(look: Page, folder: Path, context: Context) -> None:
     with Detector(folder / "squares.json", context=context) as detector:
-        expected = detector(pixels)
-    assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
-    # Objects with equal scores can come in any order.
-    key = lambda box: [round(2 * one) for one in box]  # noqa: E731
-    same_boxes(
-        sorted(found["things"], key=lambda one: key(one["box"])), sorted(expected, key=lambda one: key(one.box)), off
-    )
+        for pixels, off in PICTURES:
+            found = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
+            assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
+            same_boxes(found["things"], list(detector(pixels)), off)
 
 
-CHANGES = [
-    {"order": "yxhw", "units": [2, 2, 1, 1]},
-    {"sizes": "exponential", "merge": "best", "overlap": 0.1},
-    {"labels": ["red"], "activation": "none", "threshold": 0.9, "most": 3, "exclusive": True},
-    {"body": [0, 1], "anchors": [{"cells": [8, 8], "scale": 0.25, "aspects": [1.5]}]},
-    {"points": [], "lines": [], "boxes": "boxes", "scores": "scores", "labels": ["a", "b"], "background": False},
-]
-
-
-@pytest.mark.parametrize("change", CHANGES[:4], ids="-".join)
-def test_every_rule_means_the_same(
-    look: Page, served: Site, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
-) -> None:
+def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, context: Context, tmp_path: Path) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
         served.files[f"/changed/{path.name}"] = path.read_bytes()
-    text = json.dumps({**DETECTOR, **change})
-    (tmp_path / "squares.json").write_text(text, "utf-8")
-    served.files["/changed/squares.json"] = text.encode()
     pixels = picture(32, 32, (5, 5, 10), (22, 18, 14))
-    found = look.evaluate(LOOK, "/changed/squares.json", png_of(pixels))
-    with Detector(tmp_path / "squares.json", context=context) as detector:
-        expected = detector(pixels)
-    assert len(expected) >= 1
-    same_boxes(found["things"], list(expected), 0.1)
+    for index, change in enumerate(CHANGES):
+        text = json.dumps({**DETECTOR, **change})
+        (tmp_path / "squares.json").write_text(text, "utf-8")
+        served.files[f"/changed/{index}.json"] = text.encode()
+        found = look.evaluate(LOOK, f"/changed/{index}.json", png_of(pixels))
+        with Detector(tmp_path / "squares.json", context=context) as detector:
+            expected = detector(pixels)
+        assert len(expected) >= 1
+        same_boxes(found["things"], list(expected), 0.1)
 
 
-@pytest.mark.parametrize("squares", [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()])
-def test_landmarks_lie_where_python_has_them(
-    look: Page, folder: Path, context: Context, squares: tuple[tuple[float, float, float], ...]
-) -> None:
-    pixels = picture(128, 128, *squares)
-    found = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"]
+def test_landmarks_lie_where_python_has_them(look: Page, folder: Path, context: Context) -> None:
     with Landmarker(folder / "sides.json", context=context) as sides:
-        expected = sides(pixels)
-    assert len(found) == len(expected) == len(squares)
-    for one, other in zip(sorted(found, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
-        same_points(one, other, 0.5)
+        for squares in [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()]:
+            pixels = picture(128, 128, *squares)
+            found, expected = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"], sides(pixels)
+            assert len(found) == len(expected) == len(squares)
+            for one, other in zip(sorted(found, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
+                same_points(one, other, 0.5)
 
 
 def first_x(thing: dict[str, Any]) -> float:
     return float(thing["points"][0][0])
-
-
-def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
-    assert found["score"] == pytest.approx(expected.score, abs=0.02)
-    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
-    assert found["cut"]["angle"] == pytest.approx(expected.cut.angle, abs=0.02)
-    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
 
 
 def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
@@ -221,96 +171,70 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize("cut", CUTS, ids=lambda cut: f"{cut.width}x{cut.height}")
-def test_a_cut_has_pythons_bytes(look: Page, cut: Cut) -> None:
+def test_a_cut_has_pythons_bytes(look: Page) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (100, 120, 3)).astype(np.uint8)
-    found = look.evaluate(
-        """async (png, numbers) => {
-            const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
-            const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
-            canvas.drawImage(bitmap, 0, 0);
-            const picture = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
-            return Array.from(tasks.pixelsOf(picture, new tasks.Cut(...numbers), 24, 17));
-        }""",
-        png_of(pixels),
-        [cut.x, cut.y, cut.width, cut.height, cut.angle],
-    )
-    expected = cuts.pixels_of(pixels, cut, 17, 24)
-    assert np.array_equal(np.array(found).reshape(17, 24, 4)[..., :3], expected)
+    for cut in CUTS:
+        found = look.evaluate(
+            """async (png, numbers) => {
+                const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+                const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+                canvas.drawImage(bitmap, 0, 0);
+                const picture = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+                return Array.from(tasks.pixelsOf(picture, new tasks.Cut(...numbers), 24, 17));
+            }""",
+            png_of(pixels),
+            [cut.x, cut.y, cut.width, cut.height, cut.angle],
+        )
+        assert np.array_equal(np.array(found).reshape(17, 24, 4)[..., :3], cuts.pixels_of(pixels, cut, 17, 24)), cut
 
 
-@pytest.mark.parametrize(
-    "cut", [*CUTS[:2], CUTS[4], Cut(60, 50, 72, 51, 0.1)], ids=lambda cut: f"{cut.width}x{cut.height}"
-)
-def test_a_cut_on_the_gpu_is_pythons(look: Page, cut: Cut) -> None:
+def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
     smooth = Image.fromarray(np.random.default_rng(1).integers(0, 256, (10, 12, 3)).astype(np.uint8))
     pixels = np.asarray(smooth.resize((120, 100), Image.Resampling.BICUBIC))
-    found = look.evaluate(
-        """async (png, numbers) => {
-            const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
-            const studio = tasks.Studio.open();
-            if (!studio.take(bitmap)) throw new Error("it takes no picture");
-            const canvas = studio.cut(new tasks.Cut(...numbers), 24, 17);
-            const copy = new OffscreenCanvas(24, 17).getContext("2d");
-            copy.drawImage(canvas, 0, 0);
-            studio.close();
-            return [Array.from(copy.getImageData(0, 0, 24, 17).data), studio.take(bitmap)];
-        }""",
-        png_of(pixels),
-        [cut.x, cut.y, cut.width, cut.height, cut.angle],
-    )
-    off = np.abs(np.array(found[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
-    # If a crop shrinks, Python averages squares of pixels, and shaders average points at most a texel apart.
-    shrinks = cut.width > 32 or cut.height > 32
-    assert off.mean() < (2.5 if shrinks else 0.6)
-    assert off.max() <= (40 if shrinks else 2)
-    assert found[1] is False  # its context is restored
+    for cut in (*CUTS[:2], CUTS[4], Cut(60, 50, 72, 51, 0.1)):
+        found = look.evaluate(
+            """async (png, numbers) => {
+                const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+                const studio = tasks.Studio.open();
+                if (!studio.take(bitmap)) throw new Error("it takes no picture");
+                const canvas = studio.cut(new tasks.Cut(...numbers), 24, 17);
+                const copy = new OffscreenCanvas(24, 17).getContext("2d");
+                copy.drawImage(canvas, 0, 0);
+                studio.close();
+                return [Array.from(copy.getImageData(0, 0, 24, 17).data), studio.take(bitmap)];
+            }""",
+            png_of(pixels),
+            [cut.x, cut.y, cut.width, cut.height, cut.angle],
+        )
+        off = np.abs(np.array(found[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
+        # If a crop shrinks, Python averages squares of pixels, and shaders average points at most a texel apart.
+        shrinks = cut.width > 32 or cut.height > 32
+        assert off.mean() < (2.5 if shrinks else 0.6), cut
+        assert off.max() <= (40 if shrinks else 2), cut
+        assert found[1] is False  # its context is restored
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "glsl_infer/tasks/data").glob("*.json")))
-def test_the_packages_tasks_are_read(look: Page, name: str) -> None:
-    read = look.evaluate("async (name) => tasks.fetchTask(`/data/${name}.json`)", name)
-    given = json.loads((ROOT / f"glsl_infer/tasks/data/{name}.json").read_text("utf-8"))
-    rules = {**read["rules"], "what": read["what"], "model": read["model"]}
-    for key in given.keys() - {
-        "cut",
-        "follow",
-        "boxes",
-        "scores",
-        "turned",
-    }:  # options of Python alone are checked, but not kept
-        assert rules[key] == given[key], key
+def test_the_packages_tasks_are_read(look: Page) -> None:
+    for path in (ROOT / "glsl_infer/tasks/data").glob("*.json"):
+        read, given = (
+            look.evaluate("async (name) => tasks.fetchTask(`/data/${name}`)", path.name),
+            json.loads(path.read_text("utf-8")),
+        )
+        rules = {**read["rules"], "what": read["what"], "model": read["model"]}
+        checked = {"cut", "follow", "boxes", "scores", "turned"}  # options of Python alone, which are not kept
+        assert {key: rules[key] for key in given.keys() - checked} == {
+            key: given[key] for key in given.keys() - checked
+        }
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "said"),
-    [
-        (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
-        (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
-        (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
-        (DETECTOR, {"anchors": []}, "the task.anchors has 0 entries"),
-        (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
-        (DETECTOR, {"threshold": 3}, "the task.threshold is 3, not a number from 0 to 1"),
-        (DETECTOR, {"merge": "mean"}, "not one of weighted, best"),
-        (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
-        (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
-        (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
-        (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
-        (LANDMARKS, {"cut": {"from": 0}}, "needs 'from' and 'to'"),
-        (MASK, {"channel": 1}, "'channel' is 1"),
-        (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
-    ],
-)
-def test_what_is_wrong_in_a_task_is_named(
-    look: Page, served: Site, folder: Path, task: dict[str, object], change: dict[str, object], said: str
-) -> None:
+def test_what_is_wrong_in_a_task_is_named(look: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
-    served.files["/wrong/mine.json"] = json.dumps({**task, **change}).encode()
-    with pytest.raises(PageError) as caught:
-        look.evaluate("tasks.openTask('/wrong/mine.json')")
-    assert said in str(caught.value)
+    for index, (task, change, said) in enumerate(WRONG):
+        served.files[f"/wrong/mine{index}.json"] = json.dumps({**task, **change}).encode()
+        with pytest.raises(PageError) as caught:
+            look.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")
+        assert said in str(caught.value)
 
 
 # In the page ---------------------------------------------------------------------------------------

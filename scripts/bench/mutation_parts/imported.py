@@ -9,7 +9,6 @@ are unchanged. Mutants change no file, so ``install`` compiles each network on f
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -144,11 +143,11 @@ def _write_models(folder: Path) -> None:
 
     from glsl_infer.errors import InputError
     from glsl_infer.importers.keras import to_graph
-    from models import NAMES
+    from models import NAMES, build
 
     for name in NAMES:
         keras.utils.clear_session(free_memory=False)
-        model = small_models.with_weights(importlib.import_module(f"models.{name}").build(), zlib.crc32(name.encode()))
+        model = small_models.with_weights(build(name), zlib.crc32(name.encode()))
         try:
             keras_graphs.write(to_graph(model), folder / f"{name}.graph")
         except InputError as error:

@@ -30,7 +30,8 @@ as fast from a uniform.
 
 MOST_VECTORS = 600
 """Maximum length in vec4 of an array that becomes a row. With more, Mesa 22.3's llvmpipe was wrong by up to half of the
-range in some shaders (tests/gl/test_widths.py), where constants in the source are right: it cannot do so many fetches.
+range in some shaders (tests/gl/test_wide_convolution.py), where constants in the source are right: it cannot do so many
+fetches.
 """
 
 MOST_BYTES = 64 << 20

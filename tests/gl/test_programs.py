@@ -1,0 +1,255 @@
+"""Programs of a driver: compiled in threads, cached as binaries, and without their shaders after linking."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import ShaderError
+from glsl_infer.gl import compiler_threads, egl
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.compiler_threads import EXTENSION
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.program_binaries import Binary, ProgramBinaries
+from glsl_infer.runtime import linking
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.program_cache import ProgramCache
+from glsl_infer.runtime.session import Session
+
+COUNT = len(tiny_bundle().manifest.programs)
+
+
+def start(context: Context, cache: Path | bool, bundle: Bundle | None = None) -> int:
+    """Start a session and compare it with one without a cache; return the number of restored programs."""
+    bundle = bundle or tiny_bundle()
+    with Session(bundle, context=context, cache=False) as plain:
+        assert plain.restored_programs == 0
+        expected = plain.run(tiny_picture(3))
+    with Session(bundle, context=context, cache=cache, selfcheck=True) as session:
+        np.testing.assert_array_equal(session.run(tiny_picture(3)), expected)
+        return session.restored_programs
+
+
+@pytest.fixture
+def binaries(context: Context) -> ProgramBinaries:
+    """The driver's binaries; the test is skipped if it provides none."""
+    found = ProgramBinaries(context)
+    with Session(tiny_bundle(), context=context, cache=False) as session:
+        if found.get(session.gpu_executors[0]._objects.programs[0]) is None:
+            pytest.skip("this driver gives no program binaries")
+    return found
+
+
+@pytest.fixture
+def kept(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> ProgramCache:
+    """The cache of the tiny network, filled by one start."""
+    assert start(context, tmp_path) == 0
+    (file,) = tmp_path.iterdir()
+    return ProgramCache(tmp_path, file.stem)
+
+
+@pytest.mark.drivers("all")
+def test_the_second_start_compiles_nothing(context: Context, kept: ProgramCache) -> None:
+    with context.gl.counting() as counts:
+        assert start(context, kept.path.parent) == COUNT
+    assert counts["glLinkProgram"] == COUNT, "those of the session without a cache"
+    assert len(list(kept.path.parent.iterdir())) == 1
+
+
+@pytest.mark.drivers("all")
+def test_the_context_of_a_later_process_takes_them(kept: ProgramCache) -> None:
+    with Context() as another:
+        assert start(another, kept.path.parent) == COUNT
+
+
+@pytest.mark.drivers("all")
+def test_another_bundle_has_its_own_file(context: Context, kept: ProgramCache) -> None:
+    assert start(context, kept.path.parent, tiny_bundle("texture")) == 0
+    assert start(context, kept.path.parent) == COUNT
+    assert len(list(kept.path.parent.iterdir())) == 2
+
+
+@pytest.mark.drivers("all")
+def test_a_changed_shader_is_compiled(context: Context, kept: ProgramCache) -> None:
+    bundle = tiny_bundle()
+    name = bundle.manifest.programs[0].fragment
+    changed = replace(bundle, members={**bundle.members, name: bundle.members[name] + b"// another build\n"})
+    assert start(context, kept.path.parent, changed) == 0
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
+def test_a_damaged_file_is_written_anew(context: Context, kept: ProgramCache, damage: str) -> None:
+    data = kept.path.read_bytes()
+    wrong = {"cut": data[:-1], "byte": data[:-99] + bytes([data[-99] ^ 1]) + data[-98:], "empty": b""}
+    kept.path.write_bytes(wrong[damage])
+    assert start(context, kept.path.parent) == 0
+    assert start(context, kept.path.parent) == COUNT
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("stale", ["format", "data", "missing"])
+def test_programs_that_the_driver_refuses_are_compiled(context: Context, kept: ProgramCache, stale: str) -> None:
+    programs = kept.read()
+    last = list(programs)[-1]
+    one = programs.pop(last)
+    if stale != "missing":
+        programs[last] = Binary(1, one.data) if stale == "format" else Binary(one.format, b"of another build" * 9)
+    assert kept.write(programs)
+    assert start(context, kept.path.parent) == COUNT - 1
+    assert start(context, kept.path.parent) == COUNT
+
+
+@pytest.mark.drivers("all")
+def test_a_refused_binary_leaves_nothing_behind(context: Context, binaries: ProgramBinaries) -> None:
+    with Session(tiny_bundle(), context=context, cache=False) as session:
+        objects = session.gpu_executors[0]._objects
+        before = list(objects.programs)
+        assert objects.restored_program(binaries, Binary(binaries.formats[0], b"nonsense")) is None
+        assert objects.restored_program(binaries, Binary(max(binaries.formats) + 1, b"nonsense")) is None
+        assert objects.programs == before
+        assert not context.gl.IsProgram(max(before) + 1)
+
+
+@pytest.mark.drivers("all")
+def test_a_shader_that_is_refused_is_named_and_not_kept(context: Context, tmp_path: Path) -> None:
+    bundle = tiny_bundle()
+    name = bundle.manifest.programs[-1].fragment
+    broken = Bundle(bundle.manifest, {**bundle.members, name: b"void main() { nonsense; }\n"})
+    with pytest.raises(ShaderError, match="layer 'dense'"):
+        Session(broken, context=context, cache=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.drivers("all")
+def test_a_cache_that_cannot_be_written_changes_nothing(context: Context, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    assert start(context, tmp_path / "file") == 0
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.drivers("all")
+def test_without_formats_nothing_is_written(context: Context, tmp_path: Path) -> None:
+    assert start(context, tmp_path) == 0
+    assert bool(list(tmp_path.iterdir())) <= bool(ProgramBinaries(context).formats)
+
+
+@pytest.mark.drivers("all")
+def test_the_usual_folder_is_the_one_of_the_environment(
+    context: Context, kept: ProgramCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(kept.path.parent))
+    assert start(context, True) == COUNT
+    monkeypatch.setenv("GLSL_INFER_CACHE", "off")
+    assert start(context, True) == 0
+
+
+@pytest.mark.drivers("all")
+def test_a_driver_that_can_is_told(context: Context) -> None:
+    extensions = context.gl.text(GL.GL_EXTENSIONS).split()
+    assert compiler_threads.allow(context.gl) == (EXTENSION in extensions)
+    context.gl.check("after telling it")
+
+
+@pytest.mark.drivers("all")
+def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = context.gl.text
+    monkeypatch.setattr(context.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
+    assert not compiler_threads.allow(context.gl)
+    with Session(tiny_bundle(), context=context, cache=False, selfcheck=True) as session:
+        session.run(tiny_picture(1))
+
+
+@pytest.mark.drivers("all")
+def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+    found = egl.extension_function
+    monkeypatch.setattr(egl, "extension_function", lambda name, kind: asked.append(name) or found(name, kind))
+    monkeypatch.setattr(compiler_threads, "_configured", set[str]())
+    can = compiler_threads.allow(context.gl)
+    with Context() as another:
+        for _ in range(2):
+            with Session(tiny_bundle(), context=another, cache=False):
+                pass
+    assert asked.count("glMaxShaderCompilerThreadsKHR") == can
+
+
+@pytest.mark.drivers("all")
+def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, said = tiny_bundle(), list[str]()
+    assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
+    start, check, texture = Objects.start_program, Objects.check_program, Objects.texture
+    monkeypatch.setattr(compiler_threads, "allow", lambda _: said.append("allow"))
+    monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
+    monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
+    monkeypatch.setattr(Objects, "texture", lambda self, *a: said.append("texture") or texture(self, *a))
+    with Session(bundle, context=context, cache=False):
+        pass
+    count = len(bundle.manifest.programs)
+    assert said[: 1 + count] == ["allow", *["start"] * count]
+    assert said[-count:] == ["check"] * count
+    assert "texture" in said[1 + count : -count], "what needs no program is made in between"
+
+
+@pytest.mark.drivers("all")
+def test_of_many_programs_few_wait_at_a_time(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, said = tiny_bundle(), list[str]()
+    assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
+    start, check = Objects.start_program, Objects.check_program
+    monkeypatch.setattr(linking, "AT_ONCE", 1)
+    monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
+    monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
+    with Session(bundle, context=context, cache=False):
+        pass
+    count = len(bundle.manifest.programs)
+    assert count > 2
+    assert said == ["start", *["start", "check"] * (count - 1), "check"]
+
+
+VERTEX = b"attribute vec2 position; void main() { gl_Position = vec4(position, 0.0, 1.0); }"
+FRAGMENT = b"precision highp float; void main() { gl_FragColor = vec4(%d.0); }"
+
+
+@pytest.mark.drivers
+def test_dropped_shaders_are_attached_no_longer(context: Context) -> None:
+    objects, gl = Objects(context.gl), context.gl
+    programs = [objects.program(VERTEX, FRAGMENT % number, ["position"], "here") for number in range(3)]
+    attached, linked = ctypes.c_int(), ctypes.c_int()
+    for program in programs:
+        gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))  # GL_ATTACHED_SHADERS
+        assert attached.value == 2
+    objects.drop_shaders()
+    for program in programs:
+        gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))
+        gl.GetProgramiv(program, GL.GL_LINK_STATUS, ctypes.byref(linked))
+        assert (attached.value, linked.value) == (0, 1)
+        gl.UseProgram(program)
+    objects.program(VERTEX, FRAGMENT % 4, ["position"], "one that comes later")
+    objects.close()
+    gl.check("after it")
+
+
+@pytest.mark.drivers
+def test_a_fragment_shader_goes_with_the_last_program_that_has_it(context: Context) -> None:
+    objects, gl = Objects(context.gl), context.gl
+    other = VERTEX.replace(b"0.0, 1.0", b"0.5, 1.0")
+    programs = [objects.program(vertex, FRAGMENT % 1, ["position"], "here") for vertex in (VERTEX, other)]
+    key = GL.GL_FRAGMENT_SHADER, FRAGMENT % 1
+    objects.drop_fragment(programs[0], FRAGMENT % 1)
+    assert key in objects.shaders
+    objects.drop_fragment(programs[1], FRAGMENT % 1)
+    assert key not in objects.shaders
+    attached = ctypes.c_int()
+    for program in programs:
+        gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))
+        assert attached.value == 1, "the vertex shader"
+        gl.UseProgram(program)
+    objects.close()
+    gl.check("after it")
