@@ -196,5 +196,5 @@ $(VENV)/.dev: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) '.[train,get,onnx,tools,memory,camera,test]'
+	$(INSTALL) '.[train,get,onnx,tools,camera,test]'
 	@touch $@ $(VENV)/.run $(VENV)/.dev

@@ -1,17 +1,8 @@
-"""Problems for the memory planner, and the planner's available methods."""
+"""Problems for the memory planner."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from hypothesis import strategies as st
-
-from glsl_infer.compiler import memory
-
-
-def installed() -> tuple[str, ...]:
-    """Return the available methods: "flow" needs networkx, which only exporters have."""
-    return tuple(method for method in memory.METHODS if method != "flow" or find_spec("networkx"))
 
 
 @st.composite

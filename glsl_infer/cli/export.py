@@ -186,8 +186,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory",
         choices=MEMORY,
         default="auto",
-        help="How layers share textures: naive (not at all), greedy in order of execution or by size, flow (a "
-        "minimum-cost flow, needs networkx), or auto (default): the planner that takes the fewest bytes.",
+        help="How layers share textures: naive (not at all), greedy in order of execution or by size, "
+        "or auto (default): the planner that takes the fewest bytes.",
     )
     advanced.add_argument(
         "--percentile",

@@ -168,9 +168,6 @@ def _verified(checked: Verification) -> str:
 def _print_memory(report: ExportReport) -> None:
     print(f"\n{'activations by planner':24} {'MB':>10} {'textures':>10}")
     for use in report.memory:
-        if use.texture_bytes is None:
-            print(f"{use.method:24} {'-':>10} {'-':>10}  {use.note}")
-        else:
-            here = "  used here" if use.chosen else ""
-            print(f"{use.method:24} {use.texture_bytes / 1e6:10.3f} {use.textures:10}{here}")
+        here = "  used here" if use.chosen else ""
+        print(f"{use.method:24} {use.texture_bytes / 1e6:10.3f} {use.textures:10}{here}")
     print(f"{'slices alone':24} {report.totals['slice_bytes'] / 1e6:10.3f} {'':10}  of all layers, without gutters")

@@ -54,7 +54,6 @@ def to_program(
         ModelError: a layer without a shader, by name.
         InputError: an unknown weights mode, layout or memory method; ``weights_for`` a layer without a choice of
             modes, or with an unsupported mode.
-        MissingExtraError: ``flow`` without networkx.
     """
     target, calibration = target or Target(), calibration or Calibration()
     target.require_known_modes()

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from glsl_infer.compiler import memory
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.errors import InputError
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass
 from glsl_infer.program.layout import (
     GPU_TILE,
@@ -34,9 +34,6 @@ MEMORY = ("auto", *memory.METHODS)
 """Memory methods; ``auto`` is the one with the fewest bytes. See ``memory``."""
 
 NAIVE = "naive"
-
-MOST_FOR_FLOW = 500
-"""Largest number of layers for which ``auto`` tries ``flow``, whose time grows faster than the square of the layers."""
 
 MOST_LARGER = 12
 """Largest ratio of a shared texture to each layer's own. It is limited because a job clears and stores all texels."""
@@ -226,29 +223,17 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
 
     Raises:
         InputError: an unknown method.
-        MissingExtraError: ``flow`` without networkx.
     """
     if method not in MEMORY:
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
-    plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
-    uses: list[MemoryUse] = []
-    layers = len({entry.layer for entry in program.passes})
-    for tried in memory.METHODS if method != NAIVE else (NAIVE,):  # dry runs use only naive
-        if tried == "flow" != method and layers > MOST_FOR_FLOW:
-            uses.append(MemoryUse(tried, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
-            continue
-        try:
-            plans[tried] = _plans(program, grids, tried)
-        except MissingExtraError as error:
-            if method == tried:
-                raise
-            uses.append(MemoryUse(tried, None, None, False, str(error)))
-            continue
-        size = sum(part.total for _, part in plans[tried])
-        uses.append(MemoryUse(tried, size, sum(len(part.objects) for _, part in plans[tried]), False))
-    done = [use for use in uses if use.texture_bytes is not None]
-    chosen = min(done, key=lambda use: use.texture_bytes or 0).method if method == "auto" else method
-    uses = [replace(use, chosen=use.method == chosen) for use in uses]
+    methods = memory.METHODS if method != NAIVE else (NAIVE,)
+    plans = {tried: _plans(program, grids, tried) for tried in methods}
+    sizes = {tried: sum(part.total for _, part in planned) for tried, planned in plans.items()}
+    chosen = min(sizes, key=lambda tried: sizes[tried]) if method == "auto" else method
+    uses = [
+        MemoryUse(tried, sizes[tried], sum(len(part.objects) for _, part in planned), tried == chosen)
+        for tried, planned in plans.items()
+    ]
     shares: dict[str, Share] = {}
     number = 0
     for some, part in plans[chosen]:

@@ -145,17 +145,14 @@ class MemoryUse:
     """Memory of the render targets with one method of sharing textures; ``compiler.memory`` plans it.
 
     Attributes:
-        texture_bytes, textures: size of all textures at 4 bytes a texel, and their number; None if the method was not
-            tried.
+        texture_bytes, textures: size of all textures at 4 bytes a texel, and their number.
         chosen: whether the program uses this method.
-        note: reason for not trying it.
     """
 
     method: str
-    texture_bytes: int | None
-    textures: int | None
+    texture_bytes: int
+    textures: int
     chosen: bool
-    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def clears(session: Session) -> int:
     return Counter(function.__name__ for function, _ in session.frame)["glClear"]
 
 
-@pytest.fixture(scope="module", params=["flow", "naive"])
+@pytest.fixture(scope="module", params=["by-size", "naive"])
 def made(request: pytest.FixtureRequest) -> Bundle:
     return make_bundle(network(7), "auto", memory=request.param)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import ranged
 import tiny
-from memory_cases import installed
 from plain_runner import PlainRunner
 from random_networks import KINDS, network, pick
 
@@ -17,6 +16,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.calibration_maps import compute_maps
+from glsl_infer.compiler.memory import METHODS
 from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
@@ -27,7 +27,7 @@ from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
-SHARED = [method for method in installed() if method != "naive"]
+SHARED = [method for method in METHODS if method != "naive"]
 
 
 class Maker:

@@ -45,7 +45,6 @@ def report() -> ExportReport:
     memory = (
         MemoryUse("naive", 131072, 3, False),
         MemoryUse("by-size", 65536, 1, True),
-        MemoryUse("flow", None, None, False, "networkx is not installed"),
     )
     costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
     weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
@@ -159,7 +158,6 @@ def test_export_prints_a_report(
     assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
     assert rows["naive"] == ["naive", "0.131", "3"]
     assert rows["by-size"] == ["by-size", "0.066", "1", "used", "here"]
-    assert rows["flow"] == ["flow", "-", "-", "networkx", "is", "not", "installed"]
     assert rows["slices"][:3] == ["slices", "alone", "0.130"]
     made = f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk"
     assert output.out.splitlines()[-3] == made
@@ -197,7 +195,6 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "texture_bytes": 65536,
         "textures": 1,
         "chosen": True,
-        "note": "",
     }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
     assert exported[0][1] == {

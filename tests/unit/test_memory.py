@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
-import needs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_cases import installed, lifetimes, problems
+from memory_cases import lifetimes, problems
 
 from glsl_infer.compiler import memory
-from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.errors import InputError
 
 
 @given(problems())
 def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[int, int]]]) -> None:
     sizes, alive = problem
-    for method in installed():
+    for method in memory.METHODS:
         plan = memory.plan(sizes, alive, method)
         for one, (first, last) in enumerate(alive):
             for other, (start, end) in enumerate(alive[:one]):
@@ -31,7 +28,7 @@ def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[i
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=9), st.data())
 def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     alive = data.draw(lifetimes(len(sizes)))
-    for method in installed():
+    for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
         for number, (width, height) in enumerate(plan.objects):
             held = [size for size, place in zip(sizes, plan.placement) if place == number]
@@ -49,7 +46,7 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
     choices: list[list[tuple[int, int]]], most_larger: int, data: st.DataObject
 ) -> None:
     alive = data.draw(lifetimes(len(choices)))
-    for method in installed():
+    for method in memory.METHODS:
         plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
         for mine, taken, place in zip(choices, plan.sizes, plan.placement):
             width, height = plan.objects[place]
@@ -63,7 +60,6 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
 @pytest.mark.parametrize("method", memory.METHODS)
 def test_an_output_never_lies_where_an_input_of_its_step_does(method: str) -> None:
     """One step writes the second tensor and reads the first, so the first is free only in the next step."""
-    require(method)
     plan = memory.plan([8, 8, 8], [(0, 1), (1, 2), (2, 3)], method)
     assert plan.placement[0] != plan.placement[1] != plan.placement[2]
     assert plan.total == (24 if method == "naive" else 16)
@@ -79,7 +75,7 @@ def test_in_order_of_execution_objects_grow_and_by_size_they_do_not() -> None:
 def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
     """Two rows of two tiles, or four in a row, to fit the long texture of another layer."""
     square, row, long = (10, 10), (20, 5), (40, 5)
-    for method in installed():
+    for method in memory.METHODS:
         plan = memory.plan_textures([[long], [square, row]], [(0, 0), (1, 1)], method)
         assert plan.total == (4 * (200 + 100) if method == "naive" else 4 * 200)
         assert plan.sizes[1] == (square if method == "naive" else row)
@@ -88,7 +84,7 @@ def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
 @pytest.mark.parametrize(
     "sizes, alive, method, message",
     [
-        ([1], [(0, 1)], "best", "'best'; choose one of naive, greedy, by-size, flow"),
+        ([1], [(0, 1)], "best", "'best'; choose one of naive, greedy, by-size"),
         ([1, 2], [(0, 1)], "greedy", "2 sizes and 1 lifetimes"),
         ([1, 0], [(0, 1), (0, 1)], "greedy", "tensor 1: a size of 0; give 1 or more"),
         ([1], [(2, 1)], "greedy", "tensor 0: lives from step 2 to 1"),
@@ -101,23 +97,11 @@ def test_what_makes_no_sense_is_refused(
         memory.plan(sizes, alive, method)
 
 
-def test_without_networkx_the_flow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingExtraError, match=r"needs networkx.*pip install networkx"):
-        memory.plan([1], [(0, 0)], "flow")
-    assert memory.plan([1], [(0, 0)], "by-size").total == 1
-
-
 def test_nothing_needs_nothing() -> None:
-    assert [memory.plan([], [], method).total for method in installed()] == [0] * len(installed())
+    assert [memory.plan([], [], method).total for method in memory.METHODS] == [0] * len(memory.METHODS)
 
 
 def most_alive(sizes: list[int], alive: list[tuple[int, int]]) -> int:
     """Return the bytes alive in the largest step, a lower bound of any plan."""
     steps = {step for lifetime in alive for step in lifetime}
     return max(sum(size for size, (first, last) in zip(sizes, alive) if first <= step <= last) for step in steps)
-
-
-def require(method: str) -> None:
-    if method == "flow":
-        needs.module("networkx")

@@ -1,16 +1,12 @@
-"""The minimum-cost flow of the memory planner: its cost is the minimum over all assignments."""
+"""The minimum-cost flow of a paper's memory planner: its cost is the minimum over all assignments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import needs
+import minimum_cost_flow
 from hypothesis import given
 from memory_cases import problems
-
-from glsl_infer.compiler import memory
-
-needs.module("networkx")
 
 Lifetimes = list[tuple[int, int]]
 
@@ -18,28 +14,23 @@ Lifetimes = list[tuple[int, int]]
 @given(problems(most=6))
 def test_the_cost_is_the_least_of_all_ways_to_hand_on(problem: tuple[list[int], Lifetimes]) -> None:
     sizes, alive = problem
-    plan = memory.plan(sizes, alive, "flow")
-    assert plan.cost == min(costs(sizes, alive))
-    assert plan.total <= plan.cost
+    plan, cost = minimum_cost_flow.plan(sizes, alive)
+    assert cost == min(costs(sizes, alive))
+    assert plan.total <= cost
 
 
 def test_the_cost_is_not_always_the_memory() -> None:
     """10, 5, 10 in sequence cost 15 as two objects, and as one that grows back from 5, whose memory is only 10."""
-    plan = memory.plan([10, 5, 10], [(0, 1), (2, 3), (4, 5)], "flow")
-    assert plan.cost == 15
+    plan, cost = minimum_cost_flow.plan([10, 5, 10], [(0, 1), (2, 3), (4, 5)])
+    assert cost == 15
     assert plan.total in (10, 15)
-
-
-def test_textures_cost_four_bytes_a_texel() -> None:
-    plan = memory.plan_textures([(3, 2), (2, 4)], [(0, 0), (1, 1)], "flow")
-    assert (plan.total, plan.cost, plan.objects) == (48, 48, ((3, 4),))
 
 
 def test_equal_tensors_are_planned_together_and_each_has_its_own() -> None:
     """Forty slices of a layer are reused by forty slices of the layer after the next."""
     sizes = [7] * 40 + [9] * 40 + [7] * 40
     alive = [(0, 1)] * 40 + [(1, 2)] * 40 + [(2, 3)] * 40
-    plan = memory.plan(sizes, alive, "flow")
+    plan, _ = minimum_cost_flow.plan(sizes, alive)
     assert plan.total == 40 * (7 + 9)
     for part in (plan.placement[:40], plan.placement[40:80], plan.placement[80:]):
         assert len(set(part)) == 40

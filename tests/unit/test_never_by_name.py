@@ -63,14 +63,14 @@ def test_nowhere() -> None:
     [
         ("pip install glsl-infer", True),
         ("update it: pip install -U glsl-infer", True),
-        ("`pip install 'glsl-infer[memory]'`", True),
+        ("`pip install 'glsl-infer[camera]'`", True),
         ('/venv/bin/pip" install --quiet "${wheel:-glsl-infer}[camera]"', True),
         ("pip3 install --upgrade glsl_infer==2", True),
         ("npm install glsl-infer", True),
         ("pip install '.[train]'", False),
         ("pip install --no-deps --target site glsl_infer-*.whl", False),
         ("pip install ./glsl-infer/", False),
-        ("glsl-infer needs networkx: pip install networkx", False),
+        ("glsl-infer needs av: pip install av", False),
     ],
 )
 def test_what_counts(text: str, wrong: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,15 +11,14 @@ import ranged
 from graphs import classifier, conv_node, input_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_cases import installed
 from numpy.typing import NDArray
 from tiny import tiny_program
 
-from glsl_infer.compiler import lower
+from glsl_infer.compiler import lower, memory
 from glsl_infer.compiler.calibration_maps import compute_maps
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
-from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
@@ -87,7 +85,7 @@ def read_by_all(graph: Graph) -> Graph:
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, target=Target(layout=layout)).graph
     typical = CalibrationMaps(lambda: compute_maps(prepared, ()))
-    for method in installed():
+    for method in memory.METHODS:
         made = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), maps=typical)
         check_frame(made)
         (chosen,) = (one for one in made.memory if one.chosen)
@@ -190,7 +188,7 @@ def test_auto_takes_the_least_and_says_what_others_take() -> None:
     made = tiny_program()
     taken = {one.method: one.texture_bytes for one in made.memory}
     assert list(taken) == list(MEMORY[1:])
-    assert target_bytes(made) == min(size for size in taken.values() if size is not None)
+    assert target_bytes(made) == min(taken.values())
     assert [one.chosen for one in made.memory].count(True) == 1
     assert taken["naive"] == target_bytes(tiny_program(memory="naive"))
 
@@ -198,13 +196,3 @@ def test_auto_takes_the_least_and_says_what_others_take() -> None:
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match="'all'"):
         tiny_program(memory="all")
-
-
-def test_without_networkx_auto_goes_on_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    prepared = prepare(classifier(np.random.default_rng(0), [input_node(5)], 3)).graph
-    (flow,) = (one for one in lower.to_program(prepared).memory if one.method == "flow")
-    assert (flow.texture_bytes, flow.textures, flow.chosen) == (None, None, False)
-    assert "pip install networkx" in flow.note
-    with pytest.raises(MissingExtraError, match="networkx"):
-        lower.to_program(prepared, Target(memory="flow"))

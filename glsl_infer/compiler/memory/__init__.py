@@ -14,23 +14,31 @@ The methods and their sources:
   Net Inference with Mobile GPUs", 2019, section 5).
 * ``by-size``: greedy as well, the largest tensor first (Pisarchyk and Lee, "Efficient Memory Management for Deep
   Neural Net Inference", 2020, shared objects).
-* ``flow``: a minimum-cost flow in which objects are passed from tensor to tensor (Lee et al. again). Its cost is the
-  minimum, but it is not the memory: an object passed from a small tensor to a large one counts as growing even if it
-  was as large before. Therefore none of the methods is always the best.
+
+Neither greedy method is always the best, so ``sharing`` tries both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from glsl_infer.compiler.memory import flow, greedy
+from glsl_infer.compiler.memory import greedy
 from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Plan, PlannedObjects, Size, Tensor
 from glsl_infer.errors import InputError
 
 __all__ = ["METHODS", "Lifetime", "Plan", "Size", "plan", "plan_textures"]
 
-METHODS = ("naive", "greedy", "by-size", "flow")
-"""Names of the sharing methods; the module's documentation describes them."""
+Planner = Callable[[Sequence[Tensor], int], PlannedObjects]
+"""Function of the tensors and ``most_larger`` of ``plan_textures``."""
+
+PLANNERS: Mapping[str, Planner] = {
+    "naive": lambda tensors, most_larger: PlannedObjects([[tensor] for tensor in tensors]),
+    "greedy": greedy.in_order,
+    "by-size": greedy.by_size,
+}
+"""Planner of each sharing method; the module's documentation describes them."""
+
+METHODS = tuple(PLANNERS)
 
 
 def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Plan:
@@ -43,9 +51,8 @@ def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Pl
 
     Raises:
         InputError: an unknown method; a size below 1, or a lifetime with its last step before its first.
-        MissingExtraError: ``flow`` without networkx.
     """
-    return _plan([((size,),) for size in sizes], lifetimes, method, 1, 0)
+    return _plan([((size,),) for size in sizes], lifetimes, method, 0, unit=1)
 
 
 def plan_textures(
@@ -62,9 +69,9 @@ def plan_textures(
             its entire texture, even if it draws only a small part.
 
     Raises:
-        InputError, MissingExtraError: as for ``plan``.
+        InputError: as for ``plan``.
     """
-    return _plan([_choices(size) for size in sizes], lifetimes, method, BYTES_A_TEXEL, most_larger)
+    return _plan([_choices(size) for size in sizes], lifetimes, method, most_larger, unit=BYTES_A_TEXEL)
 
 
 def _choices(sizes: Size | Sequence[Size]) -> Choices:
@@ -79,8 +86,10 @@ def _choices(sizes: Size | Sequence[Size]) -> Choices:
     return tuple(several) or (tuple(alone),)
 
 
-def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str, unit: int, most_larger: int) -> Plan:
-    if method not in METHODS:
+def _plan(
+    choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str, most_larger: int, *, unit: int
+) -> Plan:
+    if method not in PLANNERS:
         raise InputError(f"memory method '{method}'; choose one of {', '.join(METHODS)}")
     if len(choices) != len(lifetimes):
         raise InputError(f"{len(choices)} sizes and {len(lifetimes)} lifetimes; give one of each for every tensor")
@@ -93,14 +102,4 @@ def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str
                 f"tensor {index}: lives from step {lifetime[0]} to {lifetime[1]}; give the first step first"
             )
     tensors = [Tensor(index, sizes_of, lifetime) for index, (sizes_of, lifetime) in enumerate(zip(choices, lifetimes))]
-    cost = None
-    if method == "naive":
-        objects = PlannedObjects([[tensor] for tensor in tensors])
-    elif method == "greedy":
-        objects = greedy.in_order(tensors, most_larger)
-    elif method == "by-size":
-        objects = greedy.by_size(tensors, most_larger)
-    else:
-        objects, cost = flow.share(tensors, most_larger)
-        cost *= unit
-    return objects.plan(method, unit, cost)
+    return PLANNERS[method](tensors, most_larger).plan(method, unit)

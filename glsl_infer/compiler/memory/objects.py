@@ -47,7 +47,6 @@ class Plan:
         placement: index of each tensor's object.
         sizes: the chosen size of each tensor within its object.
         total: bytes of all objects.
-        cost: optimal cost of ``flow`` in bytes, which is ``total`` or more; None for other methods.
     """
 
     method: str
@@ -55,7 +54,6 @@ class Plan:
     placement: tuple[int, ...]
     sizes: tuple[Size, ...]
     total: int
-    cost: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class PlannedObjects:
     tensors: Sequence[Sequence[Tensor]]
     enough: Sequence[Size] = ()
 
-    def plan(self, method: str, unit: int, cost: int | None) -> Plan:
+    def plan(self, method: str, unit: int) -> Plan:
         """Return the plan in which each tensor takes the size with the best fit to its object."""
         count = sum(len(members) for members in self.tensors)
         placement, sizes = [0] * count, [(0,)] * count  # type: list[int], list[Size]
@@ -81,7 +79,7 @@ class PlannedObjects:
             for tensor, choice in zip(members, chosen):
                 placement[tensor.index], sizes[tensor.index] = number, choice
         total = unit * sum(math.prod(size) for size in objects)
-        return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total, cost)
+        return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total)
 
 
 def covering(size: Size, other: Size) -> Size:
