@@ -50,9 +50,9 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
         if not number.isdecimal() or int(number) > pins.MOST:
             raise InputError(f"--gpio {given}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
         if args.task is not None and label:
-            raise InputError(f"--gpio {given}: labels are a classifier's; with --task give --gpio {number}")
+            raise InputError(f"--gpio {given}: a task has no labels; give --gpio {number}")
         if args.task is None and not label:
-            raise InputError(f"--gpio {given}: whose pin is it? Give --gpio LABEL={number}")
+            raise InputError(f"--gpio {given}: the label is missing; give --gpio LABEL={number}")
         if label in found:
             raise InputError(f"--gpio {given}: {f'{label} has' if label else 'the task has'} a pin already")
         found[label] = int(number)

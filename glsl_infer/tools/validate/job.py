@@ -120,7 +120,8 @@ def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
         if _without_ones(own) != _without_ones(others):
             model, bundle = ("x".join(map(str, shape)) for shape in (own, others))
             raise InputError(
-                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made of"
+                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made "
+                "from"
             )
     return samples
 
