@@ -71,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
     if args.memory < 1:
         raise InputError(f"--memory {args.memory}; give at least 1 MB")
     if args.phones is not None and (args.json or args.quick):
-        raise InputError("--phones adds rows to the last table, which --json and --quick leave out; leave one out")
+        raise InputError(
+            "--phones cannot be used with --json or --quick, which leave out the table of phones; leave one out"
+        )
     phone_rows = phones.read(args.phones)
     if args.plot is not None:
         from glsl_infer.tools.aibench import plot

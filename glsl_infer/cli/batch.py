@@ -61,7 +61,7 @@ def files_of(args: argparse.Namespace, inputs: Sequence[Path], *, also: Sequence
         raise InputError(f"--out-dir {args.out_dir}: is not a folder; name another one")
     out_dir, folders = args.out_dir.resolve(), {path.resolve() for path in inputs}
     if out_dir in folders:
-        raise InputError(f"--out-dir {args.out_dir}: has the images themselves; name another folder")
+        raise InputError(f"--out-dir {args.out_dir}: is the folder of the images; name another folder")
     if folders.isdisjoint(out_dir.parents):
         return files
     return [path for path in files if out_dir not in path.resolve().parents]  # an earlier run's results
@@ -149,7 +149,9 @@ class Batch:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{target.parent}: cannot be made ({error.strerror}); name another --out-dir") from None
+            raise InputError(
+                f"{target.parent}: cannot be created ({error.strerror}); name another folder with --out-dir"
+            ) from None
         self.written += 1
         return output_file(target)
 

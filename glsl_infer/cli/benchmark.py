@@ -115,18 +115,18 @@ def check(args: argparse.Namespace) -> None:
     if args.minutes is not None:
         check_minutes(args.minutes)
     if args.compare:
-        for name, value in (("BUNDLE", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
+        for name, value in (("MODEL.glslnn", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
             if value:
                 raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
-        raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
+        raise InputError("--plot and --csv write the result of --profile or of --minutes; leave one of these out")
     if args.csv is not None:
         files.check_output(args.csv, ".csv", option="--csv")
     if args.plot is not None:
         from glsl_infer.tools.benchmark import plots
 
         if not args.profile and args.minutes is None:
-            raise InputError("--plot shows a profile or a sustained run; give --profile or --minutes as well")
+            raise InputError("--plot draws the result of --profile or of --minutes; give one of these as well")
         plots.check(args.plot)
 
 
@@ -150,7 +150,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
     if not comparison.are_bundles(a, b):
         saved = read(a), read(b)
         for difference in comparison.differences(saved):
-            say_warning(f"the results are of different machines: {difference}")
+            say_warning(f"the results are from different machines: {difference}")
         return comparison.results(a, b, saved)
     with progress.counter(2 * (args.runs + args.warm_up), "runs") as say:
         return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, progress=say)
@@ -162,8 +162,8 @@ def _warn_of_load(machine: dict[str, Any]) -> None:
     load, cores = machine["load_before"], machine["cores"]
     if load is not None and load > BUSY * cores:
         say_warning(
-            f"other work was running (load average {load:g} on {cores} cores): times are not this machine's best, "
-            "ratios of --compare mean more"
+            f"other programs were running (load average {load:g} on {cores} cores), so the times are too long; the "
+            "ratios of --compare are more reliable"
         )
 
 

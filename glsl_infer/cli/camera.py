@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames", type=int, metavar="N", help="Stop after N frames (default: at the end of the source)."
     )
     labels = arguments.group(parser, "Labels")
-    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels of a frame (default: 1).")
+    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels per frame (default: 1).")
     execution.add_threshold(parser)
     camera_tasks.add_arguments(parser)
     camera_labels.add_arguments(parser)
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Copy every frame to the GPU, even if the GPU could read the camera's memory (dma-bufs).",
     )
-    arguments.add_json(parser, "Print a JSON object for each frame, one a line.")
+    arguments.add_json(parser, "Print a JSON object for each frame, one per line.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -115,7 +115,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.window and args.json:
         raise InputError("--window and --json cannot be used together; leave one out")
     if args.window and args.context not in ("auto", "glfw"):
-        raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
     if args.screenshot is not None:
         if not args.window:
             raise InputError("--screenshot needs --window; give both")

@@ -50,9 +50,9 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
         if not pin.isdecimal() or int(pin) > pins.MOST:
             raise InputError(f"--gpio {argument}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
         if args.task is not None and label:
-            raise InputError(f"--gpio {argument}: labels are a classifier's; with --task give --gpio {pin}")
+            raise InputError(f"--gpio {argument}: a task has no labels; give --gpio {pin}")
         if args.task is None and not label:
-            raise InputError(f"--gpio {argument}: whose pin is it? Give --gpio LABEL={pin}")
+            raise InputError(f"--gpio {argument}: the label is missing; give --gpio LABEL={pin}")
         if label in pin_names:
             raise InputError(f"--gpio {argument}: {f'{label} has' if label else 'the task has'} a pin already")
         pin_names[label] = int(pin)

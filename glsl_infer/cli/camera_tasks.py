@@ -111,9 +111,11 @@ def check(args: argparse.Namespace) -> None:
         from glsl_infer.tasks.masks import ground
 
         if not args.window and args.serve is None:
-            raise InputError(f"--background {args.background}: nothing is shown; give --window or --serve as well")
+            raise InputError(f"--background {args.background}: needs --window or --serve; give one of them as well")
         if not isinstance(ground(args.background), (tuple, type(None))):
-            raise InputError(f"--background {args.background}: a camera takes blur or a colour, no picture")
+            raise InputError(
+                f"--background {args.background}: the background of a camera is blur or a colour; give one of these"
+            )
     if args.serve is not None and not 0 <= args.serve <= 65535:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
@@ -159,7 +161,7 @@ def run(
         on_pictures.check(task, args)
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
-            print(f"frames at {server.address}", file=sys.stderr, flush=True)
+            print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)
         show = _result_writer(args, source, task)
         for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:

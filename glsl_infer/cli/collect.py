@@ -77,11 +77,11 @@ def run(args: argparse.Namespace) -> int:
         except OSError as error:
             raise cannot_be_written(folder, error) from None
     counts = dict.fromkeys(labels, 0)
-    keys = ", ".join(f"{key} {label}" for key, label in zip(KEYS, labels))
+    keys = ", ".join(f"{key} for {label}" for key, label in zip(KEYS, labels))
     with until_signalled(), contextlib.ExitStack() as stack:
         key = stack.enter_context(_keys())
         # Only after the terminal delivers single keys, so that a key pressed at the sight of this line counts.
-        print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
+        print(one_line(f"press {keys}; space skips the frame, q ends"), file=sys.stderr, flush=True)
         frames: Iterator[Frame]
         if source.live:
             frames = iter(stack.enter_context(Latest(source.frames)))

@@ -123,8 +123,8 @@ def load_operators(modules: Sequence[str], *, draws: bool = False) -> None:
             os.environ[_BACKEND] = before
     if llvm_clash.tensorflow_loaded():
         raise InputError(
-            f"--operator {' '.join(modules)}: a module imports TensorFlow, and that and Mesa's drivers crash in one "
-            "process; import keras alone, or give the function a module of its own"
+            f"--operator {' '.join(modules)}: a module imports TensorFlow, which crashes in one process with "
+            "Mesa's drivers; import only keras, or put the function into a separate module"
         )
 
 

@@ -52,6 +52,9 @@ class Parser(argparse.ArgumentParser):
         self.examples: Sequence[str] = ()
         self.chapters: Mapping[str, Sequence[str]] = {}
         self.register("type", Path, _path)
+        self._positionals.title, self._optionals.title = "Arguments", "Options"
+        if "-h" in self._option_string_actions:
+            self._option_string_actions["-h"].help = "Show this help."
         self.color = False  # in Python 3.14 colours are control characters, which this program escapes
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -65,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         if self.examples:
-            formatter.start_section("examples")
+            formatter.start_section("Examples")
             formatter.add_text("\n".join(self.examples) + "\n")
             formatter.end_section()
         if self.chapters:
@@ -122,7 +125,7 @@ def usage_of(parser: argparse.ArgumentParser, prog: str) -> str:
 def _path(text: str) -> Path:
     """Return a path. An empty text, such as an unset variable, is refused: it would be the current folder."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty name; give a file or a folder (. is this one)")
+        raise argparse.ArgumentTypeError("the name is empty; give a file or a folder (. is the current folder)")
     return Path(text)
 
 
@@ -274,7 +277,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except MemoryError:
         if debug:
             raise
-        say_error("there is not enough memory for this")
+        say_error("not enough memory")
         return 1
     except ModuleNotFoundError as error:
         if debug:
@@ -285,7 +288,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             raise
         lose(sys.stdout)
         if error.errno in _NO_NAMES:
-            say_error(f"{error.filename!s:.100}: no file can have this name ({error.strerror}); give another")
+            say_error(f"{error.filename!s:.100}: a file cannot have this name ({error.strerror}); give another name")
             return InputError.exit_code
         say_error(_of_system(error))
         return 1

@@ -48,7 +48,13 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="The saved model: *.keras, *.tflite or *.onnx.")
+    parser.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="The saved model: *.keras, *.h5, *.tflite, *.onnx, a model in a *.task file, the folder of a SavedModel, "
+        "or model.json of TensorFlow.js.",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="The file to write.")
     parser.add_argument(
         "--images",
@@ -66,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels",
         type=Path,
         metavar="FILE.txt",
-        help="A text file with one label a line, for an output for classes (default: they are numbered from 0).",
+        help="A text file with one label per line, for an output for classes (default: they are numbered from 0).",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
@@ -79,9 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=PRECISIONS,
         default=AUTO,
-        help="The bits of feature maps: 8, 16, or auto (default), which stores outputs that are numbers in 16 "
-        "bits, and with --images the maps that reduce the error most for an eighth more work. A map in 16 bits takes "
-        "twice the draws and fetches.",
+        help="The bits of feature maps: 8, 16, or auto (default). auto stores outputs for values in 16 bits. With "
+        "--images, it also stores those maps in 16 bits that reduce the error most, for an eighth more work. A map "
+        "in 16 bits takes twice the draws and fetches.",
     )
     accuracy.add_argument(
         "--precision-for",
@@ -94,14 +100,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tolerance",
         type=float,
         metavar=arguments.SHARE,
-        help="Store more maps in 16 bits, those with the largest gain for a millisecond first, until the root mean "
-        "square error of the outputs is at most this share of their spread, e.g. 0.01. Needs --images.",
+        help="Store more maps in 16 bits, until the root mean square error of the outputs is at most this share of "
+        "their spread, e.g. 0.01. The maps with the largest gain per millisecond come first. Needs --images.",
     )
     accuracy.add_argument(
         "--budget",
         type=float,
         metavar="MS",
-        help="Store more maps in 16 bits, likewise, until they cost this many milliseconds of a frame on a Pi Zero W.",
+        help="Store more maps in 16 bits, in the same order, until they cost this many milliseconds of a frame on a "
+        "Pi Zero W.",
     )
     accuracy.add_argument(
         "--ranges",
@@ -279,7 +286,9 @@ def run(args: argparse.Namespace) -> int:
     far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
     if args.strict and far:
         names = ", ".join(f"'{name}'" for name in far)
-        raise RunError(f"--strict: {args.out} is written, but too far from {args.model} in {names}; see the warning")
+        raise RunError(
+            f"--strict: {args.out} was written, but differs too much from {args.model} in {names}; see the warning"
+        )
     return 0
 
 

@@ -43,7 +43,7 @@ def summary(report: ExportReport, out: Path, *, command: str, advice: str | None
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
     ]
     if report.unseen:
-        lines.append(unseen.sentence(max(report.unseen, key=lambda part: part.worst.badness)))
+        lines.append(f"accuracy: {unseen.sentence(max(report.unseen, key=lambda part: part.worst.badness))}")
     else:
         lines.append("accuracy: not measured; give --images DIR with typical images to measure it, and to improve it")
     if report.spent is not None:
@@ -102,17 +102,16 @@ def _spent(spent: Spent) -> str:
     """Return a line about the layers with 16 bits, and the remaining error."""
     sixteen_bit = [layer for layer in spent.layers if layer.bits == 16]
     cost = sum(layer.milliseconds for layer in sixteen_bit)
-    limits = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
-    limits += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
-    missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
-    if spent.times is not None:
-        missed += f"; {spent.times:.2f} times the work or draws of 8 bits"
-    elif spent.share is not None:
-        missed = f"{missed} with {100.0 * spent.share:.0f} % more work" if missed else ""
+    aims = [f"error {100.0 * spent.tolerance:.2g} %"] if spent.tolerance is not None else []
+    aims += [f"cost {spent.budget:g} ms"] if spent.budget is not None else []
+    missed = spent.tolerance is not None and spent.error > spent.tolerance
+    limit = f" within {100.0 * spent.share:.0f} % more work" if missed and spent.share is not None else ""
+    before, after = (f"{100.0 * error:.2g} %" for error in (spent.before, spent.error))
+    error = f"falls from {before} to {after}" if sixteen_bit else f"is {after}"
+    price = f", for {cost:.2g} ms more on a Pi Zero W" if sixteen_bit else ""
     return (
-        f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
-        f"{len(sixteen_bit)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "
-        f"({', '.join(limits)}{missed})"
+        f"precision: {len(sixteen_bit)} of {len(spent.layers)} maps in 16 bits; the error of the outputs {error} of "
+        f"their spread{price} (aim: {', '.join(aims)}{', not reached' * missed}{limit})"
     )
 
 

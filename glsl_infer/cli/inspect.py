@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
     ends.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
-        raise InputError("--out DIR is for --layers IMAGE; give that too")
+        raise InputError("--out needs --images IMAGE; give both")
     check(args)
     if args.model.suffix.lower() != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix):
         return _inspect_model(args)
@@ -179,13 +179,13 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     try:
         entry = bundle.manifest.input
     except InputError as error:
-        raise InputError(f"--layers IMAGE: {error}") from None
+        raise InputError(f"--images {args.layers}: {error}") from None
     inputs = {entry.name: preprocess.load_for(args.layers, entry)}
     folder = args.out or Path(f"{args.model.stem}-layers")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
+        raise InputError(f"--out {folder}: cannot be created ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context, isolated="first") as session:
         layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers

@@ -91,8 +91,7 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
             lines += [".PP", f".B {_text(example)}"]
     for group in sorted(parser._action_groups, key=lambda group: group.title == arguments.ADVANCED):
         actions = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-        title = "ARGUMENTS" if group is parser._positionals else (group.title or "").upper()
-        lines += [f".SH {_text(title)}"] if actions else []
+        lines += [f".SH {_text((group.title or '').upper())}"] if actions else []
         for action in actions:
             help_text = formatter._expand_help(action) if action.help else ""
             lines += [".TP", f".B {_text(formatter._format_action_invocation(action))}", _text(help_text)]
@@ -101,7 +100,7 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
             lines.append(".SH COMMANDS")
             for choice in action._choices_actions:
                 lines += [".TP", f".B {_text(choice.dest)}", _text(choice.help or "")]
-    lines += [".SH EXIT STATUS", "0 it worked, 1 it failed, 2 what was given cannot be used."]
+    lines += [".SH EXIT STATUS", "0: success. 1: failure. 2: arguments or input files that cannot be used."]
     if see:
         lines += [".SH SEE ALSO", ",\n".join(f".BR {_text(page)} (1)" for page in see).replace(",\n", " ,\n")]
     return "\n".join([*lines, ""])

@@ -45,7 +45,7 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, TypeError, EOFError, RecursionError) as error:
-        raise InputError(f"{path}: holds no numbers ({error})") from None
+        raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
     complete = suffix == CSV and numbers.size == np.prod(entry.shape)
     return numbers.reshape(entry.shape) if complete else in_shape(numbers, entry.shape)

@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--raw",
         action="store_true",
-        help="Print an output for classes as the model leaves it, usually as logits, and not as probabilities.",
+        help="Print the values of the last layer, which are usually logits, instead of probabilities.",
     )
     output.add_argument(
         "--softmax", action="store_true", help="With -o or --out-dir, write probabilities instead of logits."
@@ -207,7 +207,9 @@ def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Mani
         files[name] = Path(file)
     missing = [name for name in names if name not in files]
     if missing:
-        raise InputError(f"no file for input '{missing[0]}'; {args.model} has the inputs {listed}")
+        raise InputError(
+            f"input '{missing[0]}' is missing; give --input {missing[0]}=FILE; {args.model} has the inputs {listed}"
+        )
     return files
 
 
@@ -245,8 +247,8 @@ def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
     if text:
         say_warning(text)
     else:
-        most = f"at most {100.0 * saturated[0].share:.2g} % of a layer's values" if saturated else "no value"
-        print(f"ranges cover this input: {most} at an end of a range", file=sys.stderr)
+        most = f"at most {100.0 * saturated[0].share:.2g} % of a layer's values" if saturated else "none of the values"
+        print(f"the ranges cover this input: {most} are at an end of a range", file=sys.stderr)
 
 
 @contextmanager
@@ -291,7 +293,7 @@ def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
         raise InputError("give an IMAGE, or --input NAME=FILE for each input of the model")
     for option, value in (("--out-dir", args.out_dir), ("--csv", args.csv)):
         if value is not None and not paths:
-            raise InputError(f"{option} names files by their images; give MODEL.glslnn IMAGE ...")
+            raise InputError(f"{option} needs images after the model; give MODEL.glslnn IMAGE ...")
     if args.softmax and args.raw:
         raise InputError("--softmax and --raw cannot be used together; leave one out")
     if args.top is not None and args.top < 1:
@@ -333,24 +335,24 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
             what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"makes {what} of {sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
+            raise InputError(f"returns {what} of {sides(maps[0].shape)}; name a file for it, {_where_to(maps)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:
         return None
     if suffix == ARRAY:
         if len(outputs) > 1:
-            raise InputError(f"{len(outputs)} outputs do not go into one array; -o OUT.npz writes all of them")
+            raise InputError(f"a *{ARRAY} file has one output, and the model has {len(outputs)}; give -o OUT.npz")
         return None
     drawn = [output for output in outputs if output.purpose in ("image", "mask")]
     drawn = drawn or [output for output in outputs if len(outputs) == 1]
     if len(drawn) != 1:
-        raise InputError(f"{len(drawn)} outputs are images or masks, and a picture file holds 1; give -o OUT.npz")
+        raise InputError(f"an image file has one image or mask, and the model returns {len(drawn)}; give -o OUT.npz")
     if drawn[0].purpose != "mask" or len(drawn[0].shape) != 2:
         try:
             images.check_picture(drawn[0].shape)
         except InputError as error:
-            raise InputError(f"{error}; -o OUT{ARRAY} writes its numbers") from None
+            raise InputError(f"{error}; -o OUT{ARRAY} writes its values") from None
     return drawn[0]
 
 

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model.suffix.lower() == bundles.SUFFIX:
         if args.bundle.suffix.lower() != bundles.SUFFIX:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
-        raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
+        raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made from")
     ends.prepare_import(args, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     from glsl_infer import importers
 
-    for name, value in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
+    for name, value in (("--limit", args.limit), ("--layer-images", args.layer_pictures)):
         if value < 1:
             raise InputError(f"{name} {value}; give 1 or more")
     for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
@@ -170,7 +170,7 @@ def _check(args: argparse.Namespace) -> None:
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
-        files.check_output(args.report, ".html", ".htm", option="--report")
+        files.check_output(args.report, ".html", ".htm", option="--out")
 
 
 def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str, NDArray[Any]]], int]:
@@ -190,7 +190,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
             skipped += 1
             say_warning(f"{error}; left out")
     if not samples:
-        raise InputError(f"{args.data}: no picture in it can be read")
+        raise InputError(f"{args.data}: none of the images can be read")
     count = min(args.limit, len(samples))
     return [samples[index * len(samples) // count] for index in range(count)], skipped
 
@@ -230,7 +230,7 @@ def _counted(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
-    return images if compared == total else f"{images} (of {total} that were asked for)"
+    return images if compared == total else f"{images} (of {total} requested)"
 
 
 def _similarity(layer: Mapping[str, Any]) -> float:
@@ -250,8 +250,8 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
             f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
-            f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
-            f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
+            f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
+            f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )
         if "top1" in end:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")

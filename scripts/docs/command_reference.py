@@ -97,8 +97,7 @@ def _invocation(action: argparse.Action) -> str:
 
 
 def _title(title: str | None) -> str:
-    names = {"positional arguments": "Arguments", "options": "Options", "optional arguments": "Options"}
-    return f"**{names.get(title or '', title or 'Options')}**"
+    return f"**{title or 'Options'}**"
 
 
 def _block(text: str | None) -> str:

@@ -207,7 +207,7 @@ def test_what_is_no_photograph(phone: Phone) -> None:
     phone.tell("press", "Photo")
     phone.tell("file", ROOT / "README.md")
     state = phone.tell("wait", "README.md is no")
-    assert "README.md is no picture that this device can read" in " ".join(state["texts"])
+    assert "README.md cannot be read as a picture on this device" in " ".join(state["texts"])
     assert (labels(state), state["open"]) == (before, 1)
     phone.tell("touch")
     assert "README.md" not in " ".join(phone.tell("idle")["texts"])

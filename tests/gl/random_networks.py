@@ -17,6 +17,7 @@ from random_windows import WINDOWS
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
@@ -260,7 +261,7 @@ def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
         weights, layout = pick(rng, WEIGHTS), pick(rng, LAYOUTS)
-        ranged, _ = assign_ranges(graph, pictures)
+        ranged = assign_ranges(graph, Calibration(pictures)).graph
         bits = {name: pick(rng, [8, 16, 16]) for name in possible_layers(ranged)} if fine else {}
         bundle = make_bundle(graph, weights, layout, pictures, precision_for=bits)
         if all(rounding(bundle, node) <= AMPLIFIED for node in bundle.graph.nodes if node.op == "conv2d"):

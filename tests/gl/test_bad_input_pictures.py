@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "20000x15000 JPEG": (jpeg_of(20_000, 15_000), "shrink it first"),
     "a pipe": (os.mkfifo, "is a pipe"),
     "a dead link": (lambda path: path.symlink_to("nowhere"), "no such file"),
-    "an empty folder": (lambda path: path.mkdir(), "a folder without pictures"),
+    "an empty folder": (lambda path: path.mkdir(), "no images in this folder"),
 }
 
 

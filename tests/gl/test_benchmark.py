@@ -251,7 +251,7 @@ def test_bundles_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> No
 def test_a_busy_machine_is_mentioned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
     monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 400.0)
     assert main(["benchmark", str(write_tiny(tmp_path)), *FEW]) == 0
-    assert "warning: other work was running (load average 400 on" in capsys.readouterr().err
+    assert "warning: other programs were running (load average 400 on" in capsys.readouterr().err
 
 
 def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

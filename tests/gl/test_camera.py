@@ -202,4 +202,4 @@ def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "--window and --json" in refused(capsys, ["camera", "--source", source, "--window", "--json"])
     assert "needs --window" in refused(capsys, ["camera", "--source", source, "--screenshot", "a.png"])
     (tmp_path / "empty").mkdir()
-    assert "without pictures" in refused(capsys, ["camera", "--source", tmp_path / "empty"])
+    assert "no images in this folder" in refused(capsys, ["camera", "--source", tmp_path / "empty"])

@@ -162,7 +162,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("made", "options", "message"),
     [
-        (image_models.filtered(), [], "makes an image of 12x12x3; say with -o where to, such as -o OUT.png"),
+        (image_models.filtered(), [], "returns an image of 12x12x3; name a file for it, such as -o OUT.png"),
         (image_models.filtered(), ["-o", "out.txt"], "out.txt: no picture format that can be written has this suffix"),
         (image_models.filtered(), ["-o", "no/out.png"], "no/out.png: no such folder: no"),
         (image_models.filtered(), ["-o", "out.png", "--overlap", "4"], "--overlap needs --whole"),
@@ -173,7 +173,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (
             None,
             ["-o", "out.png"],
-            "ends in a vector of 3 values, which is not a picture; -o OUT.npy writes its numbers",
+            "ends in a vector of 3 values, which is not a picture; -o OUT.npy writes its values",
         ),
         (None, ["--whole"], "tiles can be put together where a model ends in an image; this one ends in a vector"),
     ],
@@ -198,7 +198,7 @@ def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture
     model, out = image_models.written(image_models.filtered(), tmp_path), tmp_path / "out.png"
     assert "no.png: no such file" in refused(capsys, ["run", model, tmp_path / "no.png", "-o", out])
     (tmp_path / "empty").mkdir()
-    assert "a folder without pictures" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
+    assert "no images in this folder" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
     assert "no.glslnn: no such file" in refused(capsys, ["run", tmp_path / "no.glslnn", picture, "-o", out])
     assert f"{tmp_path}: " in refused(capsys, ["run", model, picture, "-o", tmp_path])
     (tmp_path / "folder.png").mkdir()
@@ -266,7 +266,7 @@ def test_a_folder_through_an_image_model(photos: Path, tmp_path: Path, capsys: C
     np.testing.assert_array_equal(pixels(out / "a.png.png"), pixels(tmp_path / "one.png"))
     capsys.readouterr()
     assert "has none; give --out-dir" in refused(capsys, ["run", model, photos, "--csv", tmp_path / "out.csv"])
-    assert "say with -o where to" in refused(capsys, ["run", model, photos])
+    assert "name a file for it" in refused(capsys, ["run", model, photos])
 
 
 @pytest.fixture
@@ -337,12 +337,12 @@ def test_numbers_of_every_kind_of_file(numbers: Path, tmp_path: Path) -> None:
         ([], "give an IMAGE, or --input NAME=FILE for each input of the model"),
         (["PICTURE"], "has the inputs 'image' (picture, 144x256x1), 'numbers' (numbers, 7); give --input NAME=FILE"),
         (["PICTURE", "--input", "image=PICTURE"], "give IMAGE or --input, not both"),
-        (["--input", "image=PICTURE"], "no file for input 'numbers'"),
+        (["--input", "image=PICTURE"], "input 'numbers' is missing; give --input numbers=FILE"),
         (["--input", "sound=PICTURE"], "--input sound=PICTURE; give NAME=FILE once for each input"),
         (["--input", "PICTURE"], "give NAME=FILE once for each input"),
         (["--input", "image=PICTURE", "--input", "image=PICTURE"], "give NAME=FILE once for each input"),
         (["--input", "image=PICTURE", "--input", "numbers=PICTURE"], "reads numbers; give a *.npy, *.json or *.csv"),
-        (["--input", "image=PICTURE", "--input", "numbers=BAD.json"], "holds no numbers"),
+        (["--input", "image=PICTURE", "--input", "numbers=BAD.json"], "does not contain numbers"),
         (["--input", "image=PICTURE", "--input", "numbers=FEW.csv"], "reads numbers of shape (7,); float64 (1, 2) was"),
         (["--input", "image=PICTURE", "--input", "numbers=NONE.npy"], "cannot be read (No such file or directory)"),
         (["--input", "BAD.npz"], "no *.npz file of NumPy"),
@@ -411,9 +411,9 @@ def test_json_on_the_screen(several: Path, tmp_path: Path, capsys: Capture) -> N
 @pytest.mark.parametrize(
     ("name", "out", "message"),
     [
-        ("several", None, "makes 'mask' of 36x64; say with -o where to, such as -o OUT.npz"),
-        ("several", "out.npy", "3 outputs do not go into one array; -o OUT.npz writes all of them"),
-        ("alpha", "out.png", "0 outputs are images or masks, and a picture file holds 1; give -o OUT.npz"),
+        ("several", None, "returns 'mask' of 36x64; name a file for it, such as -o OUT.npz"),
+        ("several", "out.npy", "a *.npy file has one output, and the model has 3; give -o OUT.npz"),
+        ("alpha", "out.png", "an image file has one image or mask, and the model returns 0; give -o OUT.npz"),
     ],
 )
 def test_outputs_that_do_not_fit(tmp_path: Path, capsys: Capture, name: str, out: str | None, message: str) -> None:

@@ -188,7 +188,7 @@ def test_statistics_count_the_frame(context: Context, bundle: Bundle) -> None:
 def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
-    with pytest.raises(InputError, match="makes no classes and has no labels; use 'glsl-infer run'"):
+    with pytest.raises(InputError, match="is not a classifier: none of its outputs has classes; use glsl-infer run"):
         Classifier(image, context=context)
 
 

@@ -274,7 +274,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "makes no classes and has no labels")],
+    [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
 def test_models_that_do_not_classify_pictures(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -198,7 +198,7 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
     assert opened(tmp_path / "cut.png").mode == "RGBA"
     capsys.readouterr()
     assert "no transparency" in refused(capsys, [*segment, "-o", tmp_path / "cut.jpg"])
-    assert "name the file to write" in refused(capsys, [*segment, "--background", "blur"])
+    assert "needs -o FILE or --out-dir DIR" in refused(capsys, [*segment, "--background", "blur"])
     assert "is a task for detection" in refused(capsys, [*segment[:2], "--task", folder / "squares.json"])
     assert "with 2 images, give --out-dir DIR" in refused(
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
@@ -320,7 +320,7 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
     [
         (["--serve", "80"], "--serve needs --task"),
         (["--task", "faces", "--serve", "70000"], "--serve 70000"),
-        (["--task", "selfie", "--background", "blur"], "nothing is shown; give --window or --serve"),
+        (["--task", "selfie", "--background", "blur"], "needs --window or --serve"),
         (["--task", "selfie", "--window", "--background", "no-colour"], "give blur, a colour"),
         (["--task", "faces", "--appear-after", "0"], "--appear-after 0"),
         (["--task", "faces", "--on-appear", ""], "the command is empty"),

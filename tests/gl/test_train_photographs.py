@@ -52,7 +52,7 @@ def test_from_folders_to_a_file(
     assert report["photographs"] == [6, 6, 0]
     assert report["right"] == 1.0
     card = out.with_suffix(".md").read_text("utf-8")
-    assert "| is, answered | apple | leaf | none of these |" in card
+    assert "| class, answer | apple | leaf | none of these |" in card
     with Image.open(out.with_suffix(".png")) as sheet:
         assert sheet.size == (960, 192)
     with Classifier(out, context=context) as classifier:

@@ -275,7 +275,7 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
         (["--screenshot", "x.png"], "needs --window"),
         (["--window", "--screenshot", "x.jpg"], "name the file *.png"),
         (["--window", "--screenshot", "nowhere/x.png"], "no such folder"),
-        (["--window", "--screenshot", "x.png", "{folder}"], "takes one picture, 4 were given"),
+        (["--window", "--screenshot", "x.png", "{folder}"], "is for one image; 4 were given"),
     ],
 )
 def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:

@@ -72,7 +72,7 @@ def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
     assert inspection["needs_pictures"]
     assert inspection["counts"] == {"shader": 4, "dropped": 1}
     assert main(["inspect", str(good)]) == 0
-    assert "can be exported; export needs --images DIR" in capsys.readouterr().out
+    assert "can be exported; the export needs --images DIR" in capsys.readouterr().out
 
 
 def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: Capture) -> None:

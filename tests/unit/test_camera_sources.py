@@ -140,7 +140,7 @@ def test_a_frame_that_outgrows_its_animation(tmp_path: Path) -> None:
     path.write_bytes(data[:-1] + grown + b";")
     frames = open_source(str(path)).frames
     assert next(frames).pixels().shape == (16, 16, 3)
-    with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before were computed"):
+    with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before the damage were processed"):
         next(frames)
 
 

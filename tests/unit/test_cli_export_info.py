@@ -179,7 +179,7 @@ def test_the_longest_summary_has_ten_lines() -> None:
     )
     lines = summary(full, Path("m.glslnn"), command="glsl-infer run m.glslnn IMAGE", advice="fewer programs")
     assert 7 <= len(lines) <= 10 and not any("\n" in line for line in lines)
-    assert "worst output 'logits'" in lines[1] and lines[-1].startswith("next: ")
+    assert "output 'logits' differs" in lines[1] and lines[-1].startswith("next: ")
 
 
 def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]) -> None:

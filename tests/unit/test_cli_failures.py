@@ -47,7 +47,7 @@ def test_a_drivers_log_is_cut_where_nobody_debugs(capsys: Capture, monkeypatch: 
 
 def test_too_little_memory_is_a_line(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classify, "run", raising(MemoryError()))
-    assert refused(capsys, ["classify", "a.jpg"], code=1) == "error: there is not enough memory for this\n"
+    assert refused(capsys, ["classify", "a.jpg"], code=1) == "error: not enough memory\n"
 
 
 def test_an_interruption_exits_with_130(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

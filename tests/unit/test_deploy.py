@@ -202,7 +202,7 @@ def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, ca
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
     capsys.readouterr()
     (here / "mine").mkdir()
-    assert "no deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
+    assert "is not a deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
     file.write_text(ONE.replace("tiny.glslnn", "none.glslnn"))
     refused(capsys, ["deploy", file])
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
@@ -235,7 +235,9 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     (here / "fetched").mkdir()
     for name in ("face-mesh", "face-detection"):
         shutil.copy(here / "tiny.glslnn", here / f"fetched/{name}.glslnn")
-    assert main(["deploy", "--check", str(file)]) == 0 and "right (task face-mesh)" in capsys.readouterr().out
+    assert (
+        main(["deploy", "--check", str(file)]) == 0 and "no problems found (task face-mesh)" in capsys.readouterr().out
+    )
     assert main(["deploy", str(file)]) == 0
     out = here / "deployment"
     assert {path.name for path in (out / "models").iterdir()} == {"face-mesh.glslnn", "face-detection.glslnn"}
@@ -481,9 +483,9 @@ def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/reference/deploy.md").read_text("utf-8")
     models, task = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert main(["deploy", "--check", str(described(tmp_path, models))]) == 0
-    assert "right (trash, shipped)" in capsys.readouterr().out
+    assert "no problems found (trash, shipped)" in capsys.readouterr().out
     assert main(["deploy", "--check", str(described(tmp_path, task))]) == 0
-    assert "right (task faces-far)" in capsys.readouterr().out
+    assert "no problems found (task faces-far)" in capsys.readouterr().out
     for name in ("doorbell", "raspberry-pi"):
         page = (Path(__file__).resolve().parents[2] / f"docs/guide/{name}.md").read_text("utf-8")
         shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]

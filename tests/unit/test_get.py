@@ -60,21 +60,21 @@ def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> 
     with pytest.raises(RunError) as caught:
         fetching.fetch(replace(model, sources=(Source("pip", "some-networks==2.0", "some/net.tflite"),)))
     said = str(caught.value)
-    assert "pip cannot get some-networks==2.0" in said
+    assert "pip cannot fetch some-networks==2.0" in said
     assert "glsl-infer get face-mesh --file net.tflite" in said and "\n" not in said
 
 
 def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tmp_path: Path) -> None:
     other = replace(model, sha256="0" * 64)
-    with pytest.raises(RunError, match="is another file than the one that is known"):
+    with pytest.raises(RunError, match="has changed: the checksum differs"):
         fetching.fetch(other)
     path = tmp_path / "net.tflite"
     path.write_bytes(DATA)
-    with pytest.raises(InputError, match="is another file than the face-mesh"):
+    with pytest.raises(InputError, match="is not the published file of face-mesh"):
         fetching.by_hand(path, other)
     assert fetching.by_hand(path, model).data == DATA
     path.write_bytes(DATA + b"longer" * 1000)
-    with pytest.raises(InputError, match="another file"):
+    with pytest.raises(InputError, match="is not the published file"):
         fetching.by_hand(path, model)
     with pytest.raises(InputError, match="cannot be read"):
         fetching.by_hand(tmp_path / "none", model)
@@ -154,7 +154,7 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert main(["get", "--json"]) == 0
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(KNOWN)
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
-    assert "is the file of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
+    assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
     making.bundle_of(KNOWN["face-detection"]).parent.mkdir()
     making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")
     making.kept_file(KNOWN["face-detection"]).write_bytes(b"")

@@ -55,7 +55,7 @@ def test_a_manifest() -> None:
 def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
     entry = tiny.tiny_bundle().manifest.inputs[0]
     (tmp_path / "in.json").write_text(text)
-    with pytest.raises(InputError, match=r"in.json: (holds no numbers|input)"):
+    with pytest.raises(InputError, match=r"in.json: (does not contain numbers|input)"):
         read_input(tmp_path / "in.json", entry if entry.kind != "picture" else _numbers(entry))
 
 

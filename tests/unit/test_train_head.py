@@ -123,8 +123,8 @@ def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
         find(tmp_path)
     text = str(caught.value)
     assert "3 problems" in text
-    assert "cat: 0 pictures that can be read; a class needs 5" in text
-    assert "call the folder 'none'" in text
+    assert "cat: 0 readable images; a class needs 5" in text
+    assert "rename this folder to 'none'" in text
 
 
 def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
@@ -132,7 +132,11 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
         (tmp_path / label).mkdir()
         for index in range(5):
             Image.new("RGB", (40, 30), colour).save(tmp_path / label / f"{index}.png")
+    (tmp_path / "cat/2026").mkdir()  # as all commands do, photographs are searched for in folders below, too
+    (tmp_path / "cat/4.png").rename(tmp_path / "cat/2026/4.png")
+    Image.new("RGB", (40, 30)).save(tmp_path / "loose.png")
     result = find(tmp_path)
+    assert result.warnings[0] == f"{tmp_path}: 1 image is left out, because it is not in the folder of a class"
     assert (result.classes, result.truth) == (("cat",), (0,) * 5 + (-1,) * 5)
     sheet = contact_sheet(result, side=8)
     assert sheet.size == (80, 16)

@@ -72,7 +72,7 @@ def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
     assert result.losing("clipping")[0].layer == "threshold"
     (warning,) = unseen.unseen_warnings(result)
     assert "mostly by clipping" in warning and "'threshold'" in warning
-    assert result.remedies[-1].helps and f"tried: {result.remedies[-1].change}" in warning
+    assert result.remedies[-1].helps and f"with {result.remedies[-1].change}, the difference is" in warning
 
 
 def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works() -> None:
@@ -80,7 +80,11 @@ def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works(
     assert result.worst.cause == "rounding" and not result.worst.is_small
     assert result.losing("rounding")[0].layer == "offset"
     (warning,) = unseen.unseen_warnings(result)
-    assert "mostly by rounding" in warning and "'offset'" in warning and "tried: --precision 16" in warning
+    assert (
+        "mostly by rounding" in warning
+        and "'offset'" in warning
+        and "with --precision 16, the difference is" in warning
+    )
     (tried,) = [remedy for remedy in result.remedies if remedy.change == "--precision 16"]
     _, better = exported(rounding(), images(255, 255, 255), "16")
     assert tried.helps and tried.time > 1.0
@@ -129,10 +133,10 @@ def test_strict(
     printed = capsys.readouterr()
     (part,) = json.loads(printed.out)["unseen"]
     assert part["outputs"][0]["error"] == error and part["layers"][0]["layer"] == "stem"
-    assert ("warning: worst output 'boxes'" in printed.err) == bool(code)
+    assert ("warning: output 'boxes' differs" in printed.err) == bool(code)
     assert ("--strict: " in printed.err and "'boxes'" in printed.err) == bool(code)
     assert main(command) == code
-    assert capsys.readouterr().out.splitlines()[1].startswith("worst output 'boxes': ")
+    assert capsys.readouterr().out.splitlines()[1].startswith("accuracy: output 'boxes' differs ")
     assert main(command[:-1]) == 0
 
 

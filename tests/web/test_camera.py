@@ -22,7 +22,8 @@ FRAMES = 30
 WATCH = """(frames) => {
     globalThis.said = [];
     const watcher = new MutationObserver(() => {
-        said.push(document.querySelector("#labels li span").textContent);
+        const label = document.querySelector("#labels li span");
+        if (label) said.push(label.textContent);  // else the list is emptied, as the camera stops
         if (said.length === frames) watcher.disconnect();
     });
     watcher.observe(document.getElementById("labels"), {childList: true});

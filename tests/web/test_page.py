@@ -93,8 +93,8 @@ def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
     demo.wait_for("!document.getElementById('check').disabled")
     demo.evaluate("document.getElementById('check').click()")
     told = re.fullmatch(
-        r"This GPU computes all (\d+) layers as it should\. Closest to its limit is layer '(.+)': "
-        r"its values are off by up to (\d+) of (255|65535) steps \((8|16) bits\), and (\d+) are allowed\.",
+        r"This GPU computes all (\d+) layers correctly\. The largest error, compared with its limit, is in layer "
+        r"'(.+)': (\d+) of (255|65535) steps \((8|16) bits\), where (\d+) are allowed\.",
         status(demo),
     )
     assert told, status(demo)
@@ -181,7 +181,7 @@ CONTRASTS = """(() => {
 def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
-    assert status(demo) == "words.txt: no picture that this browser can read. JPEG, PNG and WebP are."
+    assert status(demo) == "words.txt: this browser cannot read it as a picture. JPEG, PNG and WebP work."
 
 
 def test_what_is_wrong_looks_so(demo: Page, site: Site) -> None:
@@ -288,7 +288,7 @@ def test_a_dead_gpu_process_is_named_and_a_smaller_model_is_offered(site: Site) 
         page.evaluate(SAMPLE, PHOTOGRAPH.name)  # nobody restores it
         page.wait_for("document.getElementById('status').className === 'wrong'")
         assert status(page) == (
-            "The browser's graphics process has ended and does not run grocery-x22-257.glslnn again. "
+            "The browser's graphics process has ended and does not start again with grocery-x22-257.glslnn. "
             "Use a smaller model, or reload the page."
         )
         assert page.evaluate("document.getElementById('smaller').textContent") == "Use trashnet-x22-257"

@@ -288,7 +288,7 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
         assert {"255,0,0", "255,196,0", "0,200,255"} <= set(colours)  # the squares, and a colour for each
         assert page.evaluate("document.getElementById('model-choice').hidden")
         page.evaluate("document.getElementById('check').click()")
-        assert status(page).startswith("This GPU computes all 2 layers as it should.")
+        assert status(page).startswith("This GPU computes all 2 layers correctly.")
         page.screenshot(SHOTS / "task-squares.png")
 
         choose_task(page, "mask")

@@ -67,7 +67,7 @@ class FrameServer(Closing):
             self._server = _Server((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InputError(f"--serve {port}: cannot be listened at ({reason}); give another port") from None
+            raise InputError(f"--serve {port}: this port cannot be opened ({reason}); give another one") from None
         self._server.frames = self
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, name="frames", daemon=True)

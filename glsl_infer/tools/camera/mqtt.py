@@ -60,9 +60,7 @@ def address_of(url: str) -> Address:
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
         raise InputError(f"--mqtt {_redacted(url)}: no such address; {_ADVICE}")
     if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
-        raise InputError(
-            f"--mqtt {_redacted(url)}: a topic to publish has no #, no + and no character that is not shown; {_ADVICE}"
-        )
+        raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
     user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))
     return Address(
         parts.hostname,
@@ -148,7 +146,9 @@ class Broker(Closing):
             client.disconnect()
             client.loop_stop()
             problem = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
-            raise RunError(f"{where}: the broker {problem}; user in the URL, password in {PASSWORD}")
+            raise RunError(
+                f"{where}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
+            )
         return client
 
     def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, *_: Any) -> None:
@@ -166,7 +166,11 @@ class Broker(Closing):
     def _on_disconnect(self, *_: Any) -> None:
         if not self._closed and self._answered.is_set() and not self._refusal:
             where = f"{self._address.host}:{self._address.port}"
-            print(one_line(f"warning: --mqtt: {where} has gone; waiting for it"), file=sys.stderr, flush=True)
+            print(
+                one_line(f"warning: --mqtt: lost the connection to {where}; connecting again"),
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _redacted(url: str) -> str:

@@ -65,8 +65,8 @@ def fetch(model: Model, sources: Sources) -> Path:
     digest = sha256_of(path)
     if model.sha256 and digest != model.sha256:
         raise InputError(
-            f"model '{model.name}': {model.shown} has the sha256 {digest}, not {model.sha256}; it is another file "
-            "than the one that was described: if that is right, write its hash into the deployment file"
+            f"model '{model.name}': {model.shown} has the sha256 {digest}, not {model.sha256}; if you "
+            "expect this file, write its sha256 into the deployment file"
         )
     if sources.key is not None:
         if model.is_url:

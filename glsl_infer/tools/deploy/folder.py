@@ -56,7 +56,7 @@ def make(
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
     if out.exists() and not (out / CONTENTS).is_file():
-        raise InputError(f"{out}: is there already and no deployment of glsl-infer; name another folder, or remove it")
+        raise InputError(f"{out}: exists and is not a deployment of glsl-infer; name another folder, or remove it")
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
             new = Path(name) / "new"

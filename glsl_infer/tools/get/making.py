@@ -84,7 +84,7 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
         model: the network.
         file: the fetched file.
         progress: called with a message for each step.
-        labels: labels of a classifier, or a file with one a line.
+        labels: labels of a classifier, or a file with one per line.
 
     Raises:
         InputError: the folder cannot be written to, labels are missing, or the network cannot be exported.
@@ -92,7 +92,7 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
     folder = models.folder()
     if _has_labels(model) and (labels is None or (isinstance(labels, Path) and not labels.is_file())):
         problem = "" if labels is None else f"{labels}: no such file; "
-        raise InputError(f"{problem}{model.name}: give its labels, one a line, as well: --labels LABELS.txt")
+        raise InputError(f"{problem}{model.name}: give its labels, one per line, as well: --labels LABELS.txt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         members = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}

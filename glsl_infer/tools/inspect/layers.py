@@ -17,7 +17,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import CPU, PLACES, SHADER, ImportReport, LayerStatus
 
-NEEDS_PICTURES = "export needs --images DIR with typical pictures, for the ranges of layers whose values have none"
+NEEDS_PICTURES = "the export needs --images DIR with typical images, because some layers have unknown ranges"
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def train(
         examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
         if not len(unknown) and -1 not in photographs.truth:
             raise InputError(
-                f"{start}: comes without pictures of other things; add some as {folder}/none, or leave --start out"
+                f"--start {start} needs pictures of other things; put some into {folder}/none, or leave --start out"
             )
         trained, verdict = heads.train(heads.without_lookalikes(examples))
         candidates[each.name], tried[each.name] = (each, trained), verdict
@@ -107,9 +107,9 @@ def train(
     _write_card(result, out)
     if right < min(result.verdict.accuracy, 0.9) - 0.15:
         raise RunError(
-            f"{out}: the model is right about {100 * right:.0f} % of its own photographs, and was about "
-            f"{100 * result.verdict.accuracy:.0f} % of such that it had not seen; this is a fault of the engine or the "
-            "driver (glsl-infer selfcheck says which)"
+            f"{out}: the model labels only {100 * right:.0f} % of its own photographs correctly, but "
+            f"{100 * result.verdict.accuracy:.0f} % of new ones in cross-validation. The engine or the driver "
+            f"computes wrongly; find the layer with: glsl-infer selfcheck {out}"
         )
     return result
 
@@ -168,30 +168,33 @@ def _write_card(trained: Trained, out: Path) -> None:
     lines = [
         f"# {out.stem}",
         "",
-        f"Made by `glsl-infer train` from {sum(trained.photographs)} photographs; it starts from {trained.start}.",
+        f"`glsl-infer train` made this model from {sum(trained.photographs)} photographs and the network "
+        f"{trained.start}.",
         "",
         f"![the photographs]({out.with_suffix('.png').name})",
         "",
-        "| cross-validation, on photographs and kinds of things not learnt from | |",
+        "| cross-validation: each part of the pictures is tested with a model that did not learn from it | |",
         "|---|---|",
-        f"| photographs whose likeliest class is theirs | {100 * verdict.accuracy:.1f} % |",
-        f"| photographs answered '{NONE}' | {100 * verdict.known_refused:.1f} % |",
-        f"| unknown things answered '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
+        f"| photographs whose most probable class is correct | {100 * verdict.accuracy:.1f} % |",
+        f"| photographs with the answer '{NONE}', by mistake | {100 * verdict.known_refused:.1f} % |",
+        f"| pictures of other things with the answer '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
     ]
     if verdict.none_refused is not None:
-        lines.append(f"| photographs of the folder none answered '{NONE}' | {100 * verdict.none_refused:.1f} % |")
-    lines += ["", f"| is, answered | {' | '.join(answers)} |", f"|---{'|---' * len(answers)}|"]
+        lines.append(
+            f"| photographs of the folder none with the answer '{NONE}' | {100 * verdict.none_refused:.1f} % |"
+        )
+    lines += ["", f"| class, answer | {' | '.join(answers)} |", f"|---{'|---' * len(answers)}|"]
     lines += [f"| {label} | {' | '.join(map(str, row))} |" for label, row in zip(trained.classes, verdict.confusion)]
     alternatives = [name for name in trained.tried if name != trained.start]
     lines += [
         "",
-        f"The file itself, on the GPU that made it, gives {100 * trained.right:.1f} % of them their class; it has "
-        "learnt from them. Photographs of one place and one hour say little about another.",
+        f"On the GPU of this machine, the file labels {100 * trained.right:.1f} % of the photographs correctly. It has "
+        "learnt from them. Try it on photographs from another place and another day.",
         *(
-            f"From {name} it would have been {100 * trained.tried[name].accuracy:.1f} % by cross-validation."
+            f"With the network {name}, cross-validation gives {100 * trained.tried[name].accuracy:.1f} %."
             for name in alternatives
         ),
-        f"It took {trained.seconds[0] / 60:.1f} minutes, {trained.seconds[1] / 60:.1f} of one processor core. "
+        f"The training took {trained.seconds[0] / 60:.1f} minutes ({trained.seconds[1] / 60:.1f} minutes of CPU time). "
         f"Probabilities are calibrated (temperature {verdict.temperature:.2f}).",
         "",
     ]

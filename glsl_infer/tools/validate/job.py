@@ -120,7 +120,8 @@ def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any
         if _without_ones(shape) != _without_ones(sample_shape):
             model, bundle = ("x".join(map(str, shape)) for shape in (shape, sample_shape))
             raise InputError(
-                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made of"
+                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made "
+                "from"
             )
     return samples
 

@@ -59,7 +59,9 @@ class Task:
             scores = case.score(floats, case.run(drawn, case.test, "stored"))
             parts = self._parts(case, floats, drawn, prepared.graph, scores) if self.parts else {}
         draws, sixteen_bit = len(program.passes), len(prepared.precision)
-        return self._row(self._image_count(case), scores, fine=sixteen_bit, weights="stored", work=work, draws=draws, **parts)
+        return self._row(
+            self._image_count(case), scores, fine=sixteen_bit, weights="stored", work=work, draws=draws, **parts
+        )
 
     def _parts(
         self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph, scores: Mapping[str, float]
