@@ -122,7 +122,9 @@ class _RangeChooser:
         learnt = [
             node
             for node in graph.nodes
-            if _stores_8_bits(graph, node) and not ops.get(node.op).keeps_range and _own_range(node, self._shown) is None
+            if _stores_8_bits(graph, node)
+            and not ops.get(node.op).keeps_range
+            and _own_range(node, self._shown) is None
         ]
         if not images and assumed is None and (refusal := open_refusal(graph, known)) is not None:
             raise refusal
