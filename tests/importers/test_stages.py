@@ -13,11 +13,11 @@ from glsl_infer.cli import main
 
 def model(folder: Path) -> Path:
     """Write a convolution with a ReLU, a sum along rows, which has no shader, and a convolution."""
-    made = File(3)
-    y = made.op("Relu", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
-    made.output(made.conv(made.op("CumSum", [y, made.constant(2, "int64")], (1, 4, 8, 6)), 4))
+    file = File(3)
+    y = file.op("Relu", [file.conv(file.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
+    file.output(file.conv(file.op("CumSum", [y, file.constant(2, "int64")], (1, 4, 8, 6)), 4))
     path = folder / "m.onnx"
-    onnx.save(made.model(), path)
+    onnx.save(file.model(), path)
     return path
 
 
@@ -59,8 +59,8 @@ def test_ranges_textures_and_passes(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_stage_of_a_model_that_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = File(3)
-    made.output(made.op("Odd", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6), domain="own"))
-    onnx.save(made.model(), tmp_path / "m.onnx")
+    file = File(3)
+    file.output(file.op("Odd", [file.conv(file.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6), domain="own"))
+    onnx.save(file.model(), tmp_path / "m.onnx")
     assert main(["inspect", str(tmp_path / "m.onnx"), "--stage", "placed"]) != 0
     assert "cannot be imported" in capsys.readouterr().err

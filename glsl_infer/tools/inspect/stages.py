@@ -132,6 +132,6 @@ def lines_of(nodes: list[StageNode]) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        shown = ",".join(_short(each) for each in value[:_LONGEST])
-        return f"({shown}{',...' if len(value) > _LONGEST else ''})"
+        items = ",".join(_short(each) for each in value[:_LONGEST])
+        return f"({items}{',...' if len(value) > _LONGEST else ''})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
