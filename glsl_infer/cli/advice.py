@@ -23,6 +23,7 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands whose model is the option ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
+_REQUIRED = "the following arguments are required: "
 _NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
@@ -54,7 +55,7 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     return arguments
 
 
-_RUNS = ("benchmark", "camera", "classify", "labels", "report", "run", "selfcheck", "vc4")
+_RUNS = (*_OPTION, "benchmark", "labels", "report", "run", "selfcheck", "vc4")
 """Commands that accept the name of a fetched model instead of a file."""
 
 
@@ -79,12 +80,13 @@ def fetched_model(args: argparse.Namespace) -> None:
         raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
 
 
-def improved(message: str, options: Mapping[str, str]) -> str:
+def improved(message: str, options: Mapping[str, str], usage: str) -> str:
     """Return a message of argparse with a suggestion.
 
     Args:
         message: the message of argparse.
         options: every accepted spelling of an option, with the spelling to suggest.
+        usage: the arguments of the command, in one line.
     """
     number = _NUMBER.search(message)
     if number:
@@ -96,6 +98,8 @@ def improved(message: str, options: Mapping[str, str]) -> str:
         return f"no command '{choice[1]}'{_suggestion(choice[1], names)}"
     if choice:
         return message + _suggestion(choice[1], re.findall(r"[^\s,']+", choice[2]))
+    if message.startswith(_REQUIRED):
+        return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
         spelling = nearest(unknown[0], options) if unknown else None

@@ -27,7 +27,7 @@ QUIT, SKIP = "q\x1b\x03\x04", " \r\n"
 
 EXAMPLES = (
     "glsl-infer collect --classes cat,dog,none -o photos",
-    "glsl-infer collect --classes cat,dog --source film.mp4 -o photos",
+    "glsl-infer collect --classes cat,dog --source film.mp4 --every 15 -o photos",
     "glsl-infer collect --classes cat,dog --source unsorted/ -o photos",
 )
 
@@ -46,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Read from /dev/videoN, picamera2, a film, or a folder of images. Each image of a folder waits for a key.",
     )
     arguments.accept(parser, "--source", "--images")
+    parser.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="Wait for a key only at every Nth frame of a film (default: 1).",
+    )
     parser.add_argument(
         "--classes",
         required=True,
@@ -66,9 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Take photographs until q is pressed, or the keys or the source end."""
     from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.sources import every
     from glsl_infer.tools.camera.stopping import until_signalled
 
     labels = _labels(args.classes)
+    if args.every < 1:
+        raise InputError(f"--every {args.every}; give 1 or more")
     source = _source(args.source)
     folders = {label: args.out / label for label in labels}
     for folder in folders.values():
@@ -86,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
         if source.live:
             frames = iter(stack.enter_context(Latest(source.frames)))
         else:
-            frames = source.frames
-            stack.callback(getattr(source.frames, "close", lambda: None))
+            frames = every(source.frames, args.every)
+            stack.callback(getattr(frames, "close", lambda: None))
         _take(frames, source.live, key, labels, folders, counts)
     if args.json:
         print(json.dumps(counts))

@@ -96,9 +96,9 @@ class Parser(argparse.ArgumentParser):
         for sub in subparsers:
             options.update(sub._option_string_actions)
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
-        progs = [sub.prog for sub in subparsers]
-        prog = progs[0] if len(progs) == 1 else self.prog
-        say_error(f"{advice.improved(message, names)} (see {prog} --help)")
+        command = subparsers[0] if len(subparsers) == 1 else self
+        usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
+        say_error(f"{advice.improved(message, names, usage)} (see {command.prog} --help)")
         self.exit(2)
 
 

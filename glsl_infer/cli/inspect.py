@@ -71,9 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--stage",
-        choices=("imported", "optimized", "placed"),
-        help="Print the graph of a model that is not exported yet after a stage: as imported, after optimisation, or "
-        "cut into parts for the GPU and the CPU.",
+        choices=("imported", "optimized", "placed", "with-ranges", "planned", "program"),
+        help="Print a model that is not exported yet after a stage of the compiler: the graph as imported, after "
+        "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
+        "that images would show are assumed.",
     )
     ends.add_input_size(parser)
     ends.add_input_shape(parser)

@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     names = _input_names(args, paths, bundle.manifest)
     files = batch.files_of(args, paths, also=_also(bundle)) if paths else []
     try:
-        drawn = _check_model(args, bundle)
+        drawn = _check_model(args, bundle, several=len(files) > 1 or any(path.is_dir() for path in paths))
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
     if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in paths):
@@ -311,8 +311,14 @@ def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     check_output(args.out)
 
 
-def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
-    """Refuse arguments that do not match the model's outputs; return the output that becomes an image file."""
+def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> Output | None:
+    """Refuse arguments that do not match the model's outputs; return the output that becomes an image file.
+
+    Args:
+        args: the arguments of the command.
+        bundle: the model.
+        several: whether the arguments name several images or a folder.
+    """
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import tiling
 
@@ -335,7 +341,7 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
             what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"returns {what} of {sides(maps[0].shape)}; name a file for it, {_where_to(maps)}")
+            raise InputError(f"returns {what} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:
@@ -369,5 +375,8 @@ def _is_drawable(output: Output) -> bool:
     return True
 
 
-def _where_to(maps: list[Output]) -> str:
-    return "such as -o OUT.png" if len(maps) == 1 and maps[0].purpose != "values" else "such as -o OUT.npz"
+def _where_to(maps: list[Output], several: bool) -> str:
+    if several:
+        return "name a folder for the files: --out-dir DIR"
+    suffix = "png" if len(maps) == 1 and maps[0].purpose != "values" else "npz"
+    return f"name a file for it, such as -o OUT.{suffix}"

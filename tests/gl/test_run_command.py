@@ -266,7 +266,7 @@ def test_a_folder_through_an_image_model(photos: Path, tmp_path: Path, capsys: C
     np.testing.assert_array_equal(pixels(out / "a.png.png"), pixels(tmp_path / "one.png"))
     capsys.readouterr()
     assert "has none; give --out-dir" in refused(capsys, ["run", model, photos, "--csv", tmp_path / "out.csv"])
-    assert "name a file for it" in refused(capsys, ["run", model, photos])
+    assert "name a folder for the files: --out-dir DIR" in refused(capsys, ["run", model, photos])
 
 
 @pytest.fixture

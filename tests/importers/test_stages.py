@@ -1,4 +1,4 @@
-"""``glsl-infer inspect --stage``: the graph as imported, optimised, and split into parts."""
+"""``glsl-infer inspect --stage``: the network after each stage of the compiler."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def model(folder: Path) -> Path:
         ("imported", ["input", "conv2d", "activation", "cumulative_sum", "conv2d"], [""]),
         ("optimized", ["input", "conv2d", "cumulative_sum", "conv2d"], [""]),
         ("placed", ["input", "conv2d", "cumulative_sum", "conv2d"], ["", "1 gpu", "2 cpu", "3 gpu"]),
+        ("with-ranges", ["input", "conv2d", "cumulative_sum", "input", "conv2d"], ["1 gpu", "2 cpu", "3 gpu"]),
+        ("planned", ["input", "conv2d", "cumulative_sum", "input", "conv2d"], ["1 gpu", "2 cpu", "3 gpu"]),
     ],
 )
 def test_a_stage(
@@ -40,6 +42,20 @@ def test_a_stage(
     assert main(["inspect", str(path), "--stage", stage]) == 0
     printed = capsys.readouterr().out
     assert printed.count("part ") == len([part for part in parts if part]) and "cumulative_sum" in printed
+
+
+def test_ranges_textures_and_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The ReLU's range is assumed, [0, 1]; each convolution is one draw into a texture of its part."""
+    path = model(tmp_path)
+    nodes = {}
+    for stage in ("with-ranges", "planned", "program"):
+        assert main(["inspect", str(path), "--stage", stage, "--json"]) == 0
+        nodes[stage] = json.loads(capsys.readouterr().out)["nodes"]
+    assert nodes["with-ranges"][1]["attrs"]["scales"] == [1.0]
+    assert [node["attrs"].get("draws") for node in nodes["planned"]] == [None, 1, None, None, 1]
+    drawn = [node for node in nodes["program"] if node["part"] != "2 cpu"]
+    assert [node["name"] for node in drawn] == [node["name"] for node in nodes["planned"] if node["attrs"].get("draws")]
+    assert all(node["attrs"]["target"] and node["attrs"]["clear"] and node["attrs"]["quads"] == 1 for node in drawn)
 
 
 def test_a_stage_of_a_model_that_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def install(deployment: Deployment, wheel: str) -> str:
     camera = "python3-picamera2" if service.source == "picamera2" else "python3-av"
     camera += " python3-paho-mqtt" if service.mqtt else ""
     camera += " python3-gpiozero python3-lgpio" if service.gpio else ""
-    advice = "log in as the user who is to run it and use sudo, or set 'user:' in the deployment file"
+    advice = "log in as the user of the service and use sudo, or set 'user:' in the deployment file"
     root = "true" if service.user == "root" else f'fail "the service would run as root; {advice}" 2'
     return f"""#!/bin/sh
 # Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or Trixie).
@@ -179,5 +179,5 @@ sed "s/^User={INSTALLER}$/User=$user/" {UNIT} >/etc/systemd/system/{UNIT}
 systemctl daemon-reload
 systemctl enable {UNIT}
 systemctl restart {UNIT}
-echo "running; its lines: journalctl --unit {UNIT} --follow"
+echo "the service is running; to see its output: journalctl --unit {UNIT} --follow"
 """
