@@ -31,28 +31,28 @@ _URL = re.compile(r"(https?|ftp|file):/+")
 
 def models_anywhere(words: Sequence[str]) -> list[str]:
     """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted."""
-    given = list(words)
-    if not given:
-        return given
-    command, rest = given[0], given[1:]
+    arguments = list(words)
+    if not arguments:
+        return arguments
+    command, options = arguments[0], arguments[1:]
     if command == "vc4":  # --csv did not have a value in old versions
-        rest = [
-            "--csv=-" if word == "--csv" and (*rest, "-")[place + 1].endswith((SUFFIX, "-")) else word
-            for place, word in enumerate(rest)
+        options = [
+            "--csv=-" if word == "--csv" and (*options, "-")[index + 1].endswith((SUFFIX, "-")) else word
+            for index, word in enumerate(options)
         ]
-        given = [command, *rest]
+        arguments = [command, *options]
     if command in _FIRST:
-        for place, word in enumerate(rest):
+        for index, word in enumerate(options):
             if word.startswith(f"{MODEL}="):
-                return [command, word.partition("=")[2], *rest[:place], *rest[place + 1 :]]
-            if word == MODEL and place + 1 < len(rest):
-                return [command, rest[place + 1], *rest[:place], *rest[place + 2 :]]
-    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in rest):
-        models = [word for word in rest if word.endswith(SUFFIX) and not word.startswith("-")]
+                return [command, word.partition("=")[2], *options[:index], *options[index + 1 :]]
+            if word == MODEL and index + 1 < len(options):
+                return [command, options[index + 1], *options[:index], *options[index + 2 :]]
+    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in options):
+        models = [word for word in options if word.endswith(SUFFIX) and not word.startswith("-")]
         if len(models) == 1:
-            rest.remove(models[0])
-            return [command, MODEL, models[0], *rest]
-    return given
+            options.remove(models[0])
+            return [command, MODEL, models[0], *options]
+    return arguments
 
 
 _RUNS = (*_OPTION, "benchmark", "labels", "report", "run", "selfcheck", "vc4")
@@ -126,8 +126,8 @@ def refuse_urls(args: argparse.Namespace) -> None:
         InputError: an argument is a URL. The message has the download command.
     """
     for value in vars(args).values():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(one, Path) and _URL.match(str(one)):
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, Path) and _URL.match(str(item)):
                 raise InputError(
                     "a URL cannot be read; download it and give the file: curl --location --output FILE URL"
                 )

@@ -115,8 +115,8 @@ def check(args: argparse.Namespace) -> None:
     if args.minutes is not None:
         check_minutes(args.minutes)
     if args.compare:
-        for name, given in (("MODEL.glslnn", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
-            if given:
+        for name, value in (("MODEL.glslnn", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
+            if value:
                 raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
         raise InputError("--plot and --csv write the result of --profile or of --minutes; leave one of these out")
@@ -134,10 +134,10 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     from glsl_infer.support.resources import default_model
     from glsl_infer.tools.benchmark.measuring import measure, steps_of
 
-    wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
+    options = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
-    with progress.counter(steps_of(**wanted), "runs") as say:
-        result = measure(args.model or default_model(), progress=say, **how, **wanted)
+    with progress.counter(steps_of(**options), "runs") as say:
+        result = measure(args.model or default_model(), progress=say, **how, **options)
     _warn_of_load(result["machine"])
     return result
 
@@ -185,7 +185,9 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
         flat.update(
-            {f"{key}.{part}": number for part, number in value.items()} if isinstance(value, dict) else {key: value}
+            {f"{key}.{inner_key}": cell for inner_key, cell in value.items()}
+            if isinstance(value, dict)
+            else {key: value}
         )
     return flat
 
@@ -276,8 +278,8 @@ def _parts(parts: list[dict[str, Any]]) -> list[str]:
     for number, part in enumerate(parts, 1):
         first, *others = part["operators"]
         what = f"{number} {part['kind'].upper()}, {first}{f' and {len(others)} more' * bool(others)}"
-        moved = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
-        lines.append(f"{what:28} {_times(part['ms'])} {moved}")
+        transfers = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
+        lines.append(f"{what:28} {_times(part['ms'])} {transfers}")
     return lines
 
 

@@ -107,9 +107,9 @@ def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
     """Print the number of labels in the model, and the command that lists them."""
     import shlex
 
-    known = sum(label != NONE for label in labels)
+    label_count = sum(label != NONE for label in labels)
     command = " ".join(["glsl-infer labels", *([shlex.quote(str(args.model))] if args.model else [])])
-    print(f"'{NONE}': not one of the {known} labels that this model knows; {command} lists them", file=sys.stderr)
+    print(f"'{NONE}': not one of the {label_count} labels that this model knows; {command} lists them", file=sys.stderr)
 
 
 def _check(args: argparse.Namespace) -> None:

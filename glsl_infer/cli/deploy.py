@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     out = args.deployment.with_suffix("") if args.out is None else args.out
     with progress.status("deploy") as say:
-        made = folder.make(
+        result = folder.make(
             deployment,
             args.deployment.parent,
             out,
@@ -83,10 +83,10 @@ def run(args: argparse.Namespace) -> int:
             outside=args.allow_outside,
         )
     if args.json:
-        print(json.dumps({"folder": str(out), **made}, indent=1))
+        print(json.dumps({"folder": str(out), **result}, indent=1))
         return 0
     print(f"{out}:")
-    for model in made["models"]:
+    for model in result["models"]:
         print(
             f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
             f"{model['labels']} labels, {model['passes']:,} passes"

@@ -59,8 +59,8 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments. ``-1,1`` after an option is its value, although it begins like an option."""
-        given = list(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(_with_pairs(given), namespace)
+        arguments = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(_with_pairs(arguments), namespace)
 
     def format_help(self) -> str:
         """Return the help: usage, a sentence, examples, then arguments and options by group."""
@@ -82,8 +82,8 @@ class Parser(argparse.ArgumentParser):
         for group in sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED):
             formatter.start_section(group.title)
             formatter.add_text(group.description)
-            shown = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-            formatter.add_arguments(shown)
+            visible = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
+            formatter.add_arguments(visible)
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -95,10 +95,10 @@ class Parser(argparse.ArgumentParser):
         subparsers = [sub for action in actions for sub in action.choices.values()]
         for sub in subparsers:
             options.update(sub._option_string_actions)
-        shown = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
+        names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
         command = subparsers[0] if len(subparsers) == 1 else self
         usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
-        say_error(f"{advice.improved(message, shown, usage)} (see {command.prog} --help)")
+        say_error(f"{advice.improved(message, names, usage)} (see {command.prog} --help)")
         self.exit(2)
 
 
@@ -129,15 +129,15 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _with_pairs(given: list[str]) -> list[str]:
+def _with_pairs(arguments: list[str]) -> list[str]:
     """Return the arguments with each pair of numbers whose first is negative merged into the option before it."""
-    joined: list[str] = []
-    for word in given:
-        if _PAIR.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
-            joined[-1] += f"={word}"
+    result: list[str] = []
+    for word in arguments:
+        if _PAIR.fullmatch(word) and result and result[-1].startswith("--") and "=" not in result[-1]:
+            result[-1] += f"={word}"
         else:
-            joined.append(word)
-    return joined
+            result.append(word)
+    return result
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
@@ -183,12 +183,12 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
 
 def _probability(text: str) -> float:
     try:
-        number = float(text)
+        value = float(text)
     except ValueError:
-        number = -1.0
-    if not 0.0 <= number <= 1.0:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"{text}; give a probability from 0 to 1, like 0.7")
-    return number
+    return value
 
 
 def add_signature(parser: argparse.ArgumentParser) -> None:
@@ -328,7 +328,7 @@ def _message(error: GlslInferError) -> str:
 
         return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
     if isinstance(error, InputError):
-        return _LIST.join(one_line(part) for part in advice.with_file_name(str(error)).split(_LIST))
+        return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):
         return str(error)
     what, *log = str(error).splitlines()

@@ -28,7 +28,7 @@ from glsl_infer.lowering.weights_plan import (
 )
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
-from glsl_infer.support import heap
+from glsl_infer.support import memory
 from glsl_infer.support.files import check_output
 
 VIDEOCORE = "videocore"
@@ -232,17 +232,17 @@ def run(args: argparse.Namespace) -> int:
     if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
         raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")
     for name in ("tolerance", "budget"):
-        given = getattr(args, name)
-        if given is not None and not 0.0 < given < math.inf:
-            raise InputError(f"--{name} {given:g}; give a number larger than 0")
+        value = getattr(args, name)
+        if value is not None and not 0.0 < value < math.inf:
+            raise InputError(f"--{name} {value:g}; give a number larger than 0")
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration: list[Path] = []
-    known: list[InputError] = []
+    problems: list[InputError] = []
     try:
         calibration = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
-        known.append(error)
+        problems.append(error)
     options = Options(
         weights=args.weights,
         weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
@@ -261,7 +261,7 @@ def run(args: argparse.Namespace) -> int:
         delegate_for=tuple(args.delegate_for),
     )
     ends.prepare_import(args)
-    heap.keep_freed_memory()
+    memory.keep_freed_memory()
     with progress.status("export") as say:
         report = export(
             args.model,
@@ -272,7 +272,7 @@ def run(args: argparse.Namespace) -> int:
             ranges=args.ranges,
             verify_seconds=args.verify,
             progress=say,
-            known=known,
+            earlier_problems=problems,
         )
     for warning in report.warnings:
         say_warning(warning)
@@ -283,7 +283,7 @@ def run(args: argparse.Namespace) -> int:
         name = "classify" if args.labels is not None or report.classes else "run"
         command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
-    far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]
+    far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
     if args.strict and far:
         names = ", ".join(f"'{name}'" for name in far)
         raise RunError(

@@ -46,22 +46,22 @@ def run(args: argparse.Namespace) -> int:
 
     models = catalogue.read()
     if not args.names:
-        for option, given in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
-            if given:
+        for option, value in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
+            if value:
                 raise InputError(f"{option} needs the name of a network; give it as well")
         _list(list(models.values()), as_json=args.json)
         return 0
-    wanted = catalogue.chosen(args.names, models)
+    chosen = catalogue.chosen(args.names, models)
     if args.labels is not None and args.file is None:
         raise InputError("--labels needs --file; give both")
     if args.file is not None:
-        wanted = [_alone(args, models)]
-    made = [_get(model, args) for model in wanted]
+        chosen = [_alone(args, models)]
+    files = [_get(model, args) for model in chosen]
     if args.json:
-        print(json.dumps(made, indent=1))
+        print(json.dumps(files, indent=1))
         return 0
-    needed = {name for model in wanted for name in model.needs}
-    for model in wanted:
+    needed = {name for model in chosen for name in model.needs}
+    for model in chosen:
         if model.name not in needed:
             print(f"try it: {command_for(model)}")
     return 0
@@ -130,8 +130,8 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
             making.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
-            making.make(model, kept, say, making.labels_of(model))
+            source = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
+            making.make(model, source, say, making.labels_of(model))
     if not args.json:
         how = "fetched as" if fetched else "is there already:"
         print(f"{model.name}: {how} {bundle} (by {model.author}; {model.licence}: {making.licence_of(model)})")

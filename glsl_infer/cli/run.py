@@ -125,20 +125,20 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print its outputs. Arguments and files are checked before a context is created."""
     from glsl_infer.runtime.verdicts import read_bundle
 
-    given = [*args.images, *args.more_images]
-    _check_order(args, given)
+    paths = [*args.images, *args.more_images]
+    _check_order(args, paths)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
-    _check_arguments(args, given)
+    _check_arguments(args, paths)
     bundle = read_bundle(args.model)
-    names = _input_names(args, given, bundle.manifest)
-    files = batch.files_of(args, given, also=_also(bundle)) if given else []
+    names = _input_names(args, paths, bundle.manifest)
+    files = batch.files_of(args, paths, also=_also(bundle)) if paths else []
     try:
-        drawn = _check_model(args, bundle, several=len(files) > 1 or any(path.is_dir() for path in given))
+        drawn = _check_model(args, bundle, several=len(files) > 1 or any(path.is_dir() for path in paths))
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
-    if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in given):
-        return _many(args, bundle, drawn, given, files)
+    if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in paths):
+        return _many(args, bundle, drawn, paths, files)
     single = args.input or files[0]
     inputs = (
         None if args.whole else _inputs(bundle, names if args.input else {bundle.manifest.inputs[0].name: files[0]})
@@ -152,12 +152,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _many(
-    args: argparse.Namespace, bundle: Bundle, drawn: Output | None, given: Sequence[Path], files: Sequence[Path]
+    args: argparse.Namespace, bundle: Bundle, drawn: Output | None, paths: Sequence[Path], files: Sequence[Path]
 ) -> int:
     """Run the model on every image. Unreadable images are reported and skipped."""
     name = bundle.manifest.inputs[0].name
     described = []
-    with _session(args, bundle) as session, batch.opened(args, given, files, columns(args, bundle)) as many:
+    with _session(args, bundle) as session, batch.opened(args, paths, files, columns(args, bundle)) as many:
 
         def compute(path: Path) -> dict[str, NDArray[Any]]:
             return _results(session, args, path if args.whole else _inputs(bundle, {name: path}), drawn)
@@ -187,11 +187,11 @@ def _also(bundle: Bundle) -> tuple[str, ...]:
     return (ARRAY, ".json", ".csv") if bundle.manifest.inputs[0].kind == NUMBERS else ()
 
 
-def _input_names(args: argparse.Namespace, given: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
+def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
     """Return the file of each input of ``--input`` by name, or the one file with all inputs; {} without ``--input``."""
     names = [entry.name for entry in manifest.inputs]
     listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
-    if given:
+    if paths:
         if args.input:
             raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
@@ -231,7 +231,7 @@ def _results(
 ) -> dict[str, NDArray[Any]]:
     """Return every output by name: of a full image with ``--whole``, else of inputs of the model's size."""
     if isinstance(source, Path):
-        return _whole(session, args, source, drawn)
+        return _run_full_image(session, args, source, drawn)
     assert source is not None
     if args.check_ranges:
         _warn_of_clipping(session, source)
@@ -242,12 +242,12 @@ def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
     """Print a warning if ranges clip values of an input, else a confirmation."""
     from glsl_infer.runtime import saturation
 
-    found = session.saturation(inputs)
-    text = saturation.sentence(found)
+    saturated = session.saturation(inputs)
+    text = saturation.sentence(saturated)
     if text:
         say_warning(text)
     else:
-        most = f"at most {100.0 * found[0].share:.2g} % of a layer's values" if found else "none of the values"
+        most = f"at most {100.0 * saturated[0].share:.2g} % of a layer's values" if saturated else "none of the values"
         print(f"the ranges cover this input: {most} are at an end of a range", file=sys.stderr)
 
 
@@ -262,7 +262,9 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
         yield session
 
 
-def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output | None) -> dict[str, NDArray[Any]]:
+def _run_full_image(
+    session: Session, args: argparse.Namespace, path: Path, drawn: Output | None
+) -> dict[str, NDArray[Any]]:
     """Return the only output for a full image: bytes if it becomes an image file, else floats."""
     import numpy as np
 
@@ -270,27 +272,27 @@ def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output
     from glsl_infer.runtime.pictures import preprocess
 
     picture = np.asarray(preprocess.open_image(path))
-    whole = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
-    return {session.bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
+    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
+    return {session.bundle.manifest.output.name: full_image[..., None] if full_image.ndim == 2 else full_image}
 
 
-def _check_order(args: argparse.Namespace, given: Sequence[Path]) -> None:
+def _check_order(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Refuse an image in the position of the model."""
     from glsl_infer.bundle import SUFFIX
 
-    models = [path for path in given if path.suffix.lower() == SUFFIX]
+    models = [path for path in paths if path.suffix.lower() == SUFFIX]
     if models and args.model.suffix.lower() != SUFFIX:
         raise InputError(f"the model comes first: glsl-infer run {models[0]} {args.model}")
 
 
-def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
+def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Refuse arguments that are invalid for every model."""
     from glsl_infer.runtime import images
 
-    if not given and not args.input:
+    if not paths and not args.input:
         raise InputError("give an IMAGE, or --input NAME=FILE for each input of the model")
     for option, value in (("--out-dir", args.out_dir), ("--csv", args.csv)):
-        if value is not None and not given:
+        if value is not None and not paths:
             raise InputError(f"{option} needs images after the model; give MODEL.glslnn IMAGE ...")
     if args.softmax and args.raw:
         raise InputError("--softmax and --raw cannot be used together; leave one out")
@@ -300,7 +302,7 @@ def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
         raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:
         raise InputError("--check-ranges needs an input of the model's size; leave --whole out")
-    if args.whole and not given:
+    if args.whole and not paths:
         raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return

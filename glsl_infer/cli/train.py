@@ -64,22 +64,22 @@ def run(args: argparse.Namespace) -> int:
     for suffix in (".md", ".png"):
         output_file(args.out.with_suffix(suffix))
     with progress.status("train") as say:
-        made = train(photographs, args.out, start=args.start, context=args.context, progress=say)
-    for warning in made.warnings:
+        trained = train(photographs, args.out, start=args.start, context=args.context, progress=say)
+    for warning in trained.warnings:
         say_warning(one_line(warning))
     if args.json:
-        print(made.as_json())
+        print(trained.as_json())
         return 0
-    verdict = made.verdict
-    for label, row in zip(made.classes, verdict.confusion):
-        right = row[made.classes.index(label)]
+    verdict = trained.verdict
+    for label, row in zip(trained.classes, verdict.confusion):
+        right = row[trained.classes.index(label)]
         print(one_line(f"{right:5} of {sum(row):4} right, {row[-1]:3} 'none of these'  {label}"))
     print(
         f"cross-validation: {100 * verdict.accuracy:.1f} % of the photographs get the correct label. 'none of these' "
         f"is the answer to {100 * verdict.known_refused:.1f} % of them, and to {100 * verdict.unknown_refused:.1f} % "
         "of pictures of other things"
     )
-    minutes, worked = (seconds / 60 for seconds in made.seconds)
-    print(f"{args.out}: trained from {made.start} in {minutes:.1f} minutes ({worked:.1f} minutes of CPU time)")
+    minutes, worked = (seconds / 60 for seconds in trained.seconds)
+    print(f"{args.out}: trained from {trained.start} in {minutes:.1f} minutes ({worked:.1f} minutes of CPU time)")
     print(f"{args.out.with_suffix('.md')}: its description; {args.out.with_suffix('.png')}: a sheet of the photographs")
     return 0

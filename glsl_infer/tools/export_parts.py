@@ -36,22 +36,22 @@ class PartReport:
     read_back: int
 
 
-def part_reports(made: Built) -> tuple[PartReport, ...]:
+def part_reports(built: Built) -> tuple[PartReport, ...]:
     """Return one entry for each part in order; empty for a model without parts."""
     reports = []
-    bundles = iter(made.gpu)
-    for part in made.parts:
-        operators = described(made.graph, part.nodes)
+    bundles = iter(built.gpu)
+    for part in built.parts:
+        operators = described(built.graph, part.nodes)
         if part.on_cpu:
             reports.append(PartReport("cpu", part.nodes, operators, 0, 0))
         else:
             bundle = next(bundles).bundle
-            moved = statistics.uploaded(bundle), statistics.read_back(bundle)
-            reports.append(PartReport("gpu", part.nodes, operators, *moved))
+            transfers = statistics.uploaded(bundle), statistics.read_back(bundle)
+            reports.append(PartReport("gpu", part.nodes, operators, *transfers))
     return tuple(reports)
 
 
-def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
+def merge_reports(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
     """Return the report of a model from the reports of its GPU parts."""
     first = reports[0]
     together: dict[str, Any] = {
@@ -67,19 +67,21 @@ def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> Ex
     )
 
 
-def verified(made: Built, seconds: float) -> tuple[Verification | None, Foresight]:
+def verified(built: Built, seconds: float) -> tuple[Verification | None, Foresight]:
     """Return the results of VideoCore IV's compiler for all GPU parts, and the estimated time of a frame.
 
     Args:
-        made: a model in parts.
+        built: a model in parts.
         seconds: time limit for all parts together; 0 skips the compiler and estimates without it.
     """
     if not seconds:
-        return None, foresight.together([foresight.foresee(part.bundle, {}) for part in made.gpu])
-    asked = [measured(part.bundle, seconds / len(made.gpu)) for part in made.gpu]
-    layers = tuple(layer for check, _ in asked for layer in check.layers)
-    times = [foresight.foresee(part.bundle, found.programs) for part, (_, found) in zip(made.gpu, asked)]
-    return replace(asked[0][0], layers=layers), foresight.together(times)
+        return None, foresight.together([foresight.foresee(part.bundle, {}) for part in built.gpu])
+    verifications = [measured(part.bundle, seconds / len(built.gpu)) for part in built.gpu]
+    layers = tuple(layer for check, _ in verifications for layer in check.layers)
+    times = [
+        foresight.foresee(part.bundle, measurement.programs) for part, (_, measurement) in zip(built.gpu, verifications)
+    ]
+    return replace(verifications[0][0], layers=layers), foresight.together(times)
 
 
 def line(parts: Sequence[PartReport]) -> str:

@@ -113,11 +113,11 @@ def report(
         prepared: the prepared graph that ``build`` returned.
         calibration: typical inputs; two of them are used to measure the difference between 8 bits and floats.
     """
-    shown = (
+    measured_inputs = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
     )
     gains = amplification.gains(program.graph, program.values)
-    errors = amplification.errors(prepared.graph, program.graph, shown)
+    errors = amplification.errors(prepared.graph, program.graph, measured_inputs)
     textures = {texture.name: texture for texture in program.textures}
     drawn = defaultdict[str, list[Pass]](list)
     for entry in program.passes:

@@ -69,9 +69,9 @@ def texts(folder: Path) -> Iterator[str]:
 
 def rates(folder: Path) -> list[float]:
     """Return the rate of each of ``HABITS`` in 1,000 words."""
-    found = list(texts(folder))
-    words = max(sum(len(text.split()) for text in found), 1)
-    return [1000 * sum(len(re.findall(habit.pattern, text)) for text in found) / words for habit in HABITS]
+    all_texts = list(texts(folder))
+    words = max(sum(len(text.split()) for text in all_texts), 1)
+    return [1000 * sum(len(re.findall(habit.pattern, text)) for text in all_texts) / words for habit in HABITS]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

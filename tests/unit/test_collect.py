@@ -23,8 +23,8 @@ from glsl_infer.cli.collect import CAMERA
 def pictures(tmp_path: Path) -> Path:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    for number in range(4):
-        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(folder / f"{number}.png")
+    for index in range(4):
+        Image.new("RGB", (8, 8), (60 * index, 0, 0)).save(folder / f"{index}.png")
     return folder
 
 
@@ -107,5 +107,5 @@ def test_the_camera_is_a_laptops_where_it_is_not(
     monkeypatch.setitem(sys.modules, "picamera2", None)
     monkeypatch.setattr("glsl_infer.cli.collect.CAMERA", str(tmp_path / "video0"))
     assert CAMERA == "/dev/video0"
-    said = refused(capsys, ["collect", "--camera", "--classes", "cat", "-o", tmp_path / "photos"])
-    assert f"--source {tmp_path}/video0: no such file" in said
+    message = refused(capsys, ["collect", "--camera", "--classes", "cat", "-o", tmp_path / "photos"])
+    assert f"--source {tmp_path}/video0: no such file" in message

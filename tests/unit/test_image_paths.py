@@ -54,11 +54,11 @@ def test_hidden_files_and_folders_are_not_images(folder: Path) -> None:
 
 def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
-    said: list[str] = []
-    found = paths.find([folder], warn=said.append)
-    assert names(found, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]
-    assert len(said) == 1 and said[0].startswith(f"{folder}: 1 file is left out; {NO}")
-    assert said[0].endswith("-m pip install some-plugin")
+    messages: list[str] = []
+    result = paths.find([folder], warn=messages.append)
+    assert names(result, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]
+    assert len(messages) == 1 and messages[0].startswith(f"{folder}: 1 file is left out; {NO}")
+    assert messages[0].endswith("-m pip install some-plugin")
     with pytest.raises(ImageError, match=NO):
         preprocess.open_image(folder / "e.heic")
 
@@ -72,10 +72,10 @@ def test_training_follows_the_rule(folder: Path) -> None:
             (folder / name / f"._{index}.jfif").write_bytes(b"")
     (folder / "deep/._d.png").unlink()
     (folder / "deep").rmdir()
-    found = photographs.find(folder)
-    assert found.classes == ("class",) and len(found.files) == photographs.LEAST
-    loose = len(paths.in_folder(folder)) - len(found.files)
-    left_out = [warning for warning in found.warnings if "left out" in warning]
+    result = photographs.find(folder)
+    assert result.classes == ("class",) and len(result.files) == photographs.LEAST
+    loose = len(paths.in_folder(folder)) - len(result.files)
+    left_out = [warning for warning in result.warnings if "left out" in warning]
     assert left_out == [f"{folder}: {loose} images are left out, because they are not in the folder of a class"]
 
 

@@ -64,8 +64,8 @@ def test_results_that_are_no_numbers_are_still_json() -> None:
     for result in (np.array([[1.5, np.nan], [-np.inf, 0]], np.float32), np.array(np.nan), np.array([1.0, 2.0])):
         text = json.dumps(as_json({"a": result}), allow_nan=False)
         expected = [None if not np.isfinite(value) else value for value in result.ravel()]
-        found = np.array(json.loads(text)["a"]["numbers"], object).ravel().tolist()
-        assert found == expected
+        values = np.array(json.loads(text)["a"]["numbers"], object).ravel().tolist()
+        assert values == expected
 
 
 def _numbers(entry: object) -> object:

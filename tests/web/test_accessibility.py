@@ -69,7 +69,7 @@ def test_before_there_is_a_picture(demo: Page) -> None:
     # Check that axe-core works: it reports an image without a text.
     demo.evaluate("document.querySelector('#samples img').removeAttribute('alt')")
     _, violations = demo.evaluate(VIOLATIONS)
-    assert [one.split(":")[0] for one in violations] == ["button-name", "image-alt"]
+    assert [violation.split(":")[0] for violation in violations] == ["button-name", "image-alt"]
 
 
 @pytest.mark.parametrize("width", [360, 1200])

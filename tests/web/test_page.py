@@ -56,7 +56,7 @@ def test_layers_are_shown_when_asked_for(demo: Page) -> None:
     demo.evaluate("document.getElementById('layers').click()")
     captions = demo.evaluate("[...document.querySelectorAll('#layer-list figcaption')].map((one) => one.textContent)")
     passes = bundles.read(DEFAULT_MODEL).manifest.passes
-    assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(one.layer for one in passes))
+    assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(draw.layer for draw in passes))
     lit = demo.evaluate("""[...document.querySelectorAll("#layer-list canvas")].map((one) => {
         const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
         return data.some((byte, i) => i % 4 < 3 && byte > 0);
@@ -99,7 +99,7 @@ def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
     )
     assert told, status(demo)
     manifest = bundles.read(ROOT / f"models/{model}.glslnn").manifest
-    [tolerance] = [one for one in manifest.probe.layers if one.layer == told[2]]
+    [tolerance] = [layer for layer in manifest.probe.layers if layer.layer == told[2]]
     assert int(told[1]) == len(manifest.probe.layers)
     assert (told[4], told[5]) == (("255", "8") if isinstance(tolerance.value, FeatureMap) else ("65535", "16"))
     assert int(told[3]) <= int(told[6]) == tolerance.max_error
@@ -223,9 +223,9 @@ def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site:
     demo.wait_for("document.getElementById('about').textContent.includes('reads 50 × 20 pixels')")
     demo.wait_for("!document.getElementById('output').hidden")
     sizes = "['picture', 'output'].map((id) => document.getElementById(id)).flatMap((one) => [one.width, one.height])"
-    shown = demo.evaluate(sizes)
-    assert abs(shown[0] / shown[1] - 50 / 20) < 0.02
-    assert shown[2:] == [50, 20]
+    result = demo.evaluate(sizes)
+    assert abs(result[0] / result[1] - 50 / 20) < 0.02
+    assert result[2:] == [50, 20]
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
     demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own picture')")
 

@@ -98,8 +98,8 @@ def activation(text: str) -> Activation:
     texts = parameters[:-1].split(",") if opened else []
     if (opened and not parameters.endswith(")")) or not all(map(_NUMBER.fullmatch, texts)):
         raise _malformed(text, name, form)
-    numbers = [float(number) for number in texts]
-    if not all(math.isfinite(number) and abs(number) < LARGEST for number in numbers):
+    numbers = [float(parameter) for parameter in texts]
+    if not all(math.isfinite(parameter) and abs(parameter) < LARGEST for parameter in numbers):
         raise ValueError(f"activation '{text:.60}': a number that is not finite, or too large")
     try:
         return form.make(*numbers)

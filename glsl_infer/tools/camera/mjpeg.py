@@ -156,9 +156,9 @@ class _Server(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Close connections with requests older than the timeout, so clients that send slowly cannot keep slots."""
-        late = time.monotonic() - _PATIENCE
+        oldest = time.monotonic() - _PATIENCE
         for request, began in list(self._asking.items()):
-            if began < late:
+            if began < oldest:
                 self.asked(request)
                 with contextlib.suppress(OSError):
                     request.shutdown(socket.SHUT_RDWR)
@@ -183,9 +183,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_foreign(self) -> bool:
         """Return whether a page of another origin sent the request, by headers that older browsers send too."""
-        own = self.headers.get("Host", "").strip().lower()
+        host = self.headers.get("Host", "").strip().lower()
         pages = [page for name in ("Origin", "Referer") for page in self.headers.get_all(name, [])]
-        return any(not re.match(rf"https?://{re.escape(own)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
+        return any(not re.match(rf"https?://{re.escape(host)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: standard error belongs to the command."""

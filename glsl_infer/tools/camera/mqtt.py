@@ -58,10 +58,10 @@ def address_of(url: str) -> Address:
         raise InputError(f"--mqtt: no such address; {_ADVICE}") from None
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
-        raise InputError(f"--mqtt {_shown(url)}: no such address; {_ADVICE}")
+        raise InputError(f"--mqtt {_redacted(url)}: no such address; {_ADVICE}")
     if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
-        raise InputError(f"--mqtt {_shown(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
-    user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
+        raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
+    user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))
     return Address(
         parts.hostname,
         port or _PORTS[parts.scheme],
@@ -74,8 +74,8 @@ def address_of(url: str) -> Address:
 
 def topic_of(topic: str, name: str) -> str:
     """Return the topic of a name. The name can be an untrusted label, of any length and with any characters."""
-    made = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
-    return f"{topic}/{made}_" if made in ("", _STATUS) else f"{topic}/{made}"
+    cleaned = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
+    return f"{topic}/{cleaned}_" if cleaned in ("", _STATUS) else f"{topic}/{cleaned}"
 
 
 class Broker(Closing):
@@ -126,18 +126,18 @@ class Broker(Closing):
             import paho.mqtt.client as mqtt
         except ImportError:
             raise MissingExtraError.of("the package paho-mqtt", "paho-mqtt", "--mqtt") from None
-        given = self._address
+        address = self._address
         version = getattr(mqtt, "CallbackAPIVersion", None)  # since paho 2; Debian 12 has 1.6
         client = mqtt.Client() if version is None else mqtt.Client(version.VERSION2)
-        if given.user:
-            client.username_pw_set(given.user, given.password or None)
-        if given.tls:
+        if address.user:
+            client.username_pw_set(address.user, address.password or None)
+        if address.tls:
             client.tls_set()
         client.will_set(self._status, "offline", qos=1, retain=True)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
-        where = f"--mqtt {given.host}:{given.port}"
+        where = f"--mqtt {address.host}:{address.port}"
         try:
-            client.connect(given.host, given.port)
+            client.connect(address.host, address.port)
         except (OSError, ValueError) as error:
             raise RunError(f"{where}: the broker cannot be reached ({error})") from None
         client.loop_start()
@@ -145,9 +145,9 @@ class Broker(Closing):
         if not answered or self._refusal:
             client.disconnect()
             client.loop_stop()
-            said = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
+            problem = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
             raise RunError(
-                f"{where}: the broker {said}; give the user in the URL, and the password in the variable {PASSWORD}"
+                f"{where}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
             )
         return client
 
@@ -158,8 +158,8 @@ class Broker(Closing):
             self._answered.set()
             return
         with self._lock:
-            known = {self._status: "online", **self._known}
-        for topic, payload in known.items():
+            states = {self._status: "online", **self._known}
+        for topic, payload in states.items():
             client.publish(topic, payload, qos=1, retain=True)
         self._answered.set()
 
@@ -173,8 +173,8 @@ class Broker(Closing):
             )
 
 
-def _shown(url: str) -> str:
+def _redacted(url: str) -> str:
     """Return a URL without user and password, even if it is malformed."""
     scheme, slashes, _ = url.rpartition("@")[0].partition("://")
-    place = re.split("[?#]", url.rpartition("@")[2])[0]
-    return one_line(f"{scheme}{slashes}{place}" if slashes else place)
+    address = re.split("[?#]", url.rpartition("@")[2])[0]
+    return one_line(f"{scheme}{slashes}{address}" if slashes else address)

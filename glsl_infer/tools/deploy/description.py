@@ -75,13 +75,13 @@ class Model(Settings):
         if not self._path.endswith((".keras", ".glslnn")):
             return f"source {self.shown}: it must end in .keras or .glslnn"
         if self.is_bundle:
-            given = [
+            options = [
                 key
                 for key, default in (("labels", ""), ("weights", "auto"), ("layout", "atlas"), ("calibrate", ""))
                 if getattr(self, key) != default
             ] + ["input_range"] * (self.input_range != (0.0, 0.0))
-            if given:
-                return f"{', '.join(given)}: {self.shown} is exported already; give these options to its export"
+            if options:
+                return f"{', '.join(options)}: {self.shown} is exported already; give these options to its export"
         return None
 
 
@@ -144,7 +144,7 @@ class Service(Settings):
                 reading.find(self.task)
             except InputError as error:
                 return str(error)
-        for command in (self.on_appear, *(one.command for one in self.on)):
+        for command in (self.on_appear, *(reaction.command for reaction in self.on)):
             try:
                 shlex.split(command)
             except ValueError as error:
@@ -195,12 +195,12 @@ class Deployment(Settings):
 
 def shown(source: str) -> str:
     """Return a path unchanged, and a URL without user, password and query, which can be secrets."""
-    scheme, separator, rest = source.partition("://")
+    scheme, separator, address = source.partition("://")
     if not separator:
         return source
-    place, slash, path = rest.partition("/")
+    host, slash, path = address.partition("/")
     path, question, _ = path.partition("?")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}{'?...' if question else ''}"
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{'?...' if question else ''}"
 
 
 def read(path: Path) -> Deployment:

@@ -145,6 +145,6 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        kind = InputError if done.returncode == InputError.exit_code else RunError
-        raise kind(f"model '{model.name}': {said.replace('error: ', '', 1)}")
+        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        error_class = InputError if done.returncode == InputError.exit_code else RunError
+        raise error_class(f"model '{model.name}': {last_line.replace('error: ', '', 1)}")

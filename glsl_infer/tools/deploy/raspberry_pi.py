@@ -39,8 +39,8 @@ def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path 
     else:
         words += ["--model", f"{prefix}/models/{deployment.served}.glslnn", "--top", str(service.top)]
         words += ["--threshold", f"{service.threshold:g}"] if service.threshold else []
-    for one in service.on:
-        words += ["--on", one.label, _on_board(one.command, base, prefix)]
+    for reaction in service.on:
+        words += ["--on", reaction.label, _on_board(reaction.command, base, prefix)]
     words += ["--on-appear", _on_board(service.on_appear, base, prefix)] if service.on_appear else []
     words += ["--snapshot", f"{STATE}/snapshots"] if service.snapshots else []
     words += ["--mqtt", service.mqtt] if service.mqtt else []
@@ -83,12 +83,12 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
         InputError: two of them have the same name.
     """
     service = deployment.service
-    found: dict[str, Path] = {}
-    for command in (service.on_appear, *(one.command for one in service.on)):
+    programs: dict[str, Path] = {}
+    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
         path = beside(shlex.split(command), base)
-        if path is not None and found.setdefault(path.name, path).resolve() != path.resolve():
+        if path is not None and programs.setdefault(path.name, path).resolve() != path.resolve():
             raise InputError(f"{path}: another program is called {path.name} as well; rename one")
-    return list(found.values())
+    return list(programs.values())
 
 
 def _on_board(command: str, base: Path, prefix: str) -> str:

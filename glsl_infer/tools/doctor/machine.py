@@ -103,8 +103,8 @@ class Machine:
     def command(self, name: str) -> Path | None:
         """Return the path of a program; None if it is not installed."""
         if self.is_this:
-            found = shutil.which(name)
-            return Path(found) if found else None
+            program = shutil.which(name)
+            return Path(program) if program else None
         paths = [self.root / folder / name for folder in ("usr/bin", "bin", "usr/local/bin")]
         return next((path for path in paths if path.is_file()), None)
 
@@ -195,9 +195,9 @@ class Machine:
         readings: dict[str, float] = {}
         for zone in self.glob("sys/class/thermal/thermal_zone*"):
             folder = zone.relative_to(self.root)
-            kind, value = self.text(f"{folder}/type"), self.text(f"{folder}/temp")
+            sensor, value = self.text(f"{folder}/type"), self.text(f"{folder}/temp")
             if value.lstrip("-").isdigit():
-                readings[f"{zone.name} {kind}".strip()] = int(value) / 1000.0
+                readings[f"{zone.name} {sensor}".strip()] = int(value) / 1000.0
         return readings
 
     # Memory

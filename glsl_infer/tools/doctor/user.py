@@ -29,11 +29,11 @@ class User:
         except ImportError:  # Windows
             return cls(os.environ.get("USERNAME", ""), frozenset(), True)
         groups, uid = set(), os.geteuid()
-        for number in {*os.getgroups(), os.getegid()}:
+        for group_id in {*os.getgroups(), os.getegid()}:
             try:
-                groups.add(grp.getgrgid(number).gr_name)
+                groups.add(grp.getgrgid(group_id).gr_name)
             except KeyError:  # a group of the host of a container
-                groups.add(str(number))
+                groups.add(str(group_id))
         try:
             name = pwd.getpwuid(uid).pw_name
         except KeyError:

