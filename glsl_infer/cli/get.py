@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import arguments, detect, landmarks, progress, segment
+from glsl_infer.cli import arguments, progress
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def command_for(model: Model) -> str:
     """Return a command that uses a network."""
+    from glsl_infer.cli import detect, landmarks, segment
+
     for module in (detect, landmarks, segment):
         tasks = [task for task in model.tasks if task in module.TASKS]
         if tasks:
