@@ -148,16 +148,6 @@ def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
     assert ranges(Graph("g", nodes, "deep"), [dark])["a"] == Range((1.0,), (0.0,))
 
 
-@pytest.mark.parametrize("count, apart", [(3, False), (15, False), (20, True)])
-def test_channels_of_which_few_numbers_were_seen_share_a_range(count: int, apart: bool) -> None:
-    one_pixel = conv("pixel", "image", 3, 8, "linear", kernel=(8, 8))
-    rng = np.random.default_rng(7)
-    pictures = [rng.integers(0, 256, (8, 8, 3), np.uint8) for _ in range(count)]
-    ranged = assign_ranges(classifier(one_pixel), Calibration(pictures, headroom=1.5)).graph
-    (found,) = (node.attrs["scales"] for node in ranged.nodes if node.name == "pixel")
-    assert (len(found) > 1) == apart
-
-
 def observations(*largest: float) -> list[Observation]:
     zero = np.zeros(1)
     return [Observation(zero, np.full(1, high), zero, zero, 0, np.zeros((2, 1, 1), np.float32)) for high in largest]
