@@ -255,4 +255,4 @@ TAKEN: dict[str, str] = {
 def line_of(text: str) -> int:
     """Return the line named in a refusal of ``HEAD + text``."""
     lines = (HEAD + text).removesuffix("\n").split("\n")
-    return next((number for number, line in enumerate(lines, 1) if HERE in line), len(lines))
+    return next((index for index, line in enumerate(lines, 1) if HERE in line), len(lines))

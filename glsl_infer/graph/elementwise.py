@@ -1,7 +1,7 @@
 """Functions of one or two values that are not activations, each as a row of a table.
 
-Operators with shaders (``ops.binary``, ``ops.vector_binary``) and CPU kernels (``cpu.numbers``) read these tables. A
-new function needs a row here, and a row with its names in frameworks (``importers.core.elementwise``).
+Operators with shaders (``ops.binary``, ``ops.vector_binary``) and CPU kernels (``cpu.elementwise``) read these tables.
+A new function needs a row here, and a row with its names in frameworks (``importers.core.elementwise``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Elementwise:
 
 def monotone(compute: Callable[..., Array], *operands: Interval) -> Interval:
     """Return bounds for a function that is monotone in each operand: the extremes are at the ends of the intervals."""
-    corners = [compute(*ends) for ends in product(*operands)]
+    corners = [compute(*corner) for corner in product(*operands)]
     return np.fmin.reduce(corners), np.fmax.reduce(corners)
 
 

@@ -211,10 +211,10 @@ def texts() -> Files:
         "not UTF-8": text.replace(b'"name": "tiny"', b'"name":"\xff"', 1),
     }
     for key in (b"max_error", b"scale", b"width", b"version"):
-        found = re.search(rb'"%s": ?([-.e\d]+)' % key, text)
-        assert found
+        result = re.search(rb'"%s": ?([-.e\d]+)' % key, text)
+        assert result
         for number in NUMBERS:
-            damaged[f"{key!r} {number}"] = text[: found.start(1)] + str(number).encode() + text[found.end(1) :]
+            damaged[f"{key!r} {number}"] = text[: result.start(1)] + str(number).encode() + text[result.end(1) :]
 
     return {name: with_manifest(data) for name, data in damaged.items()}
 

@@ -72,9 +72,9 @@ def test_relu6_needs_no_pictures_but_gains_by_them() -> None:
 
 
 def test_a_learnt_range_ends_where_the_function_does() -> None:
-    found = ranges(classifier(conv("a", "image", 3, 8, "relu(0.25)")))["a"]
-    assert max(found.scales) == 0.25
-    assert set(found.zeros) == {0.0}
+    bounds = ranges(classifier(conv("a", "image", 3, 8, "relu(0.25)")))["a"]
+    assert max(bounds.scales) == 0.25
+    assert set(bounds.zeros) == {0.0}
 
 
 def padded(source: str, channels: int) -> Node:
@@ -100,10 +100,10 @@ def test_what_is_padded_has_one_zero_point(via: Node | None) -> None:
 def test_the_wish_goes_through_a_concatenation() -> None:
     body = [conv("a", "image", 3, 8, "linear"), conv("bb", "image", 3, 8, "linear")]
     body.append(Node("joint", "concat", ("a", "bb")))
-    found = ranges(classifier(*body, padded("joint", 16)))
-    assert len(found["a"].zeros) == len(found["bb"].zeros) == 1
-    found = ranges(classifier(*body, conv("end", "joint", 16, 4, "sigmoid")))
-    assert len(found["a"].zeros) == len(found["bb"].zeros) == 8
+    bounds = ranges(classifier(*body, padded("joint", 16)))
+    assert len(bounds["a"].zeros) == len(bounds["bb"].zeros) == 1
+    bounds = ranges(classifier(*body, conv("end", "joint", 16, 4, "sigmoid")))
+    assert len(bounds["a"].zeros) == len(bounds["bb"].zeros) == 8
 
 
 def test_depth_to_space_needs_one_scale() -> None:
@@ -122,9 +122,9 @@ def test_an_image_at_the_end_has_one_range() -> None:
 def test_averages_and_enlargements_take_over_what_they_read() -> None:
     body = [conv("a", "image", 3, 4, "linear"), Node("mean", "average_pool", ("a",), {})]
     body.append(Node("large", "upsample_bilinear", ("mean",), {}))
-    found = ranges(classifier(*body))
-    assert found["a"] == found["mean"] == found["large"]
-    assert len(found["a"].zeros) == 4
+    bounds = ranges(classifier(*body))
+    assert bounds["a"] == bounds["mean"] == bounds["large"]
+    assert len(bounds["a"].zeros) == 4
 
 
 def test_bounds_are_the_ends_of_ranges() -> None:

@@ -46,12 +46,12 @@ CASES = [
 def test_the_function_stays_the_same(case: dict) -> None:
     before = ranged(**case)
     after, layers = split_wide(before, Target(layout="planar"))
-    assert [one.layer for one in layers] == ["last"]
+    assert [layer.layer for layer in layers] == ["last"]
     assert [node.op for node in after.nodes[-2:]] == ["convolution_products", "convolution_sum"]
     for picture in PICTURES:
-        wanted = reference.run(before, picture, mode="float")
-        found = reference.run(after, picture, mode="float")
-        np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+        expected = reference.run(before, picture, mode="float")
+        outputs = reference.run(after, picture, mode="float")
+        np.testing.assert_allclose(outputs, expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
@@ -74,11 +74,11 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 def test_stored_it_is_close(case: dict) -> None:
     """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
-    made = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
-    node = made.by_name["last"]
+    prepared = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
+    node = prepared.by_name["last"]
     exact = reference.run(graph, PICTURES[0], mode="stored")
-    found = reference.run(made, PICTURES[0])
-    assert (np.abs(found - exact) <= np.asarray(node.attrs["scales"]) * 1.01 / 255).all()
+    outputs = reference.run(prepared, PICTURES[0])
+    assert (np.abs(outputs - exact) <= np.asarray(node.attrs["scales"]) * 1.01 / 255).all()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

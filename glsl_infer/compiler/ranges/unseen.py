@@ -161,13 +161,17 @@ class UnseenError:
 def sentence(found: UnseenError) -> str:
     """Return a line about the worst output."""
     worst = found.worst
-    seen = "that its ranges have not seen" if found.held_out else "that chose its ranges"
+    images = f"{found.images} image{'s' * (found.images > 1)}{' and copies' * worst.few}"
+    seen = "did not set" if found.held_out else "set"
     return (
-        f"worst output '{worst.output}': {worst.error:.2g} of its range off the float network, cosine "
-        f"{worst.cosine:.4f}, on {found.images} calibration image{'s' * (found.images > 1)}"
-        f"{' and copies' * worst.few} {seen}; mostly by "
-        f"{worst.cause} (clipping {worst.clipped:.2g}, rounding {worst.rounded:.2g})"
+        f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
+        f"similarity {worst.cosine:.4f}) on {images} that {seen} the ranges; mostly by {worst.cause} (clipping "
+        f"{_percent(worst.clipped)}, rounding {_percent(worst.rounded)})"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %"
 
 
 def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
@@ -175,23 +179,23 @@ def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
     bad = [output for output in found.outputs if not output.is_small]
     if not bad:
         return ()
-    others = f" ({len(bad) - 1} more outputs are off as well)" if len(bad) > 1 else ""
+    others = f"; {len(bad) - 1} more outputs differ too much" if len(bad) > 1 else ""
     layers = found.losing(found.worst.cause)
     lost = {layer.layer: layer.clipped if found.worst.cause == "clipping" else layer.rounded for layer in layers}
-    named = ", ".join(f"'{name}' ({share:.2g} of its energy)" for name, share in lost.items())
-    blamed = f", most in the layers {named}" if named else ""
+    named = ", ".join(f"'{name}' ({_percent(share)} of its energy)" for name, share in lost.items())
+    blamed = f"; the largest losses are in {named}" if named else ""
     return (f"{sentence(found)}{others}{blamed}; {_advice(found)}",)
 
 
 def _advice(found: UnseenError) -> str:
     """Return the effective remedy, or the best of those tried."""
-    more = "calibrate with more, and more varied, images of the kind that the network will see"
+    more = "give --images with more images, as varied as those that the network will get"
     if not found.remedies:
         return more
     best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
-    time = f" for about {best.time:.1f} times the time of a frame" if best.time > 1.05 else ""
-    tried = f"tried: {best.change}: {best.error:.2g} (cosine {best.cosine:.4f}){time}"
-    return tried if best.helps else f"{tried}, which is not enough; {more}"
+    time = f", and a frame takes about {best.time:.1f} times as long" if best.time > 1.05 else ""
+    tried = f"with {best.change}, the difference is {_percent(best.error)} (cosine similarity {best.cosine:.4f}){time}"
+    return tried if best.helps else f"{tried}. That is not enough; {more}"
 
 
 Sample = tuple[Inputs, Optional[int]]
