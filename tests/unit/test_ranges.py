@@ -48,7 +48,7 @@ def test_an_open_range_needs_pictures(function: str) -> None:
     more = classifier(conv("a", "image", 3, 4, function), conv("b", "a", 4, 4, "relu"))
     with pytest.raises(ModelError, match="layer 'a'"):
         assign_ranges(more)
-    assert len(ranges(more)["b"].scales) == 4
+    assert min(ranges(more)["b"].scales) > 0.0
 
 
 @pytest.mark.parametrize("function", ["sigmoid", "hard_sigmoid", "piecewise_linear_sigmoid"])
