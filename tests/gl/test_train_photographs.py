@@ -46,7 +46,7 @@ def test_from_folders_to_a_file(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
     printed = capsys.readouterr()
-    assert re.search(r"features of photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
+    assert re.search(r"network 1 of 1: photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
     report = json.loads(printed.out)
     assert report["classes"] == ["apple", "leaf"]
     assert report["photographs"] == [6, 6, 0]

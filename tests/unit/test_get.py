@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from command_line import Capture, refused
 
-from glsl_infer.cli import main
+from glsl_infer.cli import advice, main, parser_of
+from glsl_infer.cli.get import command_for
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.tasks import models
 from glsl_infer.tools.get import catalogue, fetching, making, samples
@@ -159,7 +160,15 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")
     making.kept_file(KNOWN["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
-    assert "here" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_command_to_try_takes_the_network(name: str) -> None:
+    _, *words = command_for(KNOWN[name]).split()
+    args = parser_of((words[0],)).parse_args(advice.models_anywhere(words))
+    assert args.model == Path(name) if args.command == "classify" else args.task in KNOWN[name].tasks
 
 
 def test_a_missing_package_is_said_before_anything_is_fetched(

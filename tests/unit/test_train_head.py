@@ -149,7 +149,7 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
 def test_the_time_that_is_left_converges() -> None:
     """The estimate excludes the time of compiling a network and follows a machine that slows down."""
     now, messages = [0.0], list[str]()
-    counted = make._Remaining(messages.append, 200, lambda: now[0])
+    counted = make._Remaining(messages.append, 100, 2, lambda: now[0])
     for _ in range(2):
         now[0] += 100.0  # compiling
         counted.begin()
@@ -158,8 +158,10 @@ def test_the_time_that_is_left_converges() -> None:
             counted()
     minutes = [float(text.split("about ")[1].split()[0]) for text in messages]
     assert minutes == sorted(minutes, reverse=True)
-    assert messages[0] == "features of photograph 1 of 200, about 9.9 minutes left" and minutes[99] == 5.0
-    slow = make._Remaining(messages.append, 200, lambda: now[0])
+    assert messages[0] == "network 1 of 2: photograph 1 of 100, about 9.9 minutes left" and minutes[99] == 5.0
+    assert messages[99].startswith("network 1 of 2: photograph 100 of 100, ")
+    assert messages[100].startswith("network 2 of 2: photograph 1 of 100, ")
+    slow = make._Remaining(messages.append, 100, 2, lambda: now[0])
     slow.begin()
     for index in range(150):
         now[0] += 1.0 if index < 50 else 4.0

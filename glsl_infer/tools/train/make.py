@@ -79,12 +79,12 @@ def train(
     candidates: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(photographs.files))
-    counted = _Remaining(progress, len(photographs.files) * len(starts))
-    for each in starts:
-        progress(f"preparing {each.name}, to compute features")
+    counted = _Remaining(progress, len(photographs.files), len(starts))
+    for number, each in enumerate(starts, 1):
+        progress(f"network {number} of {len(starts)}: preparing {each.name}")
         with Extractor(each, typical, context) as extractor:
             features = extractor.features(photographs.files, varied, counted).astype(np.float64)
-        progress(f"learning, from {each.name}")
+        progress(f"network {number} of {len(starts)}: training the last layer")
         unknown, groups = background(each)
         examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
         if not len(unknown) and -1 not in photographs.truth:
@@ -115,16 +115,23 @@ def train(
 
 
 class _Remaining:
-    """Progress over the photographs of all networks together, with the estimated remaining time.
+    """Progress over the photographs of all networks, with the estimated remaining time for all.
 
     Args:
         progress: called with a sentence.
-        total: photographs times networks.
+        photographs: number of photographs, which each network processes.
+        networks: number of networks.
         clock: returns seconds.
     """
 
-    def __init__(self, progress: ProgressCallback, total: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._total, self._clock = progress, total, clock
+    def __init__(
+        self,
+        progress: ProgressCallback,
+        photographs: int,
+        networks: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._progress, self._photographs, self._networks, self._clock = progress, photographs, networks, clock
         self._done, self._each = 0, 0.0
         self._last: float | None = None
 
@@ -139,9 +146,11 @@ class _Remaining:
         # First the mean of all, later of about the last 30, because the load of the machine can change.
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
-        minutes_left = self._each * (self._total - self._done) / 60.0
+        minutes_left = self._each * (self._photographs * self._networks - self._done) / 60.0
+        network, photograph = (index + 1 for index in divmod(self._done - 1, self._photographs))
         self._progress(
-            f"features of photograph {self._done} of {self._total}, about {max(minutes_left, 0.1):.1f} minutes left"
+            f"network {network} of {self._networks}: photograph {photograph} of {self._photographs}, about "
+            f"{max(minutes_left, 0.1):.1f} minutes left"
         )
 
 
