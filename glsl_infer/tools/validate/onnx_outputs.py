@@ -24,10 +24,10 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
     layer_file,
     load_inputs,
     output_of,
+    outputs_file,
     write_about,
 )
 
@@ -150,11 +150,11 @@ def work(job: dict[str, Any]) -> None:
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.made]
-    ends_of = []
+    selected = []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, imported.made)
         tensor = (imported.names[node], imported.made[node]) if node else (name, imported.outputs[name])
-        ends_of.append((*tensor, is_softmax))
+        selected.append((*tensor, is_softmax))
     samples = load_inputs(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
     spans = {imported.names[name]: span for name, span in imported.spans.items()}
@@ -172,11 +172,11 @@ def work(job: dict[str, Any]) -> None:
     def runner_of(tensors: Iterable[str]) -> OnnxRuntime:
         return OnnxRuntime(job["model"], list(dict.fromkeys(tensors)), shapes, imported.constants)
 
-    runner = runner_of(name for name, _, _ in ends_of)
-    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
+    runner = runner_of(name for name, _, _ in selected)
+    rows: list[list[NDArray[Any]]] = [[] for _ in selected]
     for index in range(job["count"]):
         values = runner.run(read(index), spans)
-        for row, (name, view, _) in zip(rows, ends_of):
+        for row, (name, view, _) in zip(rows, selected):
             row.append(np.asarray(_as_node(view, values[name]), np.float32))
         report_progress(1)
     groups = _groups([int(np.prod(graph.shapes[nodes[name]])) for name in layers])
@@ -191,8 +191,10 @@ def work(job: dict[str, Any]) -> None:
             if group is groups[-1]:
                 report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
-        np.save(out / ends_file(index), _stacked(row, graph.shape_of(output_of(graph, output["name"])), output["name"]))
-    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in ends_of], runner.version())
+        np.save(
+            out / outputs_file(index), _stacked(row, graph.shape_of(output_of(graph, output["name"])), output["name"])
+        )
+    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in selected], runner.version())
 
 
 def _stacked(values: Sequence[NDArray[Any]], shape: Sequence[int], name: str) -> NDArray[Any]:
