@@ -56,7 +56,7 @@ def calibrate(
     built = from_optimized(
         optimized, [""] * classes_of(optimized), options=options, calibration=samples, progress=progress
     )
-    known = learnt([part.prepared for part in built.gpu], [part.program for part in built.gpu])
-    stored = StoredRanges(graph.name, fingerprint(built.graph), known)
+    ranges = learnt([part.prepared for part in built.gpu], [part.program for part in built.gpu])
+    stored = StoredRanges(graph.name, fingerprint(built.graph), ranges)
     ranges_file.write(stored, out)
     return stored

@@ -76,11 +76,11 @@ def largest(
 
 def _picture(side: int) -> NDArray[np.uint8]:
     """Return a square image of rings. No other array of its size is allocated."""
-    made = np.empty((side, side, 3), np.uint8)
+    picture = np.empty((side, side, 3), np.uint8)
     across = np.arange(side) ** 2
     for y in range(side):
-        made[y] = ((across + y * y) >> 9).astype(np.uint8)[:, None]
-    return made
+        picture[y] = ((across + y * y) >> 9).astype(np.uint8)[:, None]
+    return picture
 
 
 def _quiet(tiles: Sequence[Tile], _: str) -> Iterable[Tile]:

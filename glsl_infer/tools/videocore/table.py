@@ -102,11 +102,11 @@ def estimates(report: Report, draw_share: float, compiler: str = "") -> list[str
     for board in estimate.BOARDS:
         times = estimate.estimate(report, board, draw_share)
         cache = estimate.INSTRUCTION_CACHE // 1024
-        streamed = f"; programs of more than {cache} kB may add {times.streamed:.0f}" if times.streamed else ""
+        streamed = f"; programs of more than {cache} kB can add {times.streamed:.0f}" if times.streamed else ""
+        spread = f"{times.low:.0f} to {times.high:.0f}, depending on the cost of draws and jobs"
         lines.append(
             f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}){compiler}: {times.total:.0f} ms a frame, "
-            f"{times.gpu:.1f} of them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost)"
-            f"{streamed}"
+            f"{times.gpu:.1f} of them computing ({spread}){streamed}"
         )
     return lines
 
