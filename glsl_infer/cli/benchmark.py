@@ -276,8 +276,8 @@ def _machine(machine: dict[str, Any]) -> list[str]:
 def _parts(parts: list[dict[str, Any]]) -> list[str]:
     lines = ["", f"{'part':28} {'median':>9} {'5 %':>9} {'95 %':>9} {'kB up':>9} {'kB back':>9}"]
     for number, part in enumerate(parts, 1):
-        first, *others = part["operators"]
-        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(others)} more' * bool(others)}"
+        first, *more = part["operators"]
+        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
         transfers = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
         lines.append(f"{what:28} {_times(part['ms'])} {transfers}")
     return lines

@@ -49,9 +49,9 @@ def summary(report: ExportReport, out: Path, *, command: str, advice: str | None
     if report.spent is not None:
         lines.append(_spent(report.spent))
     if report.parts:
-        from glsl_infer.tools.export_parts import line
+        from glsl_infer.tools.export_report import parts_sentence
 
-        lines.append(line(report.parts))
+        lines.append(parts_sentence(report.parts))
     if report.board is not None:
         lines.append(str(report.board))
     if report.videocore is not None:

@@ -46,9 +46,9 @@ def collect(context: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"context": None, "contexts": {}}
     for interface in WAYS:
         try:
-            with Context(interface) as made:
-                described = describe(made)
-                facts["contexts"][interface] = {"works": True, "how": made.how, "renderer": described["renderer"]}
+            with Context(interface) as opened:
+                described = describe(opened)
+                facts["contexts"][interface] = {"works": True, "how": opened.how, "renderer": described["renderer"]}
                 if facts["context"] is None and context in ("auto", interface):
                     facts |= {"context": interface, **described}
         except ContextError as error:

@@ -1,4 +1,4 @@
-"""Operators that run on the CPU, in NumPy alone. The CPU parts of a bundle consist of them.
+"""Operators that run on the CPU, in NumPy alone: the operators of the CPU parts of a bundle.
 
 A runner computes them without the operators of ``glsl_infer.ops``. ``compute`` also runs layers with a shader, if the
 user moved them to the CPU. Their operator is called ``cpu:NAME``, and its reference is loaded when it is first needed.

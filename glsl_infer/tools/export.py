@@ -30,8 +30,7 @@ from glsl_infer.support.memory import trim_heap
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
-from glsl_infer.tools.export_parts import merge_reports, part_reports, verified
-from glsl_infer.tools.export_report import ExportReport, report
+from glsl_infer.tools.export_report import ExportReport, merge_reports, part_reports, report, verified
 from glsl_infer.tools.remedies import measured
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"

@@ -198,7 +198,7 @@ def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     (tmp_path / "my_layers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(custom, "_known", {})
+    monkeypatch.setattr(custom, "_functions", {})
     monkeypatch.setattr(custom, "_classes", {})
     import my_layers
 

@@ -79,7 +79,7 @@ def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Pat
     paths = written(tmp_path / "a.json", one), written(tmp_path / "b.json", other)
     assert main(["benchmark", "--compare", *map(str, paths)]) == 0
     printed = capsys.readouterr()
-    assert printed.err == "warning: the results are of different machines: CPU: C and D\n"
+    assert printed.err == "warning: the results are from different machines: CPU: C and D\n"
     assert "1.500" in printed.out
 
 

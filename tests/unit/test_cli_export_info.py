@@ -22,8 +22,7 @@ from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
 from glsl_infer.compiler.ranges.unseen import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
-from glsl_infer.tools.export_parts import PartReport
-from glsl_infer.tools.export_report import ExportReport, LayerReport
+from glsl_infer.tools.export_report import ExportReport, LayerReport, PartReport
 from glsl_infer.tools.videocore.foresight import Foresight
 from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import data_free, expected_error, observed, varied
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
 from glsl_infer.compiler.ranges.expected_error import Fold
-from glsl_infer.compiler.ranges.intervals import HEADROOM, covering_range, distinguishable_intervals, range_of
+from glsl_infer.compiler.ranges.intervals import (
+    HEADROOM,
+    NARROWEST,
+    covering_range,
+    distinguishable_intervals,
+    range_of,
+)
 from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.compiler.ranges.request import Calibration
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.program.layout import Range
 
@@ -29,8 +38,18 @@ MANY = 40
 GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
 """Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
-LEAST_SEEN = 16
-"""Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
+REACH = 0.5
+"""Least ratio of the ends of ranges in 16 bits, and of ranges of scores, if the layer's function has values at both.
+
+The scores of a detector are negative in all calibration images without an object. Their range must not end at 0.
+"""
+
+WELL_SEEN = 64
+"""Number of observed values other than 0 above which a channel's range can be narrower than the widest channel's.
+
+A channel that was seldom active can be as large as the others in another image. With n times as many values, a range
+can be n times as narrow.
+"""
 
 
 @dataclass(frozen=True)
@@ -131,10 +150,10 @@ class _RangeChooser:
         self._normal = data_free.told(graph) if learnt and not images and assumed is None else {}
         unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in known}
         self._observe(unknown)
-        self._common, equal = constraints(graph)
-        self._equal = equal | _hardly_seen(graph, unknown, len(images))
+        self._common, self._equal = constraints(graph)
         self._distinguishable = distinguishable_intervals(graph)
         self._depths = depths(graph)
+        self._scores = _score_layers(graph)
         self.wider: dict[str, Range] = {}
         self.folds = [Fold() for _ in range(min(expected_error.PARTS, len(images)))]
 
@@ -202,7 +221,11 @@ class _RangeChooser:
         """Return the range of a layer by its error on the images, and store its wider range and those of the folds."""
         name, images = node.name, self._observed[node.name]
         depth = None if name in self._graph.output_layers else self._depths[name]
-        by, way = _best_way(images, ends, common=name in self._common, equal=name in self._equal)
+        common, equal = name in self._common, name in self._equal
+        height, width, _ = self._graph.shapes[name]
+        by, way = _best_way(images, height * width, ends, common=common, equal=equal)
+        if name in self._scores:
+            way = partial(_with_reach, way, ends, common=common, equal=equal)
 
         def with_spare(seen: Sequence[Observation]) -> Range:
             low, high = (few_images(seen, depth) * extreme for extreme in observed.extremes_of(seen))
@@ -247,14 +270,6 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
     return [node for node in found if node.name not in told]
 
 
-def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str]:
-    """Return the layers with too few observed values for a range of each channel."""
-    shapes = {name: graph.shapes[name] for name in names}
-    return (
-        {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
-    )
-
-
 def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
@@ -275,6 +290,37 @@ def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
+def narrowest_of(seen: Sequence[Observation], pixels: int) -> NDArray[np.float64]:
+    """Return the least width of each channel's range, as a share of the widest channel's."""
+    active = pixels * np.sum([one.moved for one in seen], axis=0)
+    narrowest: NDArray[np.float64] = np.clip(WELL_SEEN / np.maximum(active, 1.0), NARROWEST, 1.0)
+    return narrowest
+
+
+def reaching(low: Any, high: Any) -> tuple[Any, Any]:
+    """Return the ends of intervals, each at least ``REACH`` times as far from 0 as the other."""
+    return np.minimum(low, -REACH * high), np.maximum(high, -REACH * low)
+
+
+def _score_layers(graph: Graph) -> set[str]:
+    """Return the layers of outputs that become probabilities or classes outside the network."""
+    scores = {*host_steps.PROBABLE, host_steps.ARGMAX}
+    outputs = [output for output in graph.outputs if scores & {step.step for step in output.steps}]
+    return {layer for output in outputs for layer in output.layers}
+
+
+def _with_reach(
+    way: expected_error.Way, function: tuple[float, float], seen: Sequence[Observation], *, common: bool, equal: bool
+) -> Range:
+    """Return the range of scores by a method, widened to ``REACH`` if an end is closer to 0."""
+    found = way(seen)
+    ends = found.ends(len(seen[0].low))
+    low, high = (np.clip(end, *function) for end in reaching(*ends))
+    if (low >= ends[0]).all() and (high <= ends[1]).all():
+        return found
+    return covering_range(low, high, common=common, equal=equal, headroom=1.0)
+
+
 def depths(graph: Graph) -> dict[str, int]:
     """Return the largest number of layers with a kernel on a way from an input to each layer, itself included."""
     found: dict[str, int] = {}
@@ -286,6 +332,7 @@ def depths(graph: Graph) -> dict[str, int]:
 
 def _best_way(
     seen: Sequence[Observation],
+    pixels: int,
     function: tuple[float, float],
     *,
     common: bool,
@@ -296,7 +343,9 @@ def _best_way(
 
     def widened(shown: Sequence[Observation], *, whole: bool) -> Range:
         lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes_of(shown))
-        return covering_range(lowest, highest, common=common, equal=equal or whole)
+        return covering_range(
+            lowest, highest, common=common, equal=equal or whole, narrowest=narrowest_of(shown, pixels)
+        )
 
     ways: dict[str, expected_error.Way] = {
         "maximum": lambda shown: widened(shown, whole=False),

@@ -57,8 +57,8 @@ class OutputError:
         error: root mean square, as a share of the output's range over all measured images, 0 included.
         cosine: the smallest cosine similarity of an image's output, or of all images together if an output has few
             values.
-        clipped: ``error`` if values are clipped to the ranges and not rounded.
-        rounded: ``error`` if they are rounded and not clipped.
+        clipped: error of this image if values are clipped to the ranges and not rounded.
+        rounded: error of this image if they are rounded and not clipped.
         few: whether copies were measured as well, because there are few images.
     """
 
@@ -307,8 +307,10 @@ class Runs:
             seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
-        def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
-            image, fold = sample
+        def run(sample: Sample, store: Store) -> dict[str, Array]:
+            return network.run(sample[0], None if seen else sample[1], store)
+
+        def measured(sample: Sample) -> tuple[dict[str, Array], dict[str, tuple[float, float, float]]]:
             losses: dict[str, tuple[float, float, float]] = {}
 
             def stored(node: Node, value: Array) -> Array:
@@ -319,20 +321,25 @@ class Runs:
                     losses[node.name] = _loss(node, value, made, network.ends[node.name])
                 return made
 
-            stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [network.run(image, None if seen else fold, store) for store in stores], losses
+            return run(sample, stored), losses
 
         found = list(parallel_map(measured, self._samples))
+        results = [outputs for outputs, _ in found]
+        worst = {name: self._worst(name, results) for name in results[0]}
+        images = {*worst.values()} if causes else set[int]()
+        clipped_by, rounded_by = (
+            {index: run(self._samples[index], store) for index in images} for store in (within_ends, in_steps)
+        )
         outputs = [
             OutputError(
                 name,
-                self._furthest(name, [ways[0] for ways, _ in found]),
-                self._least_cosine(name, [ways[0] for ways, _ in found]),
-                self._furthest(name, [ways[1] for ways, _ in found]) if causes else 0.0,
-                self._furthest(name, [ways[2] for ways, _ in found]) if causes else 0.0,
+                self._error(name, index, results[index]),
+                self._least_cosine(name, results),
+                self._error(name, index, clipped_by[index]) if causes else 0.0,
+                self._error(name, index, rounded_by[index]) if causes else 0.0,
                 self._few,
             )
-            for name in self._floats[0]
+            for name, index in worst.items()
         ]
         outputs.sort(key=lambda one: -one.badness)
         layers = []
@@ -350,11 +357,14 @@ class Runs:
             return _cosine(exact, result)
         return min(_cosine(exact, result) for exact, result in pairs)
 
-    def _furthest(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
-        """Return the largest error of an image's output, as a share of the output's range."""
-        pairs = zip(self._floats, results)
-        worst = max(float(np.square(exact[name] - result[name]).mean()) for exact, result in pairs)
-        return math.sqrt(worst) / self._spans[name]
+    def _worst(self, name: str, results: Sequence[Mapping[str, Array]]) -> int:
+        """Return the index of the image with the largest error of an output."""
+        return max(range(len(results)), key=lambda index: self._error(name, index, results[index]))
+
+    def _error(self, name: str, index: int, result: Mapping[str, Array]) -> float:
+        """Return the error of an image's output, as a share of the output's range."""
+        difference = self._floats[index][name] - result[name]
+        return math.sqrt(float(np.square(difference).mean())) / self._spans[name]
 
 
 def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:

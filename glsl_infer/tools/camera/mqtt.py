@@ -95,7 +95,7 @@ class Broker(Closing):
         self._address = address_of(url)
         self._closed, self._answered = False, threading.Event()
         self._refusal = ""
-        self._known: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self._lock = threading.Lock()
         self._client = self._connected()
 
@@ -103,8 +103,8 @@ class Broker(Closing):
         """Publish ON or OFF for a name."""
         topic = topic_of(self._address.topic, name)
         with self._lock:
-            self._known[topic] = "ON" if there else "OFF"
-        self._client.publish(topic, self._known[topic], qos=1, retain=True)
+            self._states[topic] = "ON" if there else "OFF"
+        self._client.publish(topic, self._states[topic], qos=1, retain=True)
 
     def close(self) -> None:
         """Publish offline and disconnect; further calls do nothing."""
@@ -158,7 +158,7 @@ class Broker(Closing):
             self._answered.set()
             return
         with self._lock:
-            states = {self._status: "online", **self._known}
+            states = {self._status: "online", **self._states}
         for topic, payload in states.items():
             client.publish(topic, payload, qos=1, retain=True)
         self._answered.set()

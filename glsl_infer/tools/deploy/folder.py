@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.tools.deploy import places, raspberry_pi, tasks, wheel
+from glsl_infer.tools.deploy import locations, raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
@@ -52,7 +52,7 @@ def make(
         RunError: a download or an export failed.
     """
     if not outside:
-        places.check(deployment, base)
+        locations.check(deployment, base)
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
     if out.exists() and not (out / CONTENTS).is_file():

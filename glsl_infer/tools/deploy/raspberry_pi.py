@@ -85,7 +85,7 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
     service = deployment.service
     programs: dict[str, Path] = {}
     for command in (service.on_appear, *(reaction.command for reaction in service.on)):
-        path = beside(shlex.split(command), base)
+        path = program_of(shlex.split(command), base)
         if path is not None and programs.setdefault(path.name, path).resolve() != path.resolve():
             raise InputError(f"{path}: another program is called {path.name} as well; rename one")
     return list(programs.values())
@@ -94,11 +94,11 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
 def _on_board(command: str, base: Path, prefix: str) -> str:
     """Return a command with the path of its program on the board."""
     words = shlex.split(command)
-    path = beside(words, base)
+    path = program_of(words, base)
     return shlex.join(words if path is None else [f"{prefix}/{PROGRAMS}/{path.name}", *words[1:]])
 
 
-def beside(words: list[str], base: Path) -> Path | None:
+def program_of(words: list[str], base: Path) -> Path | None:
     """Return the path of a command's program if it is in the deployment file's folder, else None."""
     path = base / words[0] if words and not Path(words[0]).is_absolute() else None
     return path if path is not None and path.is_file() else None

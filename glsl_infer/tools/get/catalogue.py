@@ -140,8 +140,8 @@ def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
     return list(chosen_models.values())
 
 
-def _model(name: str, what: str, size: int, sha256: str, licence: str, author: str, *others: Any) -> Model:
-    model = Model(name, what, size, sha256, licence, author, *others)
+def _model(name: str, what: str, size: int, sha256: str, licence: str, author: str, *details: Any) -> Model:
+    model = Model(name, what, size, sha256, licence, author, *details)
     if not _NAME.fullmatch(name):
         raise FieldError(f"'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
     if not re.fullmatch("[0-9a-f]{64}", sha256) and (sha256 or not model.weights_of):

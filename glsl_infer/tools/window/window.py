@@ -59,7 +59,7 @@ class PictureWindow(Closing):
         self._predictions: tuple[Prediction, ...] = ()
         self._laid_out: tuple[int, int, float] | None = None
         self._masked: tuple[Mask, Union[str, Colour]] | None = None
-        self._shown: list[tuple[int, Box]] = []
+        self._boxes: list[tuple[int, Box]] = []
         try:
             self._prepare()
         except BaseException:
@@ -154,7 +154,7 @@ class PictureWindow(Closing):
         vertex = template("picture.vert")
         self._program = self._objects.program(vertex.encode(), fragment.encode(), ["corner"], "the window")
         self._objects.drop_shaders()
-        self._place = gl.GetUniformLocation(self._program, b"place")
+        self._place_location = gl.GetUniformLocation(self._program, b"place")
         self._composite = Composite(gl, self._objects)
         self._buffer = self._objects.buffer(_CORNERS.tobytes())
         self._textures = [self._objects.texture(1, 1) for _ in ("picture", "panel")]
@@ -185,9 +185,9 @@ class PictureWindow(Closing):
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, self._buffer)
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
-        for texture, (left, top, wide, high) in self._shown:
+        for texture, (left, top, wide, high) in self._boxes:
             place = (2 * left / width - 1, 1 - 2 * top / height, 2 * wide / width, -2 * high / height)
-            uniform = self._place
+            uniform = self._place_location
             if self._masked is not None and texture == self._textures[0]:
                 uniform = self._composite.use(*self._masked)
             gl.Uniform4fv(uniform, 1, (ctypes.c_float * 4)(*place))
@@ -202,16 +202,16 @@ class PictureWindow(Closing):
         if self._laid_out == state:
             return
         self._laid_out = state
-        self._shown = []
+        self._boxes = []
         panel = label_panel.draw(self._predictions, min(width, self._max_size), height // 2, state[2])
         panel_height = 0 if panel is None else panel.height
         if self._picture is not None:
             box = fit(self._picture.size, (width, height - panel_height))
             self._upload(self._textures[0], reduced(self._picture, box, self._max_size), smooth=True)
-            self._shown.append((self._textures[0], box))
+            self._boxes.append((self._textures[0], box))
         if panel is not None:
             self._upload(self._textures[1], panel, smooth=False)
-            self._shown.append((self._textures[1], (0, height - panel_height, width, panel_height)))
+            self._boxes.append((self._textures[1], (0, height - panel_height, width, panel_height)))
 
     def _upload(self, texture: int, image: Image.Image, smooth: bool) -> None:
         gl = self.context.gl

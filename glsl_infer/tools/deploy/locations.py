@@ -46,5 +46,5 @@ def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
         yield "service: task", service.task
     for command in (service.on_appear, *(reaction.command for reaction in service.on)):
         words = shlex.split(command)
-        if raspberry_pi.beside(words, base) is not None:
+        if raspberry_pi.program_of(words, base) is not None:
             yield "service: the program", words[0]
