@@ -135,6 +135,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
             source = fetching.provided(making.kept_file(model), model, making.pin_of(model))
             making.make(model, source, say, making.labels_of(model))
     if not args.json:
-        how = "fetched as" if fetched else "is there already:"
-        print(f"{model.name}: {how} {bundle} (by {model.author}; {model.licence}: {making.licence_of(model)})")
+        state = "is fetched" if fetched else "is there already"
+        licence = f"{model.licence}: {making.licence_of(model)}"
+        print(f"{model.name} {state}: {bundle} (by {model.author}; {licence})")
     return {"name": model.name, "bundle": str(bundle), "fetched": fetched, "licence": model.licence}
