@@ -198,11 +198,13 @@ class Builder(Allocation):
             sources: inputs of the fragments, in the order of the varyings.
             quads: rectangles to draw.
             uniforms: values of the other uniforms. Uniforms that the shader does not use are removed, and so are their
-                vec2 declarations, because readers refuse uniforms without a value.
+                vec2 declarations, because readers refuse uniforms without a value. Values that are too large become
+                constants of the shader.
             part: suffix of the shader's file name, for shaders of a part of the layer.
             half: ``View.half`` of the target.
             halves: ``View.half`` for each sampler.
         """
+        fragment, uniforms = codegen.large_as_constants(fragment, uniforms)
         entry = _Draw(node, fragment, target, samplers, sources, quads, uniforms, part)
         if self._second_halves and self._second_halves[0].node is not node:
             self.append_second_halves()

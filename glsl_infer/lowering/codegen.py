@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ RANGE = frozenset(("RANGE_FACTOR", "RANGE_OFFSET"))
 """Macros of shaders/range.glsl, which maps the result of an activation to the stored range."""
 
 _UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
+
+MOST_IN_UNIFORM = 1e13
+"""Largest value in a uniform; the GLSL limit ``uniform`` of the bundle format."""
 
 PLANNED = "// not written while only memory is planned"
 """Shader text while only memory is planned (``Builder.planning``)."""
@@ -163,6 +166,20 @@ def _pieces(function: PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
 
 def _times(factor: float) -> str:
     return "" if factor == 1.0 else f"{number(immediates.factor(factor))} * "
+
+
+def large_as_constants(fragment: str, uniforms: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a shader in which the values beyond ``MOST_IN_UNIFORM`` are constants, and the remaining uniforms.
+
+    The outputs of a layer can be so small that the inverse of their unit is larger than readers allow in a uniform.
+    """
+    remaining = dict(uniforms)
+    for name, value in uniforms.items():
+        if isinstance(value, Sequence) and max(map(abs, value), default=0.0) > MOST_IN_UNIFORM:
+            declaration = rf"^uniform (float|vec[234]) {name};"
+            fragment = re.sub(declaration, rf"const \1 {name} = {vec(value)};", fragment, flags=re.MULTILINE)
+            del remaining[name]
+    return fragment, remaining
 
 
 @lru_cache(maxsize=64)  # slices of a layer often share their shader

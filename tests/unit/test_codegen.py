@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.bundle.format_constants import GLSL_LIMITS
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import templates
@@ -71,3 +72,11 @@ def test_clamps_have_no_immediates_and_no_factor_of_1() -> None:
     )
     assert "y += clamp(x, 9.99999972e-10, 0.25000003);" in text
     assert "y += clamp(2.00000024 * x, 0.50000006, 3.0);" in text
+
+
+def test_values_too_large_for_a_uniform_are_constants() -> None:
+    text = "uniform vec4 units; // of sums\nuniform float unit;\nvoid main() { gl_FragColor = unit * units; }\n"
+    shader, uniforms = codegen.large_as_constants(text, {"units": [1.0, 2.0, 0.5, 2.0**66], "unit": [-1e13]})
+    assert shader.startswith("const vec4 units = vec4(1.0, 2.0, 0.5, 7.37869763e19); // of sums\nuniform float unit;")
+    assert uniforms == {"unit": [-1e13]}
+    assert GLSL_LIMITS["uniform"] == codegen.MOST_IN_UNIFORM
