@@ -1,20 +1,20 @@
 """Every exception that glsl_infer raises on purpose.
 
-    GlslInferError                 catch this one to catch them all
-    ├── InputError                 what was given cannot be used; the command line exits with 2
-    │   ├── BundleError            a model file that is missing, damaged, foreign or too new
-    │   ├── ImageError             a picture that cannot be read
-    │   ├── ForeignRangesError     a file of ranges of another network
-    │   ├── ModelError             a Keras model, or one of its layers, that cannot be exported
-    │   ├── ContextError           no OpenGL ES 2.0 context can be made on this machine
-    │   ├── LimitError             the driver's limits are too small for the model
-    │   └── MissingExtraError      an optional dependency is not installed
-    └── RunError                   it should have worked; the command line exits with 1
-        ├── ShaderError            the driver refused a shader
-        ├── GlError                the driver reported an error
-        └── SelfCheckError         the driver computed something else than the reference
+    GlslInferError                 base class of all others
+    ├── InputError                 unusable input; the command line exits with 2
+    │   ├── BundleError            missing, damaged or foreign model file, or one of a newer version
+    │   ├── ImageError             image that cannot be read
+    │   ├── ForeignRangesError     file with the ranges of another network
+    │   ├── ModelError             model or layer that cannot be exported
+    │   ├── ContextError           no OpenGL ES 2.0 context on this machine
+    │   ├── LimitError             limits of the driver that are too small for the model
+    │   └── MissingExtraError      optional dependency that is not installed
+    └── RunError                   failure with valid input; the command line exits with 1
+        ├── ShaderError            shader refused by the driver
+        ├── GlError                error reported by the driver
+        └── SelfCheckError         result of the driver that differs from the reference
 
-Messages are for the person who reads them: what was given, what is allowed, what to do.
+A message names the wrong input, the allowed input, and the command or option that fixes it.
 """
 
 from __future__ import annotations
@@ -32,29 +32,28 @@ class GlslInferError(Exception):
 
 
 class InputError(GlslInferError):
-    """What was given cannot be used; saying what can."""
+    """Unusable input. The message has the allowed input."""
 
     exit_code = 2
 
 
 def together(problems: Sequence[InputError]) -> InputError:
-    """Return one error for several: the only one itself, or one whose message lists them all.
+    """Return the only error itself, or one error whose message lists all of them.
 
-    Of several, one about a model makes it a ``ModelError``.
+    The result is a ``ModelError`` if one of several is.
     """
     if len(problems) == 1:
         return problems[0]
     lines = [line for problem in problems for line in str(problem).split("\n  ")]
-    kind = ModelError if any(isinstance(problem, ModelError) for problem in problems) else InputError
-    return kind("\n  ".join([f"{len(lines)} problems:", *lines]))
+    error_class = ModelError if any(isinstance(problem, ModelError) for problem in problems) else InputError
+    return error_class("\n  ".join([f"{len(lines)} problems:", *lines]))
 
 
 class BundleError(InputError):
-    """A ``.glslnn`` file that is missing, damaged, foreign or too new.
+    """Missing, damaged or foreign ``.glslnn`` file, or one of a newer version.
 
     Attributes:
-        rule: short name of the rule of bundle-format.md that the file breaks (``bundle.rules.RULES``); None where
-            the file was not read at all.
+        rule: short name of the broken rule of bundle-format.md (``bundle.rules.RULES``); None if the file was not read.
     """
 
     def __init__(self, message: str, rule: str | None = None) -> None:
@@ -63,7 +62,7 @@ class BundleError(InputError):
 
 
 class ImageError(InputError):
-    """A picture that cannot be read or has the wrong shape."""
+    """Image that cannot be read or has the wrong shape."""
 
 
 class ForeignRangesError(InputError):
@@ -71,13 +70,13 @@ class ForeignRangesError(InputError):
 
 
 class ModelError(InputError):
-    """A model, or one of its layers, that cannot be exported.
+    """Model or layer that cannot be exported. The message has the name, the property and the advice.
 
     Attributes:
-        name: of the layer; None where the message is about the model as a whole.
-        given: what about the layer cannot be exported.
-        advice: what to do instead; the message has all three.
-        refused: name of the layer where shaders cannot do it, though NumPy could; else None.
+        name: of the layer; None for an error of the entire model.
+        given: the property of the layer that cannot be exported.
+        advice: how to change the model, or an option to use.
+        refused: name of the layer if only shaders cannot compute it and NumPy can; else None.
     """
 
     name: str | None = None
@@ -87,18 +86,18 @@ class ModelError(InputError):
 
     @classmethod
     def layer(cls, name: str, given: str, advice: str) -> ModelError:
-        """Build the message about one layer: its name, what was given, and what to do."""
+        """Return the error of a layer from its name, the property that cannot be exported, and advice."""
         error = cls(f"layer '{name}': {given}; {advice}")
         error.name, error.given, error.advice = name, given, advice
         return error
 
 
 class ContextError(InputError):
-    """No OpenGL ES 2.0 context can be made on this machine.
+    """No OpenGL ES 2.0 context can be created on this machine. The message has the reason and the advice.
 
     Attributes:
-        reason: why, without the advice.
-        advice: what to install or to set, if anything helps; the message is both.
+        reason: the cause.
+        advice: packages to install or variables to set; empty if neither helps.
     """
 
     def __init__(self, reason: str, advice: str = "") -> None:
@@ -115,18 +114,18 @@ class MissingExtraError(InputError):
 
     @classmethod
     def of(cls, package: str, pip_names: str, purpose: str) -> MissingExtraError:
-        """Build the message that names the pip command.
+        """Return the error of a missing package, with the pip command to install it.
 
         Args:
-            package: what is missing, as people call it.
-            pip_names: what pip is to install; never this project by its name, which on an index may be anybody's.
-            purpose: what needs it.
+            package: usual name of the package.
+            pip_names: packages to install. Never the name of this project, which on an index can be another project's.
+            purpose: the feature that needs the package.
         """
         return cls(f"{purpose} needs {package}, which is not installed; install it: {pip_install(pip_names)}")
 
 
 class RunError(GlslInferError):
-    """Something failed that should have worked."""
+    """Failure with valid input."""
 
 
 class ShaderError(RunError):
@@ -138,13 +137,13 @@ class GlError(RunError):
 
 
 class SelfCheckError(RunError):
-    """The driver computed something else than the reference."""
+    """The driver's result differs from the reference."""
 
 
 def pip_install(pip_names: str) -> str:
     """Return the command that installs packages for the Python that runs this process.
 
-    It names that Python, because the ``pip`` on the PATH may belong to another one, and Debian's refuses.
+    It names that Python, because the ``pip`` on the PATH can belong to another one, and Debian's refuses.
 
     Args:
         pip_names: arguments for pip, quoted for a shell.

@@ -41,25 +41,27 @@ def scene(random: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.fl
         box = np.array([x - side / 2, y - side / 2, x + side / 2, y + side / 2], np.float32)
         if boxes and max(overlaps(box, np.stack(boxes))) > 0.05:
             continue
-        kind, ink = int(random.integers(3)), tuple(random.integers(0, 256, 3).tolist())
+        class_index, ink = int(random.integers(3)), tuple(random.integers(0, 256, 3).tolist())
         left, top, right, bottom = (2 * SIZE * box).tolist()
-        if kind == 0:
+        if class_index == 0:
             canvas.ellipse((left, top, right, bottom), fill=ink)
-        elif kind == 1:
+        elif class_index == 1:
             canvas.rectangle((left, top, right, bottom), fill=ink)
         else:
             canvas.polygon([((left + right) / 2, top), (right, bottom), (left, bottom)], fill=ink)
         boxes.append(box)
-        classes.append(kind)
+        classes.append(class_index)
     pixels = np.asarray(image.resize((SIZE, SIZE), Image.Resampling.BOX)).astype(np.float64)
     pixels += random.normal(0.0, random.uniform(0.0, 12.0), pixels.shape)
     return np.clip(pixels, 0, 255).astype(np.uint8), np.stack(boxes), classes
 
 
-def overlaps(box: NDArray[np.floating], others: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the intersection over union of a box with each of ``others``, (number, 4)."""
-    shared = np.prod(np.maximum(np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2]), 0.0), axis=1)
-    areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
+def overlaps(box: NDArray[np.floating], other_boxes: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the intersection over union of a box with each of ``other_boxes``, (number, 4)."""
+    shared = np.prod(
+        np.maximum(np.minimum(box[2:], other_boxes[:, 2:]) - np.maximum(box[:2], other_boxes[:, :2]), 0.0), axis=1
+    )
+    areas = np.prod(other_boxes[:, 2:] - other_boxes[:, :2], axis=1) + np.prod(box[2:] - box[:2])
     return shared / (areas - shared)
 
 
@@ -67,20 +69,20 @@ def targets(
     every: NDArray[np.float32], boxes: NDArray[np.float32], classes: list[int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the targets of each anchor: box values (n, 4), classes (n, 3), and weights in the two losses (n, 2)."""
-    numbers, wanted = np.zeros((len(every), 4), np.float32), np.zeros((len(every), len(LABELS)), np.float32)
+    numbers, targets = np.zeros((len(every), 4), np.float32), np.zeros((len(every), len(LABELS)), np.float32)
     counts = np.ones((len(every), 2), np.float32)
     counts[:, 0] = 0.0
     corners = np.concatenate([every[:, :2] - every[:, 2:] / 2, every[:, :2] + every[:, 2:] / 2], axis=1)
-    for box, kind in zip(boxes, classes):
+    for box, class_index in zip(boxes, classes):
         near = overlaps(box, corners)
         mine = near >= min(0.5, near.max())
         counts[(near > 0.35) & ~mine, 1] = 0.0  # neither a shape nor background
         counts[mine, :] = 1.0
-        wanted[mine] = np.eye(len(LABELS), dtype=np.float32)[kind]
+        targets[mine] = np.eye(len(LABELS), dtype=np.float32)[class_index]
         middle, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
         numbers[mine, :2] = (middle - every[mine, :2]) / every[mine, 2:]
         numbers[mine, 2:] = np.log(size / every[mine, 2:])
-    return numbers, wanted, counts
+    return numbers, targets, counts
 
 
 def task() -> dict[str, object]:
@@ -135,14 +137,14 @@ def train(folder: Path) -> int:
     optimizer = keras.optimizers.Adam(rate)
 
     @tf.function
-    def step(pictures, numbers, wanted, counts):  # type: ignore[no-untyped-def]
+    def step(pictures, numbers, targets, counts):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
-            found = model(pictures, training=True)
-            boxes = tf.concat([tf.reshape(part, (BATCH, -1, 4)) for part in found[0::2]], 1)
-            scores = tf.concat([tf.reshape(part, (BATCH, -1, len(LABELS))) for part in found[1::2]], 1)
+            outputs = model(pictures, training=True)
+            boxes = tf.concat([tf.reshape(output, (BATCH, -1, 4)) for output in outputs[0::2]], 1)
+            scores = tf.concat([tf.reshape(output, (BATCH, -1, len(LABELS))) for output in outputs[1::2]], 1)
             positive = tf.maximum(tf.reduce_sum(counts[..., 0]), 1.0)
-            right = tf.sigmoid(scores) * (2 * wanted - 1) + (1 - wanted)  # the probability of the truth
-            focal = (1 - right) ** 2 * tf.nn.sigmoid_cross_entropy_with_logits(wanted, scores)
+            right = tf.sigmoid(scores) * (2 * targets - 1) + (1 - targets)  # the probability of the truth
+            focal = (1 - right) ** 2 * tf.nn.sigmoid_cross_entropy_with_logits(targets, scores)
             off = tf.abs(boxes - numbers)
             smooth = tf.where(off < 0.1, off * off * 5, off - 0.05)
             loss = tf.reduce_sum(focal * counts[..., 1:]) + 2 * tf.reduce_sum(smooth * counts[..., :1])
@@ -155,7 +157,7 @@ def train(folder: Path) -> int:
         scenes = [scene(random) for _ in range(BATCH)]
         pictures = np.stack([pixels for pixels, _, _ in scenes]).astype(np.float32) / 255
         truths = [targets(every, boxes, classes) for _, boxes, classes in scenes]
-        loss = step(pictures, *(np.stack(part) for part in zip(*truths)))
+        loss = step(pictures, *(np.stack(arrays) for arrays in zip(*truths)))
         if index % 200 == 0 or index == STEPS - 1:
             print(f"step {index}: loss {float(loss):.3f}, {time.monotonic() - started:.0f} s", flush=True)
     model.save(folder / "shapes.keras")
@@ -166,25 +168,25 @@ def train(folder: Path) -> int:
     return 0
 
 
-def evaluate(folder: Path, number: int = 300) -> int:
+def evaluate(folder: Path, count: int = 300) -> int:
     """Count the exported network's detections in new images, on this machine's driver."""
     from glsl_infer.tasks import Detector
 
     random, shapes, right, wrong = np.random.default_rng(2), 0, 0, 0
     with Detector(folder / "shapes.json") as detector:
-        for _ in range(number):
+        for _ in range(count):
             pixels, boxes, classes = scene(random)
             shapes += len(boxes)
-            left = set(range(len(boxes)))
-            for thing in detector(pixels):
-                shared = overlaps(np.array(thing.box) / SIZE, boxes)
-                best = max(left, key=lambda index: shared[index], default=None)
-                if best is not None and shared[best] >= FOUND and classes[best] == thing.index:
+            unmatched = set(range(len(boxes)))
+            for detection in detector(pixels):
+                shared = overlaps(np.array(detection.box) / SIZE, boxes)
+                best = max(unmatched, key=lambda index: shared[index], default=None)
+                if best is not None and shared[best] >= FOUND and classes[best] == detection.index:
                     right += 1
-                    left.discard(best)
+                    unmatched.discard(best)
                 else:
                     wrong += 1
-    print(f"{number} pictures with {shapes} shapes: {right} found, {wrong} found where there are none or others")
+    print(f"{count} pictures with {shapes} shapes: {right} found, {wrong} found where there are none or others")
     return 0
 
 

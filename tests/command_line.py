@@ -107,7 +107,7 @@ def run_in_child(*commands: Sequence[object], before: str = "", **environment: s
         check=True,
         timeout=300,
     )
-    return [subprocess.CompletedProcess(*one) for one in json.loads(child.stdout.splitlines()[-1])]
+    return [subprocess.CompletedProcess(*load) for load in json.loads(child.stdout.splitlines()[-1])]
 
 
 @contextlib.contextmanager

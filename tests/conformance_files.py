@@ -15,20 +15,20 @@ INDEX: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "index.json").read
 
 def array_of(entry: dict[str, Any]) -> NDArray[Any]:
     """Return the array of an input or output in the index."""
-    kind = np.dtype(np.uint8 if entry["file"].endswith(".u8") else "<f4")
-    return np.frombuffer((FOLDER / entry["file"]).read_bytes(), kind).reshape(entry["shape"])
+    values = np.dtype(np.uint8 if entry["file"].endswith(".u8") else "<f4")
+    return np.frombuffer((FOLDER / entry["file"]).read_bytes(), values).reshape(entry["shape"])
 
 
 def inputs_of(entry: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the inputs of a sound bundle by name."""
-    return {given["name"]: array_of(given) for given in entry["inputs"]}
+    return {input["name"]: array_of(input) for input in entry["inputs"]}
 
 
 def check_outputs(entry: dict[str, Any], results: dict[str, NDArray[Any]]) -> None:
     """Compare results with those of a sound bundle: all but ``differing`` values must be within the tolerance."""
     assert list(results) == [expected["name"] for expected in entry["outputs"]]
     for expected in entry["outputs"]:
-        wanted, given = array_of(expected), results[expected["name"]]
-        assert given.shape == wanted.shape
-        beyond = int((np.abs(given.astype(np.float64) - wanted) > expected["tolerance"]).sum())
+        reference_output, given = array_of(expected), results[expected["name"]]
+        assert given.shape == reference_output.shape
+        beyond = int((np.abs(given.astype(np.float64) - reference_output) > expected["tolerance"]).sum())
         assert beyond <= expected["differing"], f"{expected['name']}: {beyond} numbers are off"

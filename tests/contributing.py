@@ -34,13 +34,13 @@ def followed(folder: Path) -> Path:
     return folder
 
 
-def run(folder: Path, *words: str, given: str = "") -> str:
+def run(folder: Path, *words: str, text: str = "") -> str:
     """Run a command in the copy, with the copy's package; return its output."""
     done = subprocess.run(
         words,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), "GIT_CEILING_DIRECTORIES": str(folder.parent)},
-        input=given,
+        input=text,
         capture_output=True,
         text=True,
         check=False,

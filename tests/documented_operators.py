@@ -34,11 +34,11 @@ class Documented:
 
 def rows() -> list[Documented]:
     """Return all rows of both lists."""
-    found = []
+    results = []
     for name in LISTS:
         with (ROOT / f"scripts/docs/operator_table/{name}.csv").open(newline="", encoding="utf-8") as file:
-            found += [Documented(name, **row) for row in csv.DictReader(file)]
-    return found
+            results += [Documented(name, **row) for row in csv.DictReader(file)]
+    return results
 
 
 SINGLE = {
@@ -81,8 +81,8 @@ def graph_of(name: str) -> Graph:
 
 
 def _conv(rng: np.random.Generator, name: str, source: str, channels: int, filters: int, **attrs: object) -> Node:
-    given = {"activation": "sigmoid", **attrs}
-    return conv_node(rng, name, (source,), channels, filters, **given)  # type: ignore[arg-type]
+    values = {"activation": "sigmoid", **attrs}
+    return conv_node(rng, name, (source,), channels, filters, **values)  # type: ignore[arg-type]
 
 
 def _ended(nodes: list[Node], *subject: Node, layers: tuple[str, ...] = ("subject",)) -> Graph:

@@ -17,8 +17,8 @@ def lint(shaders: Iterable[Shader], folder: Path) -> None:
     distinct = {(stage, text): name for name, stage, text in shaders}
     assert distinct, "there is no shader"
     files: dict[Path, tuple[str, str]] = {}
-    for number, ((stage, text), name) in enumerate(distinct.items()):
-        path = folder / f"{number}.{stage}"
+    for index, ((stage, text), name) in enumerate(distinct.items()):
+        path = folder / f"{index}.{stage}"
         path.write_text(text)
         files[path] = (name, text)
     validator = needs.program("glslangValidator", "glslang-tools")

@@ -49,5 +49,5 @@ def _picture(low: Sequence[float], high: Sequence[float]) -> Node:
 
 
 def _built(*nodes: Node) -> Bundle:
-    made, _, _ = build(Graph("image", nodes, nodes[-1].name), ())
-    return made
+    bundle, _, _ = build(Graph("image", nodes, nodes[-1].name), ())
+    return bundle

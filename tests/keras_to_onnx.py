@@ -215,8 +215,8 @@ class _Writer:
     def _conv2dtranspose(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
         kernel = np.asarray(layer.kernel).transpose(3, 2, 0, 1)
         weights = [self.constant(kernel), self.constant(np.asarray(layer.bias))]
-        given, wanted = shapes[0][1:3], made[1:3]
-        spans = zip(given, layer.strides, kernel.shape[2:], wanted)
+        given, expected = shapes[0][1:3], made[1:3]
+        spans = zip(given, layer.strides, kernel.shape[2:], expected)
         surplus = [(size - 1) * stride + taps - own for size, stride, taps, own in spans]
         pads = [*(each // 2 for each in surplus), *(each - each // 2 for each in surplus)]
         name = self.emit("ConvTranspose", [*reads, *weights], strides=list(layer.strides), pads=pads)

@@ -111,7 +111,7 @@ def _tried(case: Case, form: str, context: Context) -> bool:
     """Import, build, run and compare in a form; return False if the form does not apply to this case."""
     constants, front, single = "constants" in form, "front" in form, "one by one" in form
     shape = case.inputs[0].shape
-    variable = [place for place, array in enumerate(case.inputs) if array.dtype in FLOATS and not (constants and place)]
+    variable = [index for index, array in enumerate(case.inputs) if array.dtype in FLOATS and not (constants and index)]
     if constants and not any(array.dtype in FLOATS for array in case.inputs[1:]):
         return False
     if front:
@@ -143,8 +143,8 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
     names = [value.name for value in model.graph.input if value.name not in known][: len(case.inputs)]
     kept = [value for value in model.graph.input if value.name in known]
     squeezes = []
-    for place, (name, array) in enumerate(zip(names, case.inputs)):
-        if place not in variable:
+    for index, (name, array) in enumerate(zip(names, case.inputs)):
+        if index not in variable:
             model.graph.initializer.append(numpy_helper.from_array(array, name))
             continue
         shape = shape_of(array)
@@ -166,7 +166,7 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
     return model
 
 
-def _independent(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays) -> bool:
+def _independent(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arrays) -> bool:
     """Return whether ONNX's own reference gives the same outputs for the items of a batch one by one."""
     names = [value.name for value in model.graph.input][-len(items[0]) :]
     try:
@@ -175,10 +175,10 @@ def _independent(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays
         together = [np.concatenate(parts) for parts in zip(*each)]
     except Exception:  # of any type: from numpy, or for a missing operator
         return False
-    return all(one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-5) for one, two in zip(together, wanted))
+    return all(one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-5) for one, two in zip(together, expected))
 
 
-def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, context: Context) -> None:
+def _compared(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arrays, context: Context) -> None:
     """Compare a model's outputs for all items.
 
     Raises:
@@ -190,18 +190,18 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, c
             model = onnx.version_converter.convert_version(model, 13)
         except Exception as error:  # from onnx's C++ code
             raise InputError(f"onnx cannot convert it from its opset: {str(error).splitlines()[0][:80]}") from None
-    made = _imported(model)
-    names = list(made.inputs)
-    samples = [{name: made.given(name, array) for name, array in zip(names, item)} for item in items]
-    graph = made.survey.whole()
+    imported = _imported(model)
+    names = list(imported.inputs)
+    samples = [{name: imported.given(name, array) for name, array in zip(names, item)} for item in items]
+    graph = imported.survey.whole()
     runs = [reference.run(graph, sample, mode="float") for sample in samples]
-    exact = [[made.returned(name, array) for name, array in results.items()] for results in runs]
-    for number, array in enumerate(wanted):
-        found = np.concatenate([outputs[number] for outputs in exact]) if len(items) > 1 else exact[0][number]
+    exact = [[imported.returned(name, array) for name, array in results.items()] for results in runs]
+    for index, array in enumerate(expected):
+        result = np.concatenate([outputs[index] for outputs in exact]) if len(items) > 1 else exact[0][index]
         most = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
-        if found.shape != array.shape or not np.allclose(found, array, RELATIVE, most, equal_nan=True):
-            off = "" if found.shape != array.shape else f", off by {np.abs(found.astype(float) - array).max():.3g}"
-            raise Wrong(f"output {number} of the imported graph: {found.shape} beside {array.shape}{off}")
+        if result.shape != array.shape or not np.allclose(result, array, RELATIVE, most, equal_nan=True):
+            off = "" if result.shape != array.shape else f", off by {np.abs(result.astype(float) - array).max():.3g}"
+            raise Wrong(f"output {index} of the imported graph: {result.shape} beside {array.shape}{off}")
     bundle = build(graph, (), options=Options(percentile=EXTREMES), calibration=samples).bundle
     with Session(bundle, context=context, cache=False) as session:
         for sample in samples:
@@ -233,7 +233,7 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         step = _step(bundle, output, span)
         own = float(np.max(np.abs(stored[output.name] - right) / step))
         off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
-        apart = np.subtract(*(one[output.name] for one in floats))
+        apart = np.subtract(*(float[output.name] for float in floats))
         mixed = float(np.max(np.abs(apart) / step)) if len(bundle.parts) > 1 else 0.0
         wide = float(np.max(MOST_OFF * span / step))
         yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))

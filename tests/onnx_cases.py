@@ -69,7 +69,7 @@ def goals_of(case: Case) -> list[str]:
 def _from_folder(path: Path, kind: str) -> Case:
     data = path.parent / "test_data_set_0"
     given, made = (
-        tuple(_read(data / f"{what}_{number}.pb") for number in range(len(list(data.glob(f"{what}_*.pb")))))
+        tuple(_read(data / f"{what}_{index}.pb") for index in range(len(list(data.glob(f"{what}_*.pb")))))
         for what in ("input", "output")
     )
     return Case(path.parent.name, kind, onnx.load(path), given, made)

@@ -45,16 +45,16 @@ _OPERATORS = (
 def sound(seed: int) -> bytes:
     """Return a file with many kinds of parts: constants, attributes, computed shapes, several outputs."""
     shape = (1, 4, 8, 6)
-    made = File(seed, 13 + seed % 5)
-    x = made.conv(made.input(("N", 3, 8, 6)), 4)
-    y = made.clip(made.op("PRelu", [x, made.random(4, 1, 1)], shape), 0.0, 6.0)
-    size = made.op("Shape", [y], (4,))
-    padded = made.pad(y, [0, 0, 1, 1, 0, 0, 1, 1])
-    rows = made.op("Reshape", [made.transpose(padded, (0, 2, 3, 1)), made.constant([1, -1, 2], "int64")], (1, 160, 2))
-    again = made.op("Expand", [made.op("GlobalAveragePool", [y], (1, 4, 1, 1)), size], shape)
-    for name in (rows, made.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
-        made.output(name)
-    return bytes(made.model().SerializeToString())
+    file = File(seed, 13 + seed % 5)
+    x = file.conv(file.input(("N", 3, 8, 6)), 4)
+    y = file.clip(file.op("PRelu", [x, file.random(4, 1, 1)], shape), 0.0, 6.0)
+    size = file.op("Shape", [y], (4,))
+    padded = file.pad(y, [0, 0, 1, 1, 0, 0, 1, 1])
+    rows = file.op("Reshape", [file.transpose(padded, (0, 2, 3, 1)), file.constant([1, -1, 2], "int64")], (1, 160, 2))
+    again = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), size], shape)
+    for name in (rows, file.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
+        file.output(name)
+    return bytes(file.model().SerializeToString())
 
 
 def damaged(data: bytes, rng: Rng, *, most: int = 4) -> bytes:

@@ -115,7 +115,7 @@ class File:
 
     def split(self, x: str, axis: int, sizes: Sequence[int]) -> list[str]:
         """Add a Split."""
-        shapes = [[size if place == axis else n for place, n in enumerate(self.shapes[x])] for size in sizes]
+        shapes = [[size if index == axis else n for index, n in enumerate(self.shapes[x])] for size in sizes]
         if self.opset < 13:
             return self.several("Split", [x], shapes, axis=axis, split=list(sizes))
         return self.several("Split", [x, self.constant(sizes, "int64")], shapes, axis=axis)
@@ -157,112 +157,112 @@ Block = Callable[[File, str], str]
 """A function from a map to a map."""
 
 
-def _pick(made: File, *choices: Any) -> Any:
-    return choices[int(made.rng.integers(len(choices)))]
+def _pick(file: File, *choices: Any) -> Any:
+    return choices[int(file.rng.integers(len(choices)))]
 
 
 def _same(kind: str, since: int = 7, **attributes: Any) -> Block:
-    def block(made: File, x: str) -> str:
-        return made.op(kind if made.opset >= since else "Relu", [x], made.shapes[x],
-                       **(attributes if made.opset >= since else {}))  # fmt: skip
+    def block(file: File, x: str) -> str:
+        return file.op(kind if file.opset >= since else "Relu", [x], file.shapes[x],
+                       **(attributes if file.opset >= since else {}))  # fmt: skip
 
     return block
 
 
-def convolution(made: File, x: str) -> str:
+def convolution(file: File, x: str) -> str:
     """Add a convolution with random options."""
-    groups = _pick(made, 1, 1, 2, made.shapes[x][1])
-    groups = groups if made.shapes[x][1] % groups == 0 else 1
-    filters = groups * _pick(made, 1, 2) if groups > 1 else _pick(made, 3, 6, 8)
-    return made.conv(x, filters, _pick(made, 1, 3, 3, 5), _pick(made, 1, 1, 2), groups, _pick(made, 1, 1, 2))
+    groups = _pick(file, 1, 1, 2, file.shapes[x][1])
+    groups = groups if file.shapes[x][1] % groups == 0 else 1
+    filters = groups * _pick(file, 1, 2) if groups > 1 else _pick(file, 3, 6, 8)
+    return file.conv(x, filters, _pick(file, 1, 3, 3, 5), _pick(file, 1, 1, 2), groups, _pick(file, 1, 1, 2))
 
 
-def batch_norm(made: File, x: str) -> str:
+def batch_norm(file: File, x: str) -> str:
     """Add a batch normalisation after a convolution."""
-    x = made.conv(x, 6)
-    weights = [made.random(6), made.random(6), made.random(6), made.constant(made.rng.uniform(0.5, 2.0, 6))]
-    return made.op("BatchNormalization", [x, *weights], made.shapes[x], epsilon=1e-4)
+    x = file.conv(x, 6)
+    weights = [file.random(6), file.random(6), file.random(6), file.constant(file.rng.uniform(0.5, 2.0, 6))]
+    return file.op("BatchNormalization", [x, *weights], file.shapes[x], epsilon=1e-4)
 
 
-def factors(made: File, x: str) -> str:
+def factors(file: File, x: str) -> str:
     """Add an operation with a constant of any broadcastable shape."""
-    _, channels, height, width = made.shapes[x]
-    shape = _pick(made, (1,), (channels, 1, 1), (1, channels, 1, 1), (), (1, 1, height, width), (height, 1))
-    other = made.constant(made.rng.uniform(0.5, 1.5, shape))
-    kind = _pick(made, "Mul", "Add", "Sub", "Div", *(("Max", "Min") if made.opset >= 8 else ()))  # 7 cannot broadcast
-    first = kind in ("Mul", "Add", "Sub") and _pick(made, True, False)
-    return made.op(kind, [other, x] if first else [x, other], made.shapes[x])
+    _, channels, height, width = file.shapes[x]
+    shape = _pick(file, (1,), (channels, 1, 1), (1, channels, 1, 1), (), (1, 1, height, width), (height, 1))
+    other = file.constant(file.rng.uniform(0.5, 1.5, shape))
+    kind = _pick(file, "Mul", "Add", "Sub", "Div", *(("Max", "Min") if file.opset >= 8 else ()))  # 7 cannot broadcast
+    first = kind in ("Mul", "Add", "Sub") and _pick(file, True, False)
+    return file.op(kind, [other, x] if first else [x, other], file.shapes[x])
 
 
-def residual(made: File, x: str) -> str:
+def residual(file: File, x: str) -> str:
     """Add a sum, product or extreme of two maps."""
-    y = made.conv(x, made.shapes[x][1])
-    return made.op(_pick(made, "Add", "Mul", "Sub", "Max", "Min", "Sum"), [x, y], made.shapes[x])
+    y = file.conv(x, file.shapes[x][1])
+    return file.op(_pick(file, "Add", "Mul", "Sub", "Max", "Min", "Sum"), [x, y], file.shapes[x])
 
 
-def activated(made: File, x: str) -> str:
+def activated(file: File, x: str) -> str:
     """Add an elementwise function."""
-    channels = made.shapes[x][1]
+    channels = file.shapes[x][1]
     simple = ["Relu", "Sigmoid", "Tanh", "Abs", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid",
               "Neg", "ThresholdedRelu"]  # fmt: skip
     newer = [("HardSwish", 14), ("Mish", 18), ("Gelu", 20), ("Celu", 12), ("Shrink", 9)]
-    kinds = [*simple, *(kind for kind, since in newer if made.opset >= since), "PRelu", "Clip", "Clip"]
-    kind = _pick(made, *kinds)
+    kinds = [*simple, *(kind for kind, since in newer if file.opset >= since), "PRelu", "Clip", "Clip"]
+    kind = _pick(file, *kinds)
     if kind == "Clip":
-        return made.clip(x, *_pick(made, (0.0, 6.0), (-0.5, 0.5), (0.0, None), (None, 0.75), (-1.0, None)))
+        return file.clip(x, *_pick(file, (0.0, 6.0), (-0.5, 0.5), (0.0, None), (None, 0.75), (-1.0, None)))
     if kind == "PRelu":
-        shape = _pick(made, (channels, 1, 1), (1,), (1, *made.shapes[x][2:]))
-        return made.op("PRelu", [x, made.constant(made.rng.uniform(-0.2, 0.8, shape))], made.shapes[x])
+        shape = _pick(file, (channels, 1, 1), (1,), (1, *file.shapes[x][2:]))
+        return file.op("PRelu", [x, file.constant(file.rng.uniform(-0.2, 0.8, shape))], file.shapes[x])
     options = {"Elu": {"alpha": 0.7}, "LeakyRelu": {"alpha": 0.2}, "Shrink": {"lambd": 0.3, "bias": 0.3}}
-    return made.op(kind, [x], made.shapes[x], **options.get(kind, {}))
+    return file.op(kind, [x], file.shapes[x], **options.get(kind, {}))
 
 
-def in_pieces(made: File, x: str) -> str:
+def in_pieces(file: File, x: str) -> str:
     """Add a function that exporters decompose into several operators."""
-    shape = made.shapes[x]
+    shape = file.shapes[x]
 
     def op(kind: str, *inputs: str) -> str:
-        return made.op(kind, inputs, shape)
+        return file.op(kind, inputs, shape)
 
-    kind = _pick(made, "silu", "hard_swish", "gelu", "gelu_late", "mish", "hard_sigmoid", "gelu_tanh")
+    kind = _pick(file, "silu", "hard_swish", "gelu", "gelu_late", "mish", "hard_sigmoid", "gelu_tanh")
     if kind == "silu":
         return op("Mul", x, op("Sigmoid", x))
     if kind == "hard_swish":
-        clipped = made.clip(op("Add", x, made.constant(3.0)), 0.0, 6.0)
-        return op("Div", op("Mul", x, clipped), made.constant(6.0))
+        clipped = file.clip(op("Add", x, file.constant(3.0)), 0.0, 6.0)
+        return op("Div", op("Mul", x, clipped), file.constant(6.0))
     if kind == "hard_sigmoid":
-        clipped = made.clip(op("Add", made.constant(3.0), x), 0.0, 6.0)
-        return op("Mul", clipped, made.constant(1.0 / 6.0))
+        clipped = file.clip(op("Add", file.constant(3.0), x), 0.0, 6.0)
+        return op("Mul", clipped, file.constant(1.0 / 6.0))
     if kind == "mish":
         return op("Mul", x, op("Tanh", op("Softplus", x)))
     if kind == "gelu_tanh":
-        cubed = op("Mul", op("Pow", x, made.constant(3.0)), made.constant(0.044715))
-        inner = op("Tanh", op("Mul", op("Add", x, cubed), made.constant((2.0 / np.pi) ** 0.5)))
-        return op("Mul", op("Mul", x, made.constant(0.5)), op("Add", inner, made.constant(1.0)))
-    if made.opset < 9:
+        cubed = op("Mul", op("Pow", x, file.constant(3.0)), file.constant(0.044715))
+        inner = op("Tanh", op("Mul", op("Add", x, cubed), file.constant((2.0 / np.pi) ** 0.5)))
+        return op("Mul", op("Mul", x, file.constant(0.5)), op("Add", inner, file.constant(1.0)))
+    if file.opset < 9:
         return op("Relu", x)
-    bent = op("Erf", op("Div", x, made.constant(2.0**0.5)))
-    above = op("Add", bent, made.constant(1.0))
+    bent = op("Erf", op("Div", x, file.constant(2.0**0.5)))
+    above = op("Add", bent, file.constant(1.0))
     if kind == "gelu":
-        return op("Mul", op("Mul", x, above), made.constant(0.5))
-    return op("Mul", x, op("Mul", above, made.constant(0.5)))
+        return op("Mul", op("Mul", x, above), file.constant(0.5))
+    return op("Mul", x, op("Mul", above, file.constant(0.5)))
 
 
-def pooled(made: File, x: str) -> str:
+def pooled(file: File, x: str) -> str:
     """Add a pooling with random options."""
-    batch, channels, height, width = made.shapes[x]
-    kind, ceil = _pick(made, "MaxPool", "AveragePool"), made.opset >= 10 and _pick(made, False, True)
-    kernel, stride = _pick(made, 2, 3), _pick(made, 1, 2)
-    around = _pick(made, 0, 1)
+    batch, channels, height, width = file.shapes[x]
+    kind, ceil = _pick(file, "MaxPool", "AveragePool"), file.opset >= 10 and _pick(file, False, True)
+    kernel, stride = _pick(file, 2, 3), _pick(file, 1, 2)
+    around = _pick(file, 0, 1)
     if min(height, width) < 4:
         return x
     options: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [around] * 4}
     if ceil:
         options["ceil_mode"] = 1
     if kind == "AveragePool" and not ceil:
-        options["count_include_pad"] = _pick(made, 0, 1)
+        options["count_include_pad"] = _pick(file, 0, 1)
     spread = 1
-    if kind == "MaxPool" and made.opset >= 10 and _pick(made, False, False, True) and not ceil:
+    if kind == "MaxPool" and file.opset >= 10 and _pick(file, False, False, True) and not ceil:
         spread = 2
         options["dilations"] = [2, 2]
     size = []
@@ -272,194 +272,196 @@ def pooled(made: File, x: str) -> str:
         if ceil and (count - 1) * stride >= n + around:
             count -= 1
         size.append(count)
-    return made.op(kind, [x], (batch, channels, *size), **options)
+    return file.op(kind, [x], (batch, channels, *size), **options)
 
 
-def gated(made: File, x: str) -> str:
+def gated(file: File, x: str) -> str:
     """Add squeeze and excite."""
-    channels = made.shapes[x][1]
-    if _pick(made, True, False):
-        mean = made.op("GlobalAveragePool", [x], (1, channels, 1, 1))
+    channels = file.shapes[x][1]
+    if _pick(file, True, False):
+        mean = file.op("GlobalAveragePool", [x], (1, channels, 1, 1))
     else:
-        mean = made.axes("ReduceMean", x, [2, 3], (1, channels, 1, 1), 18, keepdims=1)
-    gate = made.conv(made.op("Relu", [made.conv(mean, 4, 1)], (1, 4, 1, 1)), channels, 1)
-    gate = made.op(_pick(made, "Sigmoid", "HardSigmoid"), [gate], made.shapes[gate])
-    return made.op("Mul", [x, gate] if _pick(made, True, False) else [gate, x], made.shapes[x])
+        mean = file.axes("ReduceMean", x, [2, 3], (1, channels, 1, 1), 18, keepdims=1)
+    gate = file.conv(file.op("Relu", [file.conv(mean, 4, 1)], (1, 4, 1, 1)), channels, 1)
+    gate = file.op(_pick(file, "Sigmoid", "HardSigmoid"), [gate], file.shapes[gate])
+    return file.op("Mul", [x, gate] if _pick(file, True, False) else [gate, x], file.shapes[x])
 
 
-def shuffled(made: File, x: str) -> str:
+def shuffled(file: File, x: str) -> str:
     """Add a permutation of channels, or a rearrangement of channels to pixels or back."""
-    kind = _pick(made, "shuffle", "pixels", "depth", "space", "space_pieces")
-    _, _, height, width = made.shapes[x]
+    kind = _pick(file, "shuffle", "pixels", "depth", "space", "space_pieces")
+    _, _, height, width = file.shapes[x]
     if kind == "shuffle":
-        x = made.conv(x, 8)
-        _, _, height, width = made.shapes[x]
-        parts = made.transpose(made.reshape(x, (1, 2, 4, height, width)), (0, 2, 1, 3, 4))
-        return made.reshape(parts, (1, 8, height, width))
+        x = file.conv(x, 8)
+        _, _, height, width = file.shapes[x]
+        parts = file.transpose(file.reshape(x, (1, 2, 4, height, width)), (0, 2, 1, 3, 4))
+        return file.reshape(parts, (1, 8, height, width))
     if kind in ("pixels", "depth"):
         if max(height, width) > 16:
             return x
-        x = made.conv(x, 12)
+        x = file.conv(x, 12)
         if kind == "depth":
-            options = {"mode": _pick(made, "DCR", "CRD")} if made.opset >= 11 else {}
-            return made.op("DepthToSpace", [x], (1, 3, 2 * height, 2 * width), blocksize=2, **options)
-        wide = made.reshape(x, _pick(made, (1, 3, 2, 2, height, width), (1, 2, 2, 3, height, width)))
-        order = (0, 1, 4, 2, 5, 3) if made.shapes[wide][1] == 3 else (0, 3, 4, 1, 5, 2)
-        return made.reshape(made.transpose(wide, order), (1, 3, 2 * height, 2 * width))
+            options = {"mode": _pick(file, "DCR", "CRD")} if file.opset >= 11 else {}
+            return file.op("DepthToSpace", [x], (1, 3, 2 * height, 2 * width), blocksize=2, **options)
+        wide = file.reshape(x, _pick(file, (1, 3, 2, 2, height, width), (1, 2, 2, 3, height, width)))
+        order = (0, 1, 4, 2, 5, 3) if file.shapes[wide][1] == 3 else (0, 3, 4, 1, 5, 2)
+        return file.reshape(file.transpose(wide, order), (1, 3, 2 * height, 2 * width))
     if height % 2 or width % 2:
         return x
-    x = made.conv(x, 3)
+    x = file.conv(x, 3)
     if kind == "space":
-        return made.op("SpaceToDepth", [x], (1, 12, height // 2, width // 2), blocksize=2)
-    wide = made.transpose(made.reshape(x, (1, 3, height // 2, 2, width // 2, 2)), (0, 1, 3, 5, 2, 4))
-    return made.reshape(wide, (1, 12, height // 2, width // 2))
+        return file.op("SpaceToDepth", [x], (1, 12, height // 2, width // 2), blocksize=2)
+    wide = file.transpose(file.reshape(x, (1, 3, height // 2, 2, width // 2, 2)), (0, 1, 3, 5, 2, 4))
+    return file.reshape(wide, (1, 12, height // 2, width // 2))
 
 
-def resized(made: File, x: str) -> str:
+def resized(file: File, x: str) -> str:
     """Add a resize of a small map, with any coordinate convention."""
-    if max(made.shapes[x][2:]) > 12:
+    if max(file.shapes[x][2:]) > 12:
         return x
-    factors_ = _pick(made, (2, 2), (3, 2), (1, 2))
-    if made.opset < 11:
-        return made.resize(x, factors_)
-    kind = _pick(made, "nearest", "linear", "cubic")
-    how = _pick(made, "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
-    rounding = {"nearest_mode": _pick(made, "floor", "round_prefer_floor")} if kind == "nearest" else {}
-    return made.resize(x, factors_, kind, coordinate_transformation_mode=how, **rounding)
+    factors_ = _pick(file, (2, 2), (3, 2), (1, 2))
+    if file.opset < 11:
+        return file.resize(x, factors_)
+    kind = _pick(file, "nearest", "linear", "cubic")
+    how = _pick(file, "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    rounding = {"nearest_mode": _pick(file, "floor", "round_prefer_floor")} if kind == "nearest" else {}
+    return file.resize(x, factors_, kind, coordinate_transformation_mode=how, **rounding)
 
 
-def enlarged(made: File, x: str) -> str:
+def enlarged(file: File, x: str) -> str:
     """Add a transposed convolution."""
-    batch, channels, height, width = made.shapes[x]
+    batch, channels, height, width = file.shapes[x]
     if max(height, width) > 12:
         return x
-    kernel, stride, around = _pick(made, (2, 2, 0), (3, 2, 1), (4, 2, 1), (3, 1, 1), (3, 2, 0))
-    more = _pick(made, 0, 1) if stride > 1 else 0
-    groups = 2 if channels % 2 == 0 and _pick(made, False, True) else 1
-    weights = [made.random(channels, 4 // groups, kernel, kernel, spread=0.3), made.random(4)]
+    kernel, stride, around = _pick(file, (2, 2, 0), (3, 2, 1), (4, 2, 1), (3, 1, 1), (3, 2, 0))
+    more = _pick(file, 0, 1) if stride > 1 else 0
+    groups = 2 if channels % 2 == 0 and _pick(file, False, True) else 1
+    weights = [file.random(channels, 4 // groups, kernel, kernel, spread=0.3), file.random(4)]
     size = [(n - 1) * stride + kernel - 2 * around + more for n in (height, width)]
-    return made.op("ConvTranspose", [x, *weights], (batch, 4, *size), strides=[stride] * 2, pads=[around] * 4,
+    return file.op("ConvTranspose", [x, *weights], (batch, 4, *size), strides=[stride] * 2, pads=[around] * 4,
                    group=groups, kernel_shape=[kernel] * 2, output_padding=[more] * 2)  # fmt: skip
 
 
-def padded(made: File, x: str) -> str:
+def padded(file: File, x: str) -> str:
     """Add padding of any mode, also of channels."""
-    mode, value = _pick(made, ("constant", 0.0), ("constant", 0.5), ("reflect", 0.0), ("edge", 0.0))
-    if min(made.shapes[x][2:]) < 3:
+    mode, value = _pick(file, ("constant", 0.0), ("constant", 0.5), ("reflect", 0.0), ("edge", 0.0))
+    if min(file.shapes[x][2:]) < 3:
         return x
-    channels = _pick(made, 0, 0, 1) if mode == "constant" and not value else 0
-    return made.pad(x, [0, 0, 1, 2, 0, channels, 2, 1], mode, value)
+    channels = _pick(file, 0, 0, 1) if mode == "constant" and not value else 0
+    return file.pad(x, [0, 0, 1, 2, 0, channels, 2, 1], mode, value)
 
 
-def cut(made: File, x: str) -> str:
+def cut(file: File, x: str) -> str:
     """Add slices and splits."""
-    _, channels, height, width = made.shapes[x]
-    kind = _pick(made, "rows", "columns", "channels", "split", "gather", "steps")
+    _, channels, height, width = file.shapes[x]
+    kind = _pick(file, "rows", "columns", "channels", "split", "gather", "steps")
     if kind == "split" and channels >= 3:
-        parts = made.split(x, 1, [1, channels - 2, 1])
-        return made.op("Concat", [parts[1], parts[2], parts[0]], made.shapes[x], axis=1)
+        parts = file.split(x, 1, [1, channels - 2, 1])
+        return file.op("Concat", [parts[1], parts[2], parts[0]], file.shapes[x], axis=1)
     if kind == "gather":
-        places = made.rng.permutation(channels)
-        return made.op("Gather", [x, made.constant(places, "int64")], made.shapes[x], axis=1)
+        places = file.rng.permutation(channels)
+        return file.op("Gather", [x, file.constant(places, "int64")], file.shapes[x], axis=1)
     if kind == "channels":
-        return made.slice(x, 1, range(channels // 2, channels))
-    if kind == "steps" and made.opset >= 10 and height >= 4:
-        return made.slice(x, _pick(made, 2, 3), _pick(made, range(0, height, 2), range(min(height, width) - 1, -1, -1)))
+        return file.slice(x, 1, range(channels // 2, channels))
+    if kind == "steps" and file.opset >= 10 and height >= 4:
+        return file.slice(x, _pick(file, 2, 3), _pick(file, range(0, height, 2), range(min(height, width) - 1, -1, -1)))
     axis = 2 if kind == "rows" else 3
-    size = made.shapes[x][axis]
-    return made.slice(x, axis, range(size // 4, size))
+    size = file.shapes[x][axis]
+    return file.slice(x, axis, range(size // 4, size))
 
 
-def joined(made: File, x: str) -> str:
+def joined(file: File, x: str) -> str:
     """Add a concatenation of branches."""
-    parts = [x, made.conv(x, 3), made.op("Relu", [x], made.shapes[x])]
-    _, channels, height, width = made.shapes[x]
-    if _pick(made, True, True, False):
-        return made.op("Concat", parts, (1, 2 * channels + 3, height, width), axis=1)
-    axis = _pick(made, 2, 3)
-    shape = list(made.shapes[x])
+    parts = [x, file.conv(x, 3), file.op("Relu", [x], file.shapes[x])]
+    _, channels, height, width = file.shapes[x]
+    if _pick(file, True, True, False):
+        return file.op("Concat", parts, (1, 2 * channels + 3, height, width), axis=1)
+    axis = _pick(file, 2, 3)
+    shape = list(file.shapes[x])
     shape[axis] *= 2
-    return made.op("Concat", [parts[0], parts[2]], shape, axis=axis)
+    return file.op("Concat", [parts[0], parts[2]], shape, axis=axis)
 
 
-def normalized(made: File, x: str) -> str:
+def normalized(file: File, x: str) -> str:
     """Add a normalisation by the map's own statistics."""
-    _, channels, height, width = made.shapes[x]
-    kinds = ["instance", "lrn", "layer_pieces", "l2", *(["layer"] if made.opset >= 17 else [])]
-    kind = _pick(made, *kinds, *(["group"] if made.opset >= 21 else []))
+    _, channels, height, width = file.shapes[x]
+    kinds = ["instance", "lrn", "layer_pieces", "l2", *(["layer"] if file.opset >= 17 else [])]
+    kind = _pick(file, *kinds, *(["group"] if file.opset >= 21 else []))
     if kind == "instance":
-        return made.op("InstanceNormalization", [x, made.random(channels), made.random(channels)], made.shapes[x])
+        return file.op("InstanceNormalization", [x, file.random(channels), file.random(channels)], file.shapes[x])
     if kind == "lrn":
-        return made.op("LRN", [x], made.shapes[x], size=3, alpha=0.2)
+        return file.op("LRN", [x], file.shapes[x], size=3, alpha=0.2)
     if kind == "group":
-        x = made.conv(x, 6)
-        return made.op("GroupNormalization", [x, made.random(6), made.random(6)], made.shapes[x], num_groups=2)
+        x = file.conv(x, 6)
+        return file.op("GroupNormalization", [x, file.random(6), file.random(6)], file.shapes[x], num_groups=2)
     if kind == "l2":
-        length = made.axes("ReduceL2", x, [1], (1, 1, height, width), 18, keepdims=1)
-        return made.op("Div", [x, made.clip(length, 1e-12, None)], made.shapes[x])
-    turned = made.transpose(x, (0, 2, 3, 1))
-    shape = made.shapes[turned]
+        length = file.axes("ReduceL2", x, [1], (1, 1, height, width), 18, keepdims=1)
+        return file.op("Div", [x, file.clip(length, 1e-12, None)], file.shapes[x])
+    turned = file.transpose(x, (0, 2, 3, 1))
+    shape = file.shapes[turned]
     if kind == "layer":
-        made_ = made.op("LayerNormalization", [turned, made.random(channels), made.random(channels)], shape)
+        output = file.op("LayerNormalization", [turned, file.random(channels), file.random(channels)], shape)
     else:
         reduced = (1, height, width, 1)
-        centred = made.op("Sub", [turned, made.axes("ReduceMean", turned, [-1], reduced, 18)], shape)
-        squares = made.op("Pow", [centred, made.constant(2.0)], shape)
-        variance = made.op("Add", [made.axes("ReduceMean", squares, [-1], reduced, 18), made.constant(1e-5)], reduced)
-        quotient = made.op("Div", [centred, made.op("Sqrt", [variance], reduced)], shape)
-        made_ = made.op("Add", [made.op("Mul", [quotient, made.random(channels)], shape), made.random(channels)], shape)
-    return made.transpose(made_, (0, 3, 1, 2))
+        centred = file.op("Sub", [turned, file.axes("ReduceMean", turned, [-1], reduced, 18)], shape)
+        squares = file.op("Pow", [centred, file.constant(2.0)], shape)
+        variance = file.op("Add", [file.axes("ReduceMean", squares, [-1], reduced, 18), file.constant(1e-5)], reduced)
+        quotient = file.op("Div", [centred, file.op("Sqrt", [variance], reduced)], shape)
+        output = file.op(
+            "Add", [file.op("Mul", [quotient, file.random(channels)], shape), file.random(channels)], shape
+        )
+    return file.transpose(output, (0, 3, 1, 2))
 
 
-def turned(made: File, x: str) -> str:
+def turned(file: File, x: str) -> str:
     """Add a transposition of rows and columns, or the identity."""
-    return made.transpose(x, _pick(made, (0, 1, 3, 2), (0, 1, 2, 3)))
+    return file.transpose(x, _pick(file, (0, 1, 3, 2), (0, 1, 2, 3)))
 
 
-def computed_shape(made: File, x: str) -> str:
+def computed_shape(file: File, x: str) -> str:
     """Add a reshape to sizes that the file computes from the map's own."""
-    _, channels, height, width = made.shapes[x]
-    shape = made.op("Shape", [x], (4,))
-    places = [made.op("Gather", [shape, made.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
-    sizes = [made.axes("Unsqueeze", place, [0], (1,)) for place in places]
-    rest = made.constant([-1], "int64")
-    flat = made.op("Reshape", [x, made.op("Concat", [*sizes, rest], (3,), axis=0)], (1, channels, height * width))
-    back = made.constant([0, 0, height, width], "int64")
-    return made.op("Reshape", [made.op("Relu", [flat], made.shapes[flat]), back], made.shapes[x])
+    _, channels, height, width = file.shapes[x]
+    shape = file.op("Shape", [x], (4,))
+    places = [file.op("Gather", [shape, file.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
+    sizes = [file.axes("Unsqueeze", place, [0], (1,)) for place in places]
+    rest = file.constant([-1], "int64")
+    flat = file.op("Reshape", [x, file.op("Concat", [*sizes, rest], (3,), axis=0)], (1, channels, height * width))
+    back = file.constant([0, 0, height, width], "int64")
+    return file.op("Reshape", [file.op("Relu", [flat], file.shapes[flat]), back], file.shapes[x])
 
 
-def dropped(made: File, x: str) -> str:
+def dropped(file: File, x: str) -> str:
     """Add an operator without effect."""
-    kind = _pick(made, "Identity", "Dropout", "Cast")
-    return made.op(kind, [x], made.shapes[x], **({"to": 1} if kind == "Cast" else {}))
+    kind = _pick(file, "Identity", "Dropout", "Cast")
+    return file.op(kind, [x], file.shapes[x], **({"to": 1} if kind == "Cast" else {}))
 
 
-def pixel_products(made: File, x: str) -> str:
+def pixel_products(file: File, x: str) -> str:
     """Add a matrix product of every pixel's channels."""
-    _, channels, height, width = made.shapes[x]
-    rows = made.transpose(made.reshape(x, (1, channels, height * width)), (0, 2, 1))
-    product = made.op("MatMul", [rows, made.random(channels, 5)], (1, height * width, 5))
-    moved = made.op("Add", [product, made.random(5)], (1, height * width, 5))
-    return made.reshape(made.transpose(moved, (0, 2, 1)), (1, 5, height, width))
+    _, channels, height, width = file.shapes[x]
+    rows = file.transpose(file.reshape(x, (1, channels, height * width)), (0, 2, 1))
+    product = file.op("MatMul", [rows, file.random(channels, 5)], (1, height * width, 5))
+    moved = file.op("Add", [product, file.random(5)], (1, height * width, 5))
+    return file.reshape(file.transpose(moved, (0, 2, 1)), (1, 5, height, width))
 
 
-def attention(made: File, x: str) -> str:
+def attention(file: File, x: str) -> str:
     """Add self-attention of all pixels, with two heads."""
-    if max(made.shapes[x][2:]) > 12:
+    if max(file.shapes[x][2:]) > 12:
         return x
-    x = made.conv(x, 8)
-    _, _, height, width = made.shapes[x]
+    x = file.conv(x, 8)
+    _, _, height, width = file.shapes[x]
     count = height * width
-    rows = made.transpose(made.reshape(x, (1, 8, count)), (0, 2, 1))
+    rows = file.transpose(file.reshape(x, (1, 8, count)), (0, 2, 1))
     heads = []
     for order in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
-        part = made.op("MatMul", [rows, made.random(8, 8, spread=0.35)], (1, count, 8))
-        heads.append(made.transpose(made.reshape(part, (1, count, 2, 4)), order))
-    scores = made.op("MatMul", heads[:2], (1, 2, count, count))
-    scores = made.op("Softmax", [made.op("Div", [scores, made.constant(2.0)], made.shapes[scores])],
-                     made.shapes[scores], axis=3)  # fmt: skip
-    mixed = made.transpose(made.op("MatMul", [scores, heads[2]], (1, 2, count, 4)), (0, 2, 1, 3))
-    return made.reshape(made.transpose(made.reshape(mixed, (1, count, 8)), (0, 2, 1)), (1, 8, height, width))
+        part = file.op("MatMul", [rows, file.random(8, 8, spread=0.35)], (1, count, 8))
+        heads.append(file.transpose(file.reshape(part, (1, count, 2, 4)), order))
+    scores = file.op("MatMul", heads[:2], (1, 2, count, count))
+    scores = file.op("Softmax", [file.op("Div", [scores, file.constant(2.0)], file.shapes[scores])],
+                     file.shapes[scores], axis=3)  # fmt: skip
+    mixed = file.transpose(file.op("MatMul", [scores, heads[2]], (1, 2, count, 4)), (0, 2, 1, 3))
+    return file.reshape(file.transpose(file.reshape(mixed, (1, count, 8)), (0, 2, 1)), (1, 8, height, width))
 
 
 BLOCKS: dict[str, Block] = {
@@ -488,51 +490,51 @@ BLOCKS: dict[str, Block] = {
 ENDS = ("map", "classes", "rows", "mask", "vector", "several")
 
 
-def _ended(made: File, x: str, kind: str) -> list[str]:
-    _, channels, height, width = made.shapes[x]
+def _ended(file: File, x: str, kind: str) -> list[str]:
+    _, channels, height, width = file.shapes[x]
     if kind == "classes":
         size = channels * height * width
-        flat = made.op("Flatten", [x], (1, size))
-        weights = [made.random(size, 5, spread=size**-0.5), made.random(5)]
-        return [made.op("Softmax", [made.op("Gemm", [flat, *weights], (1, 5))], (1, 5), axis=1)]
+        flat = file.op("Flatten", [x], (1, size))
+        weights = [file.random(size, 5, spread=size**-0.5), file.random(5)]
+        return [file.op("Softmax", [file.op("Gemm", [flat, *weights], (1, 5))], (1, 5), axis=1)]
     if kind == "vector":
-        mean = made.op("GlobalAveragePool", [x], (1, channels, 1, 1))
-        flat = made.axes("Squeeze", mean, [2, 3], (1, channels)) if channels > 1 else made.op("Flatten", [mean], (1, 1))
-        return [made.op("MatMul", [flat, made.random(channels, 4)], (1, 4))]
+        mean = file.op("GlobalAveragePool", [x], (1, channels, 1, 1))
+        flat = file.axes("Squeeze", mean, [2, 3], (1, channels)) if channels > 1 else file.op("Flatten", [mean], (1, 1))
+        return [file.op("MatMul", [flat, file.random(channels, 4)], (1, 4))]
     if kind == "rows":
-        x = made.conv(x, 12, 1)
-        parts = [x, made.op("MaxPool", [x], (1, 12, *(n // 2 for n in made.shapes[x][2:])), kernel_shape=[2, 2],
-                            strides=[2, 2])] if min(made.shapes[x][2:]) > 1 else [x]  # fmt: skip
-        if _pick(made, True, False):
-            rows = [made.reshape(made.transpose(part, (0, 2, 3, 1)), (1, -1, 4)) for part in parts]
-            axis, count = 1, sum(made.shapes[row][1] for row in rows)
+        x = file.conv(x, 12, 1)
+        parts = [x, file.op("MaxPool", [x], (1, 12, *(n // 2 for n in file.shapes[x][2:])), kernel_shape=[2, 2],
+                            strides=[2, 2])] if min(file.shapes[x][2:]) > 1 else [x]  # fmt: skip
+        if _pick(file, True, False):
+            rows = [file.reshape(file.transpose(part, (0, 2, 3, 1)), (1, -1, 4)) for part in parts]
+            axis, count = 1, sum(file.shapes[row][1] for row in rows)
             shape: tuple[int, ...] = (1, count, 4)
         else:
-            rows = [made.reshape(part, (1, 12, -1)) for part in parts]
-            axis, count = 2, sum(made.shapes[row][2] for row in rows)
+            rows = [file.reshape(part, (1, 12, -1)) for part in parts]
+            axis, count = 2, sum(file.shapes[row][2] for row in rows)
             shape = (1, 12, count)
-        whole = made.op("Concat", rows, shape, axis=axis) if len(rows) > 1 else rows[0]
-        return [made.op("Sigmoid", [whole], shape)]
+        whole = file.op("Concat", rows, shape, axis=axis) if len(rows) > 1 else rows[0]
+        return [file.op("Sigmoid", [whole], shape)]
     if kind == "mask":
-        return [made.op("Softmax", [made.conv(x, 6)], (1, 6, height, width), axis=1)] if made.opset >= 13 else [x]
-    return [x, made.conv(x, 4)] if kind == "several" else [x]
+        return [file.op("Softmax", [file.conv(x, 6)], (1, 6, height, width), axis=1)] if file.opset >= 13 else [x]
+    return [x, file.conv(x, 4)] if kind == "several" else [x]
 
 
 def network(seed: int) -> tuple[Any, list[str]]:
     """Return a random network of a seed as an ``onnx.ModelProto``, and the names of its blocks."""
     rng = np.random.default_rng([seed, 7])
-    made = File(seed, int(rng.integers(7, NEWEST + 1)))
-    x = made.input(
-        (_pick(made, 1, "N"), int(rng.choice([1, 3, 3, 6])), int(rng.integers(6, 18)), int(rng.integers(6, 18)))
+    file = File(seed, int(rng.integers(7, NEWEST + 1)))
+    x = file.input(
+        (_pick(file, 1, "N"), int(rng.choice([1, 3, 3, 6])), int(rng.integers(6, 18)), int(rng.integers(6, 18)))
     )
     blocks = [str(name) for name in rng.choice(sorted(BLOCKS), int(rng.integers(3, 8)))]
-    x = made.conv(x, 6)
+    x = file.conv(x, 6)
     for block in blocks:
-        x = BLOCKS[block](made, x)
+        x = BLOCKS[block](file, x)
     end = str(rng.choice(ENDS))
-    for name in _ended(made, x, end):
-        made.output(name)
-    return made.model(), [*blocks, f"ends in {end}"]
+    for name in _ended(file, x, end):
+        file.output(name)
+    return file.model(), [*blocks, f"ends in {end}"]
 
 
 def run(model: Any, feeds: dict[str, Any]) -> list[Any]:
@@ -566,12 +568,12 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
     held = {name: imported.given(name, values) for name, values in feeds.items()}
-    made = reference.run(graph, held, mode="float")
+    outputs = reference.run(graph, held, mode="float")
     worst = 0.0
-    for output, wanted in zip(graph.outputs, expected):
-        returned = imported.returned(output.name, made[output.name])
-        assert returned.shape == wanted.shape, (returned.shape, wanted.shape)
-        worst = max(worst, float(np.abs(returned - wanted).max() / max(np.abs(wanted).max(), 1e-6)))
+    for output, target in zip(graph.outputs, expected):
+        returned = imported.returned(output.name, outputs[output.name])
+        assert returned.shape == target.shape, (returned.shape, target.shape)
+        worst = max(worst, float(np.abs(returned - target).max() / max(np.abs(target).max(), 1e-6)))
     return worst
 
 

@@ -101,10 +101,10 @@ def has_parser(script: str) -> bool:
 def script_lines() -> dict[str, list[Command]]:
     """Return the commands that run each of our Python scripts, without mere mentions in sentences."""
     lines: dict[str, list[Command]] = {}
-    for one in (one for page in PAGES for one in commands(page)):
-        script = script_of(one)
-        if script and has_parser(script) and (arguments_of(one) or not one.inline):
-            lines.setdefault(script, []).append(one)
+    for command in (command for page in PAGES for command in commands(page)):
+        script = script_of(command)
+        if script and has_parser(script) and (arguments_of(command) or not command.inline):
+            lines.setdefault(script, []).append(command)
     return lines
 
 

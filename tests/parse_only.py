@@ -56,13 +56,13 @@ def problems(script: str, lines: Sequence[Sequence[str]]) -> list[str | None]:
     if child == 0:
         os.close(reading)
         sys.path[0] = str(Path(script).resolve().parent)  # where Python looks for the neighbours of a script
-        found: list[str | None]
+        results: list[str | None]
         try:
-            found = [problem(script, arguments) for arguments in lines]
+            results = [problem(script, arguments) for arguments in lines]
         except BaseException:  # is reported to the test
-            found = [traceback.format_exc()] * len(lines)
+            results = [traceback.format_exc()] * len(lines)
         with os.fdopen(writing, "w") as pipe:
-            json.dump(found, pipe)
+            json.dump(results, pipe)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
@@ -72,5 +72,5 @@ def problems(script: str, lines: Sequence[Sequence[str]]) -> list[str | None]:
 
 
 if __name__ == "__main__":
-    wanted = json.load(sys.stdin)
-    print(json.dumps({script: problems(script, lines) for script, lines in wanted.items()}))
+    expected = json.load(sys.stdin)
+    print(json.dumps({script: problems(script, lines) for script, lines in expected.items()}))

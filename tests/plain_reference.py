@@ -106,7 +106,7 @@ class PlainReference:
         members = [self.members[name] for name in layer["members"]]
         numbers, out = np.frombuffer(members[0] if len(members) == 1 else b"", "<f4").astype(float), []
         start = 0
-        for number, first in enumerate(range(0, slots, attrs["block"])):
+        for index, first in enumerate(range(0, slots, attrs["block"])):
             mine = [place for place in places if first <= place[1] < first + attrs["block"]]
             begin = min(place[4] for place in mine)
             count = 1 + max(place[4] for place in mine) - begin
@@ -115,8 +115,8 @@ class PlainReference:
                 block = numbers[start : start + slices * 2 * pairs * 2].reshape(slices, 2, pairs, 2)
                 start += block.size
             else:
-                unit = np.frombuffer(members[2 * number + 1], "<f4").astype(float)
-                texels = np.frombuffer(members[2 * number], np.uint8).astype(float).reshape(slices, 2, count + 3, 4)
+                unit = np.frombuffer(members[2 * index + 1], "<f4").astype(float)
+                texels = np.frombuffer(members[2 * index], np.uint8).astype(float).reshape(slices, 2, count + 3, 4)
                 whole = 256 * texels[..., 0::2] + texels[..., 1::2]
                 block = (whole[:, :, :count] - 32768) * whole[:, :, count : count + 1] * unit[0]
             k = np.zeros((height, width, channels, filters))

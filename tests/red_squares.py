@@ -70,7 +70,7 @@ _SQUARES = {
 
 def _conv(name: str, kernel: NDArray[np.floating], bias: list[float], **attrs: object) -> Node:
     height, width, _, _ = kernel.shape
-    given = {
+    values = {
         "strides": (height, width),
         "padding": (0, 0, 0, 0),
         "groups": 1,
@@ -79,7 +79,7 @@ def _conv(name: str, kernel: NDArray[np.floating], bias: list[float], **attrs: o
         **attrs,
     }
     weights = {"kernel": kernel.astype(np.float32), "bias": np.array(bias, np.float32)}
-    return Node(name, "conv2d", ("image",), given, weights)
+    return Node(name, "conv2d", ("image",), values, weights)
 
 
 def _image(size: int, fit: str) -> Node:

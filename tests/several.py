@@ -150,15 +150,15 @@ def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weigh
 def several_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
     """Return inputs for a network: smooth images with varying bytes, and values within their ranges."""
     rng = np.random.default_rng(seed)
-    given: dict[str, NDArray[Any]] = {}
+    arguments: dict[str, NDArray[Any]] = {}
     for node in graph.inputs:
         shape = tuple(node.attrs["shape"])
         if is_picture(node):
             y, x, c = np.meshgrid(*map(np.arange, shape), indexing="ij")
             wave = np.sin(0.11 * (seed + 1) * x + c) + np.cos(0.07 * (seed + 2) * y - c)
-            given[node.name] = np.clip(127.5 + 62.0 * wave, 0, 255).astype(np.uint8)
+            arguments[node.name] = np.clip(127.5 + 62.0 * wave, 0, 255).astype(np.uint8)
         elif "low" in node.attrs:
-            given[node.name] = rng.uniform(node.attrs["low"], node.attrs["high"], shape).astype(np.float32)
+            arguments[node.name] = rng.uniform(node.attrs["low"], node.attrs["high"], shape).astype(np.float32)
         else:
-            given[node.name] = rng.uniform(-1.0, 2.0, shape).astype(np.float32)
-    return given
+            arguments[node.name] = rng.uniform(-1.0, 2.0, shape).astype(np.float32)
+    return arguments

@@ -160,20 +160,20 @@ def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, fl
     from glsl_infer.importers.keras import to_graph
 
     graph = to_graph(model)
-    shown = [random_inputs(graph, seed + number) for number in range(PICTURES + 1)]
-    inputs, others = shown[0], shown[1:]
+    images = [random_inputs(graph, seed + index) for index in range(PICTURES + 1)]
+    inputs, others = images[0], images[1:]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
     bundles.write(build(graph, labels, calibration=others).bundle, folder / f"{name}.glslnn")
     np.savez(folder / f"{name}.npz", **inputs)
-    made = bundles.read(folder / f"{name}.glslnn")
+    bundle = bundles.read(folder / f"{name}.glslnn")
     expected = _by_name(graph, model(_as_called(model, fed(graph, inputs)), training=False))
     floats = reference.run(graph, inputs, mode="float")
     exact = {
-        key: softmax(value) if leaves_softmax(graph, key, made.graph) else value
-        for key, value in reference.run(made, inputs).items()
+        key: softmax(value) if leaves_softmax(graph, key, bundle.graph) else value
+        for key, value in reference.run(bundle, inputs).items()
     }
-    error = max(relative(floats[key], wanted) for key, wanted in expected.items())
-    return error, min(_likeness(exact[key], wanted) for key, wanted in expected.items())
+    error = max(relative(floats[key], expected) for key, expected in expected.items())
+    return error, min(_likeness(exact[key], expected) for key, expected in expected.items())
 
 
 def _as_called(model: Any, values: dict[str, NDArray[np.float32]]) -> Any:
@@ -198,16 +198,16 @@ def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:
     return {output.name: np.asarray(value, np.float64) for output, value in zip(graph.outputs, several)}
 
 
-def relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
-    wanted = wanted.reshape(given.shape)
-    return float(np.abs(given - wanted).max() / max(np.abs(wanted).max(), 1e-6))
+def relative(given: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    expected = expected.reshape(given.shape)
+    return float(np.abs(given - expected).max() / max(np.abs(expected).max(), 1e-6))
 
 
-def _likeness(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
-    wanted = wanted.reshape(given.shape)
+def _likeness(given: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    expected = expected.reshape(given.shape)
     if given.size < 8:  # too few for a correlation: 1 is equal, 0 is an error of the largest value
-        return 1.0 - relative(given, wanted)
-    return float(np.corrcoef(given.reshape(-1), wanted.reshape(-1))[0, 1])
+        return 1.0 - relative(given, expected)
+    return float(np.corrcoef(given.reshape(-1), expected.reshape(-1))[0, 1])
 
 
 if __name__ == "__main__":

@@ -52,15 +52,15 @@ WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
 """A task, its wrong entry, and a part of every reader's message."""
 
 
-def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
+def same_boxes(result: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
     """Compare detections, of which those with equal scores come in any order."""
 
     def place(box: Any) -> list[int]:
         return [round(2 * side) for side in box]
 
-    assert len(found) == len(expected)
+    assert len(result) == len(expected)
     pairs = zip(
-        sorted(found, key=lambda one: place(one["box"])), sorted(expected, key=lambda detection: place(detection.box))
+        sorted(result, key=lambda one: place(one["box"])), sorted(expected, key=lambda detection: place(detection.box))
     )
     for one, other in pairs:
         assert one["score"] == pytest.approx(other.score, abs=0.02)
@@ -69,9 +69,9 @@ def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: floa
         assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
 
 
-def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
-    cut = found["cut"]
-    assert found["score"] == pytest.approx(expected.score, abs=0.02)
-    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
+def same_points(result: dict[str, Any], expected: Landmarks, off: float) -> None:
+    cut = result["cut"]
+    assert result["score"] == pytest.approx(expected.score, abs=0.02)
+    assert result["attributes"] == pytest.approx(expected.attributes, abs=0.02)
     assert (cut["angle"] if isinstance(cut, dict) else cut[4]) == pytest.approx(expected.cut.angle, abs=0.02)
-    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
+    assert np.array(result["points"]) == pytest.approx(expected.points, abs=off)

@@ -101,7 +101,7 @@ def test_4_lowering_makes_passes_of_fragment_shaders(program: CompiledNetwork) -
     first = program.passes[0]
     assert (first.layer, first.textures, len(first.quads)) == ("colours", ("picture",), 1)
     assert {step.layer for step in program.passes} == {"colours", "mean", "scores"}
-    shader = next(made for made in program.programs if made.name == first.program)
+    shader = next(program for program in program.programs if program.name == first.program)
     assert b"void main()" in program.members[shader.fragment]
 
 

@@ -170,16 +170,16 @@ def _other_quantization(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _sparse(rng: Rng, model: Any, graph: Any) -> None:
-    made = schema.SparsityParametersT()
+    sparsity = schema.SparsityParametersT()
     count = int(rng.integers(0, 5))
-    made.traversalOrder = rng.integers(-1, 5, count).tolist()
-    made.blockMap = rng.integers(-1, 5, int(rng.integers(0, 3))).tolist()
-    made.dimMetadata = []
+    sparsity.traversalOrder = rng.integers(-1, 5, count).tolist()
+    sparsity.blockMap = rng.integers(-1, 5, int(rng.integers(0, 3))).tolist()
+    sparsity.dimMetadata = []
     for _ in range(count):
         level = schema.DimensionMetadataT()
         level.format, level.denseSize = 0, int(rng.choice(_SIZES))
-        made.dimMetadata.append(level)
-    _of(rng, graph.tensors).sparsity = made
+        sparsity.dimMetadata.append(level)
+    _of(rng, graph.tensors).sparsity = sparsity
 
 
 def _more_subgraphs(rng: Rng, model: Any, graph: Any) -> None:

@@ -171,9 +171,9 @@ def close(data: bytes, *, tolerance: float = 1e-5, seed: int = 0) -> Graph:
     """Compare the float reference of the imported graph with LiteRT, output by output; return the graph."""
     model = parsed(data)
     graph = to_graph(model)
-    given = samples(graph, seed)
-    runner = litert(data, {node.name: input_values(node, given[node.name]) for node in graph.inputs})
-    results = reference.run(graph, given, mode="float")
+    images = samples(graph, seed)
+    runner = litert(data, {node.name: input_values(node, images[node.name]) for node in graph.inputs})
+    results = reference.run(graph, images, mode="float")
     for name, tensor in model.outputs:
         expected = runner.tensor(tensor)
         assert results[name].size == expected.size

@@ -97,8 +97,8 @@ def tiny_manifest() -> dict[str, Any]:
 @cache
 def tiny_members() -> dict[str, bytes]:
     """Return all members of the bundle, including manifest.json."""
-    made = tiny_bundle()
-    return {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
+    bundle = tiny_bundle()
+    return {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
 
 
 def tiny_picture(seed: int) -> NDArray[np.uint8]:

@@ -76,8 +76,8 @@ def mixed_labels(draws: Draws, labels: Floats) -> Floats:
     """
     box = np.asarray(draws["cutmix"], np.float32)
     pasted = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / 4.0
-    own = (np.asarray(draws["keep"], np.float32) * (1.0 - pasted))[:, None]
-    return np.asarray(own * labels + (1.0 - own) * np.roll(labels, 1, axis=0), np.float32)
+    share = (np.asarray(draws["keep"], np.float32) * (1.0 - pasted))[:, None]
+    return np.asarray(share * labels + (1.0 - share) * np.roll(labels, 1, axis=0), np.float32)
 
 
 def packed(draws: Draws) -> dict[str, NDArray[np.generic]]:

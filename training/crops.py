@@ -106,5 +106,5 @@ def _even(pixels: Picture) -> Picture:
 
 
 def _split(path: Path) -> str:
-    split_folders = [part for part in path.parts[:-1] if part in SPLITS]
+    split_folders = [folder for folder in path.parts[:-1] if folder in SPLITS]
     return split_folders[-1] if split_folders else draw(path.as_posix(), VAL_RATIO, TEST_RATIO)

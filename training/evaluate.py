@@ -109,11 +109,11 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
                 for engine in engines
             },
             "comparisons": {
-                f"{engine} to {other}": scores.compare(
-                    computed[engine].logits, computed[other].logits, pictures.truth
+                f"{engine} to {reference}": scores.compare(
+                    computed[engine].logits, computed[reference].logits, pictures.truth
                 ).as_json()
-                for engine, other in PAIRS
-                if engine in engines and other in engines
+                for engine, reference in PAIRS
+                if engine in engines and reference in engines
             },
         }
     if args.json:
@@ -190,8 +190,10 @@ def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
         last_line = (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        kind = InputError if process.returncode == InputError.exit_code else RunError
-        raise kind(f"exporting {model}: {last_line.replace('error: ', '', 1)}; or export it yourself and give --bundle")
+        error_class = InputError if process.returncode == InputError.exit_code else RunError
+        raise error_class(
+            f"exporting {model}: {last_line.replace('error: ', '', 1)}; or export it yourself and give --bundle"
+        )
     return out
 
 

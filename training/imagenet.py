@@ -88,7 +88,9 @@ def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras
         if layer.name == "Dense":
             values = [weights[f"{source}.weight"].T, weights[f"{source}.bias"]]
         elif isinstance(layer, keras.layers.BatchNormalization):
-            values = [weights[f"{source}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")]
+            values = [
+                weights[f"{source}.{statistic}"] for statistic in ("weight", "bias", "running_mean", "running_var")
+            ]
         elif isinstance(layer, keras.layers.DepthwiseConv2D):
             values = [weights[f"{source}.weight"].transpose(2, 3, 0, 1)]
         else:
@@ -102,9 +104,9 @@ def _source(name: str) -> str:
     names = {"stem": "_conv_stem", "stem-bn": "_bn0", "head": "_conv_head", "head-bn": "_bn1", "Dense": "_fc"}
     if name in names:
         return names[name]
-    block, part = name.removesuffix("-bn").split("-")
-    normal = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}[part]
-    return f"_blocks.{block.removeprefix('block')}." + (normal if name.endswith("-bn") else f"_{part}_conv")
+    block, layer = name.removesuffix("-bn").split("-")
+    normal = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}[layer]
+    return f"_blocks.{block.removeprefix('block')}." + (normal if name.endswith("-bn") else f"_{layer}_conv")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class RunFolder:
                 ("weights", state.weights),
                 ("optimizer", state.optimizer),
                 ("average", state.average),
-                *((f"best{number}", checkpoint.weights) for number, checkpoint in enumerate(state.best)),
+                *((f"best{rank}", checkpoint.weights) for rank, checkpoint in enumerate(state.best)),
             )
             for index, value in enumerate(values)
         }
@@ -146,8 +146,8 @@ class RunFolder:
             return [arrays[f"{name}-{index}"] for index in range(sum(key.startswith(f"{name}-") for key in arrays))]
 
         best = [
-            Checkpoint(tuple(entry["rank"]), entry["epoch"], values(f"best{number}"))
-            for number, entry in enumerate(about["best"])
+            Checkpoint(tuple(entry["rank"]), entry["epoch"], values(f"best{rank}"))
+            for rank, entry in enumerate(about["best"])
         ]
         top = None if about["top"] is None else tuple(about["top"])
         return State(about["epoch"], values("weights"), values("optimizer"), values("average"), best, top)

@@ -54,8 +54,8 @@ class Trainee(keras.Model):  # type: ignore[misc]
         logits = ops.cast(self.network(pictures, training=training), "float32")
         if training and self.consistency:
             with noisy(self.network, self.noise):
-                other = ops.cast(self.network(pictures, training=training), "float32")
-            self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
+                outputs = ops.cast(self.network(pictures, training=training), "float32")
+            self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(outputs))))
         if training and self.taught is not None:
             size, answers = self.taught
             if size != self.network.input_shape[1]:

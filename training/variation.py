@@ -51,8 +51,8 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
             size: side of the result; the augmentation of an image is the same at every size.
         """
         parameters = _fields(draws["numbers"])
-        ends = np.linspace(-1.0 + 1.0 / size, 1.0 - 1.0 / size, size, dtype=np.float32)
-        x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
+        coordinates = np.linspace(-1.0 + 1.0 / size, 1.0 - 1.0 / size, size, dtype=np.float32)
+        x, y = ops.convert_to_tensor(coordinates[None, None, :]), ops.convert_to_tensor(coordinates[None, :, None])
         pictures = self._windows(draws["index"], parameters["window"], x, y)
         pictures = _blurred(pictures, parameters["blur"][:, None, None, None])
         pictures = ops.power(pictures, parameters["gamma"][:, None, None, None])
@@ -72,9 +72,11 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
             ((row[0] * x + row[1] * y + row[2]) / denominator + 1.0) * (self.side / 2.0) - 0.5 for row in matrix[:2]
         ]
         floor = [ops.floor(axis) for axis in coordinates]
-        right, down = (ops.expand_dims(axis - whole, -1) for axis, whole in zip(coordinates, floor))
+        right, down = (ops.expand_dims(axis - floored, -1) for axis, floored in zip(coordinates, floor))
         first = ops.cast(index, "int32")[:, None, None] * self.side**2
-        columns, rows = ([_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor)
+        columns, rows = (
+            [_mirrored(ops.cast(floored, "int32") + step, self.side) for step in (0, 1)] for floored in floor
+        )
         pixels = [
             [_unpack(ops.take(self.packed, first + row * self.side + column)) for column in columns] for row in rows
         ]

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from glsl_infer.cli.execution import Parser
 
 CHAPTERS = {
-    "use a model": ("classify", "detect", "landmarks", "segment", "camera", "run", "labels", "get"),
-    "make or convert a model": ("export", "inspect", "validate", "calibrate", "collect", "train", "deploy"),
-    "measure and check": (
+    "Use a model": ("classify", "detect", "landmarks", "segment", "camera", "run", "labels", "get"),
+    "Make or convert a model": ("export", "inspect", "validate", "calibrate", "collect", "train", "deploy"),
+    "Measure and check": (
         *("doctor", "benchmark", "selfcheck", "info", "report", "vc4", "aibench"),
         *("completion", "manual"),
     ),
 }
 """Commands by their group in the help."""
+
+VERSION = "Show the version."
 
 COMMANDS = tuple(sorted(name for names in CHAPTERS.values() for name in names))
 """Commands, each a module of this package. Only the requested one is imported: a Pi Zero is slow."""
@@ -48,7 +50,7 @@ def parser_of(names: Sequence[str], *, listed: bool = False) -> Parser:
         epilog="For the options of a command: glsl-infer COMMAND --help",
     )
     parser.chapters = CHAPTERS
-    parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}", help=VERSION)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="glsl-infer")
     for name in names:
         if listed:
@@ -96,7 +98,7 @@ def classify_parser() -> Parser:
     from glsl_infer.cli.execution import Parser, add_debug, usage_of
 
     parser = Parser(prog="classify", description=(classify.__doc__ or "").partition("\n")[0])
-    parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}", help=VERSION)
     classify.add_arguments(parser)
     add_debug(parser)
     parser.examples = [example.removeprefix("glsl-infer ") for example in classify.EXAMPLES]

@@ -23,6 +23,7 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands whose model is the option ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
+_REQUIRED = "the following arguments are required: "
 _NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
@@ -30,31 +31,31 @@ _URL = re.compile(r"(https?|ftp|file):/+")
 
 def models_anywhere(words: Sequence[str]) -> list[str]:
     """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted."""
-    given = list(words)
-    if not given:
-        return given
-    command, rest = given[0], given[1:]
+    arguments = list(words)
+    if not arguments:
+        return arguments
+    command, options = arguments[0], arguments[1:]
     if command == "vc4":  # --csv did not have a value in old versions
-        rest = [
-            "--csv=-" if word == "--csv" and (*rest, "-")[place + 1].endswith((SUFFIX, "-")) else word
-            for place, word in enumerate(rest)
+        options = [
+            "--csv=-" if word == "--csv" and (*options, "-")[index + 1].endswith((SUFFIX, "-")) else word
+            for index, word in enumerate(options)
         ]
-        given = [command, *rest]
+        arguments = [command, *options]
     if command in _FIRST:
-        for place, word in enumerate(rest):
+        for index, word in enumerate(options):
             if word.startswith(f"{MODEL}="):
-                return [command, word.partition("=")[2], *rest[:place], *rest[place + 1 :]]
-            if word == MODEL and place + 1 < len(rest):
-                return [command, rest[place + 1], *rest[:place], *rest[place + 2 :]]
-    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in rest):
-        models = [word for word in rest if word.endswith(SUFFIX) and not word.startswith("-")]
+                return [command, word.partition("=")[2], *options[:index], *options[index + 1 :]]
+            if word == MODEL and index + 1 < len(options):
+                return [command, options[index + 1], *options[:index], *options[index + 2 :]]
+    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in options):
+        models = [word for word in options if word.endswith(SUFFIX) and not word.startswith("-")]
         if len(models) == 1:
-            rest.remove(models[0])
-            return [command, MODEL, models[0], *rest]
-    return given
+            options.remove(models[0])
+            return [command, MODEL, models[0], *options]
+    return arguments
 
 
-_RUNS = ("benchmark", "camera", "classify", "labels", "report", "run", "selfcheck", "vc4")
+_RUNS = (*_OPTION, "benchmark", "labels", "report", "run", "selfcheck", "vc4")
 """Commands that accept the name of a fetched model instead of a file."""
 
 
@@ -79,12 +80,13 @@ def fetched_model(args: argparse.Namespace) -> None:
         raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
 
 
-def improved(message: str, options: Mapping[str, str]) -> str:
+def improved(message: str, options: Mapping[str, str], usage: str) -> str:
     """Return a message of argparse with a suggestion.
 
     Args:
         message: the message of argparse.
         options: every accepted spelling of an option, with the spelling to suggest.
+        usage: the arguments of the command, in one line.
     """
     number = _NUMBER.search(message)
     if number:
@@ -96,6 +98,8 @@ def improved(message: str, options: Mapping[str, str]) -> str:
         return f"no command '{choice[1]}'{_suggestion(choice[1], names)}"
     if choice:
         return message + _suggestion(choice[1], re.findall(r"[^\s,']+", choice[2]))
+    if message.startswith(_REQUIRED):
+        return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
         spelling = nearest(unknown[0], options) if unknown else None
@@ -122,8 +126,8 @@ def refuse_urls(args: argparse.Namespace) -> None:
         InputError: an argument is a URL. The message has the download command.
     """
     for value in vars(args).values():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(one, Path) and _URL.match(str(one)):
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, Path) and _URL.match(str(item)):
                 raise InputError(
                     "a URL cannot be read; download it and give the file: curl --location --output FILE URL"
                 )

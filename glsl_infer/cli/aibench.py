@@ -71,8 +71,10 @@ def run(args: argparse.Namespace) -> int:
     if args.memory < 1:
         raise InputError(f"--memory {args.memory}; give at least 1 MB")
     if args.phones is not None and (args.json or args.quick):
-        raise InputError("--phones adds rows to the last table, which --json and --quick leave out; leave one out")
-    others = phones.read(args.phones)
+        raise InputError(
+            "--phones cannot be used with --json or --quick, which leave out the table of phones; leave one out"
+        )
+    phone_rows = phones.read(args.phones)
     if args.plot is not None:
         from glsl_infer.tools.aibench import plot
 
@@ -102,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         if result["score"] is not None:
             print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
         if not args.quick:
-            print_lines(["", *phones.table("this machine", rows, result["score"], others)])
+            print_lines(["", *phones.table("this machine", rows, result["score"], phone_rows)])
     return 1 if all("failed" in row for row in rows) else 0
 
 
@@ -122,8 +124,8 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
         bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:
             limit, sizes = (QUICK_LIMIT, largest.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest.MEGAPIXELS)
-            found = largest.largest(session, args.memory << 20, limit, say, sizes)
-            return {"megapixels": found.megapixels, "seconds": found.seconds, "stopped": found.why}
+            side = largest.largest(session, args.memory << 20, limit, say, sizes)
+            return {"megapixels": side.megapixels, "seconds": side.seconds, "stopped": side.why}
         most = QUICK_PICTURES if args.quick else timing.MOST_PICTURES
         times = timing.timed(session, test.limit or LARGEST_LIMIT, started, most)
         width, height = bundles.size_of(test, args.quick)

@@ -36,18 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser, row: str) -> None:
     output.add_argument("--csv", type=Path, metavar="FILE.csv", help=f"Write {row} instead of printing lines.")
 
 
-def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
+def files_of(args: argparse.Namespace, inputs: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
     """Return the images among files and folders, except those in ``--out-dir``.
 
     Args:
         args: with ``out``, ``out_dir`` and ``csv``.
-        given: files and folders.
+        inputs: files and folders.
         also: suffixes of other files in folders to return.
 
     Raises:
         InputError: there are no images, or the options do not match their number.
     """
-    files = paths.find(given, also=also)
+    files = paths.find(inputs, also=also)
     if args.out is not None and args.out_dir is not None:
         raise InputError("--out and --out-dir cannot be used together; leave one out")
     if args.out is not None and (len(files) != 1 or args.csv is not None):
@@ -59,9 +59,9 @@ def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[
         return files
     if args.out_dir.exists() and not args.out_dir.is_dir():
         raise InputError(f"--out-dir {args.out_dir}: is not a folder; name another one")
-    out_dir, folders = args.out_dir.resolve(), {path.resolve() for path in given}
+    out_dir, folders = args.out_dir.resolve(), {path.resolve() for path in inputs}
     if out_dir in folders:
-        raise InputError(f"--out-dir {args.out_dir}: has the images themselves; name another folder")
+        raise InputError(f"--out-dir {args.out_dir}: is the folder of the images; name another folder")
     if folders.isdisjoint(out_dir.parents):
         return files
     return [path for path in files if out_dir not in path.resolve().parents]  # an earlier run's results
@@ -84,13 +84,13 @@ class Batch:
     def __init__(
         self,
         args: argparse.Namespace,
-        given: Sequence[Path],
+        paths: Sequence[Path],
         files: Sequence[Path],
         table: TableFile | None,
         columns: int,
     ) -> None:
         self._args, self._files, self._table, self._columns = args, files, table, columns
-        self._folders = [path for path in given if path.is_dir()]
+        self._folders = [path for path in paths if path.is_dir()]
         self._sources = set() if args.out_dir is None else {path.resolve() for path in files}
         self._names: set[Path] = set()
         self.failed = self.written = 0
@@ -139,9 +139,9 @@ class Batch:
         name = name.with_suffix(suffix) if suffix else name
         if name in self._names:  # a.jpg and a.png, or two folders with an a.jpg each
             name = name.with_name(f"{path.name}{name.suffix}")
-        stem, number = name.stem, 2
+        stem, copy = name.stem, 2
         while name in self._names:
-            name, number = name.with_name(f"{stem}-{number}{name.suffix}"), number + 1
+            name, copy = name.with_name(f"{stem}-{copy}{name.suffix}"), copy + 1
         self._names.add(name)
         target: Path = self._args.out_dir / name
         if target.resolve() in self._sources:
@@ -149,7 +149,9 @@ class Batch:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{target.parent}: cannot be made ({error.strerror}); name another --out-dir") from None
+            raise InputError(
+                f"{target.parent}: cannot be created ({error.strerror}); name another folder with --out-dir"
+            ) from None
         self.written += 1
         return output_file(target)
 
@@ -157,25 +159,25 @@ class Batch:
         """With ``--csv`` or ``--out-dir``, print the number of images, counts of the command, and the outputs."""
         if self._args.csv is None and self._args.out_dir is None:
             return
-        places = [] if self._args.csv is None else [str(self._args.csv)]
+        destinations = [] if self._args.csv is None else [str(self._args.csv)]
         if self._args.out_dir is not None:
-            places.append(f"{self.written} {'file' if self.written == 1 else 'files'} in {self._args.out_dir}")
+            destinations.append(f"{self.written} {'file' if self.written == 1 else 'files'} in {self._args.out_dir}")
         images = f"{len(self._files)} {'image' if len(self._files) == 1 else 'images'}"
-        print(one_line(f"{images}: {', '.join([*counts, f'{self.failed} cannot be read'])}; {', '.join(places)}"))
+        print(one_line(f"{images}: {', '.join([*counts, f'{self.failed} cannot be read'])}; {', '.join(destinations)}"))
 
 
 @contextlib.contextmanager
 def opened(
-    args: argparse.Namespace, given: Sequence[Path], files: Sequence[Path], head: Sequence[str]
+    args: argparse.Namespace, paths: Sequence[Path], files: Sequence[Path], head: Sequence[str]
 ) -> Iterator[Batch]:
     """Yield a batch, with a table for ``--csv``.
 
     Args:
         args: with ``csv``, and as in ``Batch``.
-        given: as in ``Batch``.
+        paths: as in ``Batch``.
         files: as in ``Batch``.
         head: names of the table's columns after file and error.
     """
     with contextlib.ExitStack() as stack:
         table = None if args.csv is None else stack.enter_context(open_table(args.csv, ["file", "error", *head]))
-        yield Batch(args, given, files, table, len(head))
+        yield Batch(args, paths, files, table, len(head))

@@ -115,18 +115,18 @@ def check(args: argparse.Namespace) -> None:
     if args.minutes is not None:
         check_minutes(args.minutes)
     if args.compare:
-        for name, given in (("BUNDLE", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
-            if given:
+        for name, value in (("MODEL.glslnn", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
+            if value:
                 raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
-        raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
+        raise InputError("--plot and --csv write the result of --profile or of --minutes; leave one of these out")
     if args.csv is not None:
         files.check_output(args.csv, ".csv", option="--csv")
     if args.plot is not None:
         from glsl_infer.tools.benchmark import plots
 
         if not args.profile and args.minutes is None:
-            raise InputError("--plot shows a profile or a sustained run; give --profile or --minutes as well")
+            raise InputError("--plot draws the result of --profile or of --minutes; give one of these as well")
         plots.check(args.plot)
 
 
@@ -134,10 +134,10 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     from glsl_infer.support.resources import default_model
     from glsl_infer.tools.benchmark.measuring import measure, steps_of
 
-    wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
+    options = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
-    with progress.counter(steps_of(**wanted), "runs") as say:
-        result = measure(args.model or default_model(), progress=say, **how, **wanted)
+    with progress.counter(steps_of(**options), "runs") as say:
+        result = measure(args.model or default_model(), progress=say, **how, **options)
     _warn_of_load(result["machine"])
     return result
 
@@ -150,7 +150,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
     if not comparison.are_bundles(a, b):
         saved = read(a), read(b)
         for difference in comparison.differences(saved):
-            say_warning(f"the results are of different machines: {difference}")
+            say_warning(f"the results are from different machines: {difference}")
         return comparison.results(a, b, saved)
     with progress.counter(2 * (args.runs + args.warm_up), "runs") as say:
         return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, progress=say)
@@ -162,8 +162,8 @@ def _warn_of_load(machine: dict[str, Any]) -> None:
     load, cores = machine["load_before"], machine["cores"]
     if load is not None and load > BUSY * cores:
         say_warning(
-            f"other work was running (load average {load:g} on {cores} cores): times are not this machine's best, "
-            "ratios of --compare mean more"
+            f"other programs were running (load average {load:g} on {cores} cores), so the times are too long; the "
+            "ratios of --compare are more reliable"
         )
 
 
@@ -185,7 +185,9 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
         flat.update(
-            {f"{key}.{part}": number for part, number in value.items()} if isinstance(value, dict) else {key: value}
+            {f"{key}.{inner_key}": cell for inner_key, cell in value.items()}
+            if isinstance(value, dict)
+            else {key: value}
         )
     return flat
 
@@ -274,10 +276,10 @@ def _machine(machine: dict[str, Any]) -> list[str]:
 def _parts(parts: list[dict[str, Any]]) -> list[str]:
     lines = ["", f"{'part':28} {'median':>9} {'5 %':>9} {'95 %':>9} {'kB up':>9} {'kB back':>9}"]
     for number, part in enumerate(parts, 1):
-        first, *others = part["operators"]
-        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(others)} more' * bool(others)}"
-        moved = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
-        lines.append(f"{what:28} {_times(part['ms'])} {moved}")
+        first, *more = part["operators"]
+        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
+        transfers = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
+        lines.append(f"{what:28} {_times(part['ms'])} {transfers}")
     return lines
 
 

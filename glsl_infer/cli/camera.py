@@ -54,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames", type=int, metavar="N", help="Stop after N frames (default: at the end of the source)."
     )
     labels = arguments.group(parser, "Labels")
-    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels of a frame (default: 1).")
+    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels per frame (default: 1).")
     execution.add_threshold(parser)
     camera_tasks.add_arguments(parser)
     camera_labels.add_arguments(parser)
     camera_events.add_arguments(parser)
-    shown = arguments.group(parser, "Output").add_mutually_exclusive_group()
-    shown.add_argument("--headless", action="store_true", help="Print lines and open no window (the default).")
-    shown.add_argument(
+    display = arguments.group(parser, "Output").add_mutually_exclusive_group()
+    display.add_argument("--headless", action="store_true", help="Print lines and open no window (the default).")
+    display.add_argument(
         "--window", action="store_true", help="Show the frames, the results and the frame rate. The key q ends it."
     )
     output = arguments.group(parser, "Output")
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Copy every frame to the GPU, even if the GPU could read the camera's memory (dma-bufs).",
     )
-    arguments.add_json(parser, "Print a JSON object for each frame, one a line.")
+    arguments.add_json(parser, "Print a JSON object for each frame, one per line.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,13 +109,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     for name in ("top", "every", "frames"):
-        number = getattr(args, name)
-        if number is not None and number < 1:
-            raise InputError(f"--{name} {number}; give 1 or more")
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} {value}; give 1 or more")
     if args.window and args.json:
         raise InputError("--window and --json cannot be used together; leave one out")
     if args.window and args.context not in ("auto", "glfw"):
-        raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
     if args.screenshot is not None:
         if not args.window:
             raise InputError("--screenshot needs --window; give both")
@@ -227,26 +227,30 @@ def _classify(
     )
     if not args.no_selfcheck:
         progress.first_use(classifier.session)
-    ends: deque[float] = deque(maxlen=_RATE_OVER)
-    taken: deque[Frame] = deque()
+    end_times: deque[float] = deque(maxlen=_RATE_OVER)
+    in_flight: deque[Frame] = deque()
 
     def pictures() -> Iterator[Picture]:
         for count, frame in enumerate(frames, 1):
-            taken.append(frame)
+            in_flight.append(frame)
             yield frame.picture
             if count == args.frames:
                 return
 
     try:
         for output in classifier.stream(pictures()):
-            frame = taken[0]
+            frame = in_flight[0]
             classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
-            ends.append(time.monotonic())
-            rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
+            end_times.append(time.monotonic())
+            rate = (
+                (len(end_times) - 1) / (end_times[-1] - end_times[0])
+                if len(end_times) > 1 and end_times[-1] > end_times[0]
+                else 0.0
+            )
             predictions = classifier.rank(output, args.top)
             watches.saw(predictions)
             report(frame, predictions, rate)
-            taken.popleft().close()
+            in_flight.popleft().close()
     finally:
-        for frame in taken:
+        for frame in in_flight:
             frame.close()

@@ -44,19 +44,19 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
     Raises:
         InputError: a pin is not valid.
     """
-    found: dict[str, int] = {}
-    for given in args.gpio:
-        label, _, number = given.rpartition("=")
-        if not number.isdecimal() or int(number) > pins.MOST:
-            raise InputError(f"--gpio {given}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
+    pin_names: dict[str, int] = {}
+    for argument in args.gpio:
+        label, _, pin = argument.rpartition("=")
+        if not pin.isdecimal() or int(pin) > pins.MOST:
+            raise InputError(f"--gpio {argument}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
         if args.task is not None and label:
-            raise InputError(f"--gpio {given}: labels are a classifier's; with --task give --gpio {number}")
+            raise InputError(f"--gpio {argument}: a task has no labels; give --gpio {pin}")
         if args.task is None and not label:
-            raise InputError(f"--gpio {given}: whose pin is it? Give --gpio LABEL={number}")
-        if label in found:
-            raise InputError(f"--gpio {given}: {f'{label} has' if label else 'the task has'} a pin already")
-        found[label] = int(number)
-    return found
+            raise InputError(f"--gpio {argument}: the label is missing; give --gpio LABEL={pin}")
+        if label in pin_names:
+            raise InputError(f"--gpio {argument}: {f'{label} has' if label else 'the task has'} a pin already")
+        pin_names[label] = int(pin)
+    return pin_names
 
 
 def check(args: argparse.Namespace) -> None:

@@ -50,7 +50,7 @@ class Watches:
 
     def __init__(
         self,
-        given: Sequence[Sequence[str]],
+        names: Sequence[Sequence[str]],
         labels: Sequence[str],
         model: str,
         appear_after: int,
@@ -60,20 +60,20 @@ class Watches:
         listeners: Sequence[Listener] = (),
         every: bool = False,
     ) -> None:
-        known = {*labels, NONE}
+        allowed = {*labels, NONE}
         problems = [
-            f"{option} {', '.join(unknown)}: {model} has no such label{did_you_mean(unknown[0], known)}"
-            for option, names in (("--on", [label for label, _ in given]), ("--gpio", switched))
-            if (unknown := [label for label in names if label not in known])
+            f"{option} {', '.join(unknown)}: {model} has no such label{did_you_mean(unknown[0], allowed)}"
+            for option, names in (("--on", [label for label, _ in names]), ("--gpio", switched))
+            if (unknown := [label for label in names if label not in allowed])
         ]
         if problems:
             raise InputError(
                 f"{'; '.join(problems)}; it has {', '.join(labels[:20])}"
                 + (f" and {len(labels) - 20} more" if len(labels) > 20 else "")
             )
-        self._reactions = [(label, Reaction(command, None, "--on")) for label, command in given]
+        self._reactions = [(label, Reaction(command, None, "--on")) for label, command in names]
         everything = [label for label in labels if label != NONE] if every else []
-        watched = [*(label for label, _ in given), *switched, *everything]
+        watched = [*(label for label, _ in names), *switched, *everything]
         self._there = {label: Presence(appear_after, leave_after) for label in watched}
         self._listeners = listeners
 

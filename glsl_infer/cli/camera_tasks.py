@@ -95,9 +95,9 @@ def check(args: argparse.Namespace) -> None:
         InputError: an argument is invalid or incompatible with another.
     """
     for name in ("appear_after", "leave_after"):
-        number = getattr(args, name)
-        if number is not None and number < 1:
-            raise InputError(f"--{name.replace('_', '-')} {number}; give 1 or more")
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name.replace('_', '-')} {value}; give 1 or more")
     if args.task is None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
@@ -111,9 +111,11 @@ def check(args: argparse.Namespace) -> None:
         from glsl_infer.tasks.masks import ground
 
         if not args.window and args.serve is None:
-            raise InputError(f"--background {args.background}: nothing is shown; give --window or --serve as well")
+            raise InputError(f"--background {args.background}: needs --window or --serve; give one of them as well")
         if not isinstance(ground(args.background), (tuple, type(None))):
-            raise InputError(f"--background {args.background}: a camera takes blur or a colour, no picture")
+            raise InputError(
+                f"--background {args.background}: the background of a camera is blur or a colour; give one of these"
+            )
     if args.serve is not None and not 0 <= args.serve <= 65535:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
@@ -159,7 +161,7 @@ def run(
         on_pictures.check(task, args)
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
-            print(f"frames at {server.address}", file=sys.stderr, flush=True)
+            print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)
         show = _result_writer(args, source, task)
         for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:
@@ -207,16 +209,20 @@ def _look(background: str | None) -> Any:
 
 def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
     """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
-    started, ends = time.monotonic(), deque[float](maxlen=_RATE_OVER)
+    started, end_times = time.monotonic(), deque[float](maxlen=_RATE_OVER)
 
     def show(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
-        ends.append(time.monotonic())
-        rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
+        end_times.append(time.monotonic())
+        rate = (
+            (len(end_times) - 1) / (end_times[-1] - end_times[0])
+            if len(end_times) > 1 and end_times[-1] > end_times[0]
+            else 0.0
+        )
         if args.json:
             line = {
                 "frame": frame.index,
                 **({} if frame.name is None else {"file": frame.name}),
-                "seconds": round(ends[-1] - started, 3),
+                "seconds": round(end_times[-1] - started, 3),
                 "fps": round(rate, 2),
                 **({"dropped": dropped} if source.live else {}),
                 **({} if event is None else {"event": event}),

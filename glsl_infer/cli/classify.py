@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_images(parser)
     arguments.add_model(parser)
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels an image (default: 5).")
+    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels per image (default: 5).")
     execution.add_threshold(parser)
     output = arguments.group(parser, "Output")
     output.add_argument(
@@ -107,9 +107,9 @@ def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
     """Print the number of labels in the model, and the command that lists them."""
     import shlex
 
-    known = sum(label != NONE for label in labels)
+    label_count = sum(label != NONE for label in labels)
     command = " ".join(["glsl-infer labels", *([shlex.quote(str(args.model))] if args.model else [])])
-    print(f"'{NONE}': not one of the {known} labels that this model knows; {command} lists them", file=sys.stderr)
+    print(f"'{NONE}': not one of the {label_count} labels that this model knows; {command} lists them", file=sys.stderr)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -154,7 +154,7 @@ def _classified(
         return path, classifier.rank(output, args.top)
 
     waiting: tuple[Path, PendingFrame[Results]] | None = None
-    for path in progress.bar(files, "pictures"):
+    for path in progress.bar(files, "images"):
         try:
             started = (path, classifier.start(path))
         except ImageError as error:
@@ -203,7 +203,7 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     if args.json:
         print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counted}))
     else:
-        print(f"{args.csv}: {len(files)} pictures, {failed} of them cannot be read")
+        print(f"{args.csv}: {len(files)} images, {failed} of them cannot be read")
         for label, count in counted.most_common():
             print(f"{count:8}  {one_line(label)}")
     return ImageError.exit_code if failed else 0

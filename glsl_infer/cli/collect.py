@@ -27,25 +27,32 @@ QUIT, SKIP = "q\x1b\x03\x04", " \r\n"
 
 EXAMPLES = (
     "glsl-infer collect --classes cat,dog,none -o photos",
-    "glsl-infer collect --classes cat,dog --source film.mp4 -o photos",
+    "glsl-infer collect --classes cat,dog --source film.mp4 --every 15 -o photos",
     "glsl-infer collect --classes cat,dog --source unsorted/ -o photos",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
         "--camera",
         action="store_true",
         help=f"Use the Raspberry Pi's camera if python3-picamera2 is installed, else {CAMERA} (the default).",
     )
-    shown.add_argument(
+    output.add_argument(
         "--source",
         metavar="SOURCE",
         help="Read from /dev/videoN, picamera2, a film, or a folder of images. Each image of a folder waits for a key.",
     )
     arguments.accept(parser, "--source", "--images")
+    parser.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="Wait for a key only at every Nth frame of a film (default: 1).",
+    )
     parser.add_argument(
         "--classes",
         required=True,
@@ -66,9 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Take photographs until q is pressed, or the keys or the source end."""
     from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.sources import every
     from glsl_infer.tools.camera.stopping import until_signalled
 
     labels = _labels(args.classes)
+    if args.every < 1:
+        raise InputError(f"--every {args.every}; give 1 or more")
     source = _source(args.source)
     folders = {label: args.out / label for label in labels}
     for folder in folders.values():
@@ -76,33 +86,33 @@ def run(args: argparse.Namespace) -> int:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_be_written(folder, error) from None
-    taken = dict.fromkeys(labels, 0)
-    keys = ", ".join(f"{key} {label}" for key, label in zip(KEYS, labels))
+    counts = dict.fromkeys(labels, 0)
+    keys = ", ".join(f"{key} for {label}" for key, label in zip(KEYS, labels))
     with until_signalled(), contextlib.ExitStack() as stack:
         key = stack.enter_context(_keys())
         # Only after the terminal delivers single keys, so that a key pressed at the sight of this line counts.
-        print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
+        print(one_line(f"press {keys}; space skips the frame, q ends"), file=sys.stderr, flush=True)
         frames: Iterator[Frame]
         if source.live:
             frames = iter(stack.enter_context(Latest(source.frames)))
         else:
-            frames = source.frames
-            stack.callback(getattr(source.frames, "close", lambda: None))
-        _take(frames, source.live, key, labels, folders, taken)
+            frames = every(source.frames, args.every)
+            stack.callback(getattr(frames, "close", lambda: None))
+        _take(frames, source.live, key, labels, folders, counts)
     if args.json:
-        print(json.dumps(taken))
+        print(json.dumps(counts))
         return 0
-    for label, count in taken.items():
+    for label, count in counts.items():
         print(one_line(f"{count:5} {folders[label]}"))
     return 0
 
 
-def _source(given: str | None) -> CameraSource:
+def _source(name: str | None) -> CameraSource:
     """Return the given source, else the available camera: a Pi's camera does not deliver images by ``/dev/video0``."""
     from glsl_infer.tools.camera import sources
 
-    if given is not None:
-        return sources.open_source(given)
+    if name is not None:
+        return sources.open_source(name)
     try:
         return sources.open_source(sources.PICAMERA2)
     except MissingExtraError:
@@ -115,7 +125,7 @@ def _take(
     key: Callable[[], str],
     labels: list[str],
     folders: dict[str, Path],
-    taken: dict[str, int],
+    counts: dict[str, int],
 ) -> None:
     """Write a frame for each key of a class: the newest frame of a camera, or the next of another source."""
     pressed = key() if live else ""
@@ -131,8 +141,8 @@ def _take(
             if pressed in KEYS[: len(labels)]:
                 label = labels[KEYS.index(pressed)]
                 _write(frame, folders[label])
-                taken[label] += 1
-                print(one_line(f"{label}: {taken[label]}"), file=sys.stderr, flush=True)
+                counts[label] += 1
+                print(one_line(f"{label}: {counts[label]}"), file=sys.stderr, flush=True)
         if live:
             pressed = key()
 

@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     from glsl_infer.cli import COMMANDS, parser_of
 
-    known = {name: options_of(parser_of((name,)), name) for name in COMMANDS}
-    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](known), end="")
+    commands = {name: options_of(parser_of((name,)), name) for name in COMMANDS}
+    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](commands), end="")
     return 0
 
 
@@ -64,7 +64,7 @@ def options_of(parser: argparse.ArgumentParser, command: str) -> list[Option]:
     return options
 
 
-def bash(known: Mapping[str, list[Option]]) -> str:
+def bash(commands: Mapping[str, list[Option]]) -> str:
     """Return the script for bash."""
     lines = [
         "_glsl_infer() {",
@@ -72,17 +72,17 @@ def bash(known: Mapping[str, list[Option]]) -> str:
         '    local first=2 words=""',
         '    if [ "${COMP_WORDS[0]##*/}" = classify ]; then command=classify first=1; fi',
         '    if [ "$COMP_CWORD" -lt "$first" ]; then',
-        f'        COMPREPLY=($(compgen -W "{" ".join(known)}" -- "$word")); return',
+        f'        COMPREPLY=($(compgen -W "{" ".join(commands)}" -- "$word")); return',
         "    fi",
         '    case "$command $before" in',
     ]
-    for command, options in known.items():
+    for command, options in commands.items():
         chosen = [option for option in options if option.choices]
         lines += [f'    "{command} {option.name}") words="{" ".join(option.choices)}";;' for option in chosen]
         takes = "|".join(f'"{command} {option.name}"' for option in options if option.takes and not option.choices)
         lines += [f'    {takes}) COMPREPLY=($(compgen -f -- "$word")); return;;'] if takes else []
     lines += ["    esac", '    if [ -z "$words" ]; then case "$command" in']
-    names = {command: " ".join(option.name for option in options) for command, options in known.items()}
+    names = {command: " ".join(option.name for option in options) for command, options in commands.items()}
     lines += [f'    {command}) words="{words}";;' for command, words in names.items()]
     lines += [
         "    esac; fi",
@@ -98,21 +98,21 @@ def bash(known: Mapping[str, list[Option]]) -> str:
     return "\n".join(lines)
 
 
-def zsh(known: Mapping[str, list[Option]]) -> str:
+def zsh(commands: Mapping[str, list[Option]]) -> str:
     """Return the script for zsh, based on that for bash."""
-    return f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{bash(known)}"
+    return f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{bash(commands)}"
 
 
-def fish(known: Mapping[str, list[Option]]) -> str:
+def fish(commands: Mapping[str, list[Option]]) -> str:
     """Return the script for fish."""
-    lines = [f"complete -c glsl-infer -n __fish_use_subcommand -f -a '{' '.join(known)}'"]
-    for command, options in known.items():
+    lines = [f"complete -c glsl-infer -n __fish_use_subcommand -f -a '{' '.join(commands)}'"]
+    for command, options in commands.items():
         for option in options:
             name = option.name.lstrip("-")
             words = [f"-l {name}" if option.name.startswith("--") else f"-s {name}"]
             words += [f"-x -a '{' '.join(option.choices)}'"] if option.choices else ["-r"] if option.takes else []
             words += ["-d '" + option.help.replace("\\", "").replace("'", "\\'") + "'"]
-            given = " ".join(words)
-            lines.append(f"complete -c glsl-infer -n '__fish_seen_subcommand_from {command}' {given}")
-            lines += [f"complete -c classify {given}"] if command == "classify" else []
+            arguments = " ".join(words)
+            lines.append(f"complete -c glsl-infer -n '__fish_seen_subcommand_from {command}' {arguments}")
+            lines += [f"complete -c classify {arguments}"] if command == "classify" else []
     return "\n".join([*lines, ""])

@@ -61,17 +61,19 @@ def run(args: argparse.Namespace) -> int:
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
         raise InputError(
-            f"{args.deployment}: service.user is root, who may do anything; name a user who is in the groups video and "
-            "render, or give --allow-root"
+            f"{args.deployment}: service.user is root, which gives the service all rights; name a user in the groups "
+            "video and render, or give --allow-root"
         )
     task = deployment.service.task
     names = [*(model.name for model in deployment.models), *([f"task {task}"] if task else [])]
     if args.check:
-        print(json.dumps({"models": names}) if args.json else f"{args.deployment}: right ({', '.join(names)})")
+        print(
+            json.dumps({"models": names}) if args.json else f"{args.deployment}: no problems found ({', '.join(names)})"
+        )
         return 0
     out = args.deployment.with_suffix("") if args.out is None else args.out
     with progress.status("deploy") as say:
-        made = folder.make(
+        result = folder.make(
             deployment,
             args.deployment.parent,
             out,
@@ -81,10 +83,10 @@ def run(args: argparse.Namespace) -> int:
             outside=args.allow_outside,
         )
     if args.json:
-        print(json.dumps({"folder": str(out), **made}, indent=1))
+        print(json.dumps({"folder": str(out), **result}, indent=1))
         return 0
     print(f"{out}:")
-    for model in made["models"]:
+    for model in result["models"]:
         print(
             f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
             f"{model['labels']} labels, {model['passes']:,} passes"
@@ -93,5 +95,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"  task {task}")
     if deployment.target == "raspberry-pi":
         board = "USER@raspberrypi.local"
-        print(f"\ncopy it and install it:\n  scp -r {out} {board}:\n  ssh {board} sudo ./{out.name}/install.sh")
+        print(f"\ncopy it to the board and install it:\n  scp -r {out} {board}:")
+        print(f"  ssh -t {board} sudo ./{out.name}/install.sh")
     return 0

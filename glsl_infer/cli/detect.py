@@ -43,16 +43,18 @@ def run(args: argparse.Namespace) -> int:
         args,
         partial(Detector, tiles=args.tiles),
         ALIASES.get(args.task, args.task),
-        on_pictures.Show(_words, lambda found, path: found.draw(path), _head, _rows),
+        on_pictures.Show(_words, lambda result, path: result.draw(path), _head, _rows),
     )
 
 
-def _words(found: Found[Detection]) -> str:
-    things = []
-    for thing in found:
-        left, top, right, bottom = (round(side) for side in thing.seen)
-        things.append(f"{thing.label} {100 * thing.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip())
-    return f"{len(found)} found: {'; '.join(things)}"
+def _words(result: Found[Detection]) -> str:
+    texts = []
+    for detection in result:
+        left, top, right, bottom = (round(side) for side in detection.seen)
+        texts.append(
+            f"{detection.label} {100 * detection.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip()
+        )
+    return f"{len(result)} found: {'; '.join(texts)}"
 
 
 def _head(task: Detector) -> list[str]:
@@ -64,8 +66,12 @@ def _head(task: Detector) -> list[str]:
     return ["label", "score", "left", "top", "right", "bottom", *points]
 
 
-def _rows(found: Found[Detection]) -> list[list[object]]:
+def _rows(result: Found[Detection]) -> list[list[object]]:
     return [
-        [thing.label, f"{thing.score:.4f}", *(f"{number:.1f}" for number in (*thing.seen, *thing.points.ravel()))]
-        for thing in found
+        [
+            detection.label,
+            f"{detection.score:.4f}",
+            *(f"{coordinate:.1f}" for coordinate in (*detection.seen, *detection.points.ravel())),
+        ]
+        for detection in result
     ]

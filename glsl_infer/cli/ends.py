@@ -44,7 +44,7 @@ def add_max_weights(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def allow_weights(given: int | None) -> None:
+def allow_weights(megabytes: int | None) -> None:
     """Set the limit of the weights' size, for this process and its child processes.
 
     Raises:
@@ -52,10 +52,10 @@ def allow_weights(given: int | None) -> None:
     """
     from glsl_infer.importers.core import limits
 
-    if given is not None:
-        if not 0 < given <= limits.MOST_MB:
-            raise InputError(f"--max-weights {given}; give megabytes, from 1 to {limits.MOST_MB}")
-        os.environ[limits.VARIABLE] = str(given)
+    if megabytes is not None:
+        if not 0 < megabytes <= limits.MOST_MB:
+            raise InputError(f"--max-weights {megabytes}; give megabytes, from 1 to {limits.MOST_MB}")
+        os.environ[limits.VARIABLE] = str(megabytes)
 
 
 def add_operator(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def remember_modules(given: Sequence[str]) -> None:
+def remember_modules(modules: Sequence[str]) -> None:
     """Register the modules of ``--import``. The process that reads a Keras model imports them.
 
     Raises:
@@ -91,40 +91,40 @@ def remember_modules(given: Sequence[str]) -> None:
     """
     from glsl_infer.importers import own_modules
 
-    own_modules.remember(given)
+    own_modules.remember(modules)
 
 
-def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
+def load_operators(modules: Sequence[str], *, draws: bool = False) -> None:
     """Import the functions of ``--operator``.
 
     Args:
-        given: ``[CLASS=]MODULE:FUNCTION``.
+        modules: ``[CLASS=]MODULE:FUNCTION``.
         draws: whether this process draws. Such a process must not import TensorFlow, so a module that also defines the
             Keras layer gets Keras on NumPy.
 
     Raises:
         InputError: a function cannot be imported, or would import TensorFlow into a process that draws.
     """
-    if not given:
+    if not modules:
         return
     from glsl_infer.cpu import custom
     from glsl_infer.support import llvm_clash
 
     if not draws or llvm_clash.tensorflow_loaded():
-        custom.load_all(given)
+        custom.load_all(modules)
         return
     before = os.environ.get(_BACKEND)
     os.environ[_BACKEND] = "numpy"
     try:
-        custom.load_all(given)
+        custom.load_all(modules)
     finally:  # child processes that evaluate the model need its own backend
         del os.environ[_BACKEND]
         if before is not None:
             os.environ[_BACKEND] = before
     if llvm_clash.tensorflow_loaded():
         raise InputError(
-            f"--operator {' '.join(given)}: a module imports TensorFlow, and that and Mesa's drivers crash in one "
-            "process; import keras alone, or give the function a module of its own"
+            f"--operator {' '.join(modules)}: a module imports TensorFlow, which crashes in one process with "
+            "Mesa's drivers; import only keras, or put the function into a separate module"
         )
 
 
@@ -222,23 +222,23 @@ def prepare_import(args: argparse.Namespace, *, draws: bool = False) -> None:
     load_operators(args.operator, draws=draws)
 
 
-def by_name(option: str, given: list[tuple[str, Any]]) -> Mapping[str, Any]:
+def by_name(option: str, pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     """Return the values of an option by name. The empty name selects the only input or output.
 
     Raises:
         InputError: a name has two values.
     """
-    names = [name for name, _ in given]
+    names = [name for name, _ in pairs]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"{option} {twice[0]}: given twice; give it once for each name")
-    return dict(given)
+    return dict(pairs)
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
     name, value = _named(text)
     try:
-        low, high = (float(number) for number in value.split(","))
+        low, high = (float(bound) for bound in value.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text}; give LOW,HIGH or NAME=LOW,HIGH, such as -1,1") from None
     return name, (low, high)

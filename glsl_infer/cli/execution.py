@@ -52,12 +52,15 @@ class Parser(argparse.ArgumentParser):
         self.examples: Sequence[str] = ()
         self.chapters: Mapping[str, Sequence[str]] = {}
         self.register("type", Path, _path)
+        self._positionals.title, self._optionals.title = "Arguments", "Options"
+        if "-h" in self._option_string_actions:
+            self._option_string_actions["-h"].help = "Show this help."
         self.color = False  # in Python 3.14 colours are control characters, which this program escapes
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments. ``-1,1`` after an option is its value, although it begins like an option."""
-        given = list(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(_with_pairs(given), namespace)
+        arguments = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(_with_pairs(arguments), namespace)
 
     def format_help(self) -> str:
         """Return the help: usage, a sentence, examples, then arguments and options by group."""
@@ -65,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         if self.examples:
-            formatter.start_section("examples")
+            formatter.start_section("Examples")
             formatter.add_text("\n".join(self.examples) + "\n")
             formatter.end_section()
         if self.chapters:
@@ -79,8 +82,8 @@ class Parser(argparse.ArgumentParser):
         for group in sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED):
             formatter.start_section(group.title)
             formatter.add_text(group.description)
-            shown = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-            formatter.add_arguments(shown)
+            visible = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
+            formatter.add_arguments(visible)
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -92,10 +95,10 @@ class Parser(argparse.ArgumentParser):
         subparsers = [sub for action in actions for sub in action.choices.values()]
         for sub in subparsers:
             options.update(sub._option_string_actions)
-        shown = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
-        progs = [sub.prog for sub in subparsers]
-        prog = progs[0] if len(progs) == 1 else self.prog
-        say_error(f"{advice.improved(message, shown)} (see {prog} --help)")
+        names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
+        command = subparsers[0] if len(subparsers) == 1 else self
+        usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
+        say_error(f"{advice.improved(message, names, usage)} (see {command.prog} --help)")
         self.exit(2)
 
 
@@ -122,19 +125,19 @@ def usage_of(parser: argparse.ArgumentParser, prog: str) -> str:
 def _path(text: str) -> Path:
     """Return a path. An empty text, such as an unset variable, is refused: it would be the current folder."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty name; give a file or a folder (. is this one)")
+        raise argparse.ArgumentTypeError("the name is empty; give a file or a folder (. is the current folder)")
     return Path(text)
 
 
-def _with_pairs(given: list[str]) -> list[str]:
+def _with_pairs(arguments: list[str]) -> list[str]:
     """Return the arguments with each pair of numbers whose first is negative merged into the option before it."""
-    joined: list[str] = []
-    for word in given:
-        if _PAIR.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
-            joined[-1] += f"={word}"
+    result: list[str] = []
+    for word in arguments:
+        if _PAIR.fullmatch(word) and result and result[-1].startswith("--") and "=" not in result[-1]:
+            result[-1] += f"={word}"
         else:
-            joined.append(word)
-    return joined
+            result.append(word)
+    return result
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
@@ -180,12 +183,12 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
 
 def _probability(text: str) -> float:
     try:
-        number = float(text)
+        value = float(text)
     except ValueError:
-        number = -1.0
-    if not 0.0 <= number <= 1.0:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"{text}; give a probability from 0 to 1, like 0.7")
-    return number
+    return value
 
 
 def add_signature(parser: argparse.ArgumentParser) -> None:
@@ -274,7 +277,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except MemoryError:
         if debug:
             raise
-        say_error("there is not enough memory for this")
+        say_error("not enough memory")
         return 1
     except ModuleNotFoundError as error:
         if debug:
@@ -285,7 +288,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             raise
         lose(sys.stdout)
         if error.errno in _NO_NAMES:
-            say_error(f"{error.filename!s:.100}: no file can have this name ({error.strerror}); give another")
+            say_error(f"{error.filename!s:.100}: a file cannot have this name ({error.strerror}); give another name")
             return InputError.exit_code
         say_error(_of_system(error))
         return 1
@@ -325,7 +328,7 @@ def _message(error: GlslInferError) -> str:
 
         return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
     if isinstance(error, InputError):
-        return _LIST.join(one_line(part) for part in advice.with_file_name(str(error)).split(_LIST))
+        return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):
         return str(error)
     what, *log = str(error).splitlines()

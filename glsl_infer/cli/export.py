@@ -28,7 +28,7 @@ from glsl_infer.lowering.weights_plan import (
 )
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
-from glsl_infer.support import heap
+from glsl_infer.support import memory
 from glsl_infer.support.files import check_output
 
 VIDEOCORE = "videocore"
@@ -48,7 +48,13 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="The saved model: *.keras, *.tflite or *.onnx.")
+    parser.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="The saved model: *.keras, *.h5, *.tflite, *.onnx, a model in a *.task file, the folder of a SavedModel, "
+        "or model.json of TensorFlow.js.",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="The file to write.")
     parser.add_argument(
         "--images",
@@ -66,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels",
         type=Path,
         metavar="FILE.txt",
-        help="A text file with one label a line, for an output for classes (default: they are numbered from 0).",
+        help="A text file with one label per line, for an output for classes (default: they are numbered from 0).",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
@@ -79,9 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=PRECISIONS,
         default=AUTO,
-        help="The bits of feature maps: 8, 16, or auto (default), which stores outputs that are numbers in 16 "
-        "bits, and with --images the maps that reduce the error most for an eighth more work. A map in 16 bits takes "
-        "twice the draws and fetches.",
+        help="The bits of feature maps: 8, 16, or auto (default). auto stores outputs for values in 16 bits. With "
+        "--images, it also stores those maps in 16 bits that reduce the error most, for an eighth more work. A map "
+        "in 16 bits takes twice the draws and fetches.",
     )
     accuracy.add_argument(
         "--precision-for",
@@ -94,14 +100,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tolerance",
         type=float,
         metavar=arguments.SHARE,
-        help="Store more maps in 16 bits, those with the largest gain for a millisecond first, until the root mean "
-        "square error of the outputs is at most this share of their spread, e.g. 0.01. Needs --images.",
+        help="Store more maps in 16 bits, until the root mean square error of the outputs is at most this share of "
+        "their spread, e.g. 0.01. The maps with the largest gain per millisecond come first. Needs --images.",
     )
     accuracy.add_argument(
         "--budget",
         type=float,
         metavar="MS",
-        help="Store more maps in 16 bits, likewise, until they cost this many milliseconds of a frame on a Pi Zero W.",
+        help="Store more maps in 16 bits, in the same order, until they cost this many milliseconds of a frame on a "
+        "Pi Zero W.",
     )
     accuracy.add_argument(
         "--ranges",
@@ -225,17 +232,17 @@ def run(args: argparse.Namespace) -> int:
     if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
         raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")
     for name in ("tolerance", "budget"):
-        given = getattr(args, name)
-        if given is not None and not 0.0 < given < math.inf:
-            raise InputError(f"--{name} {given:g}; give a number larger than 0")
+        value = getattr(args, name)
+        if value is not None and not 0.0 < value < math.inf:
+            raise InputError(f"--{name} {value:g}; give a number larger than 0")
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration: list[Path] = []
-    known: list[InputError] = []
+    problems: list[InputError] = []
     try:
         calibration = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
-        known.append(error)
+        problems.append(error)
     options = Options(
         weights=args.weights,
         weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
@@ -254,7 +261,7 @@ def run(args: argparse.Namespace) -> int:
         delegate_for=tuple(args.delegate_for),
     )
     ends.prepare_import(args)
-    heap.keep_freed_memory()
+    memory.keep_freed_memory()
     with progress.status("export") as say:
         report = export(
             args.model,
@@ -265,7 +272,7 @@ def run(args: argparse.Namespace) -> int:
             ranges=args.ranges,
             verify_seconds=args.verify,
             progress=say,
-            known=known,
+            earlier_problems=problems,
         )
     for warning in report.warnings:
         say_warning(warning)
@@ -276,10 +283,12 @@ def run(args: argparse.Namespace) -> int:
         name = "classify" if args.labels is not None or report.classes else "run"
         command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
-    far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]
+    far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
     if args.strict and far:
         names = ", ".join(f"'{name}'" for name in far)
-        raise RunError(f"--strict: {args.out} is written, but too far from {args.model} in {names}; see the warning")
+        raise RunError(
+            f"--strict: {args.out} was written, but differs too much from {args.model} in {names}; see the warning"
+        )
     return 0
 
 

@@ -43,15 +43,15 @@ def summary(report: ExportReport, out: Path, *, command: str, advice: str | None
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
     ]
     if report.unseen:
-        lines.append(unseen.sentence(max(report.unseen, key=lambda part: part.worst.badness)))
+        lines.append(f"accuracy: {unseen.sentence(max(report.unseen, key=lambda part: part.worst.badness))}")
     else:
         lines.append("accuracy: not measured; give --images DIR with typical images to measure it, and to improve it")
     if report.spent is not None:
         lines.append(_spent(report.spent))
     if report.parts:
-        from glsl_infer.tools.export_parts import line
+        from glsl_infer.tools.export_report import parts_sentence
 
-        lines.append(line(report.parts))
+        lines.append(parts_sentence(report.parts))
     if report.board is not None:
         lines.append(str(report.board))
     if report.videocore is not None:
@@ -84,8 +84,8 @@ def _print_layers(report: ExportReport) -> None:
     if report.precision:
         print(f"\n{'16-bit feature map':24} {'passes':>6} {'added work':>10}  because")
         passes = {layer.layer: layer.passes for layer in report.layers}
-        for fine in report.precision:
-            print(f"{fine.layer:24} {passes.get(fine.layer, 0):6} {fine.added:10.1%}  {fine.why}")
+        for decision in report.precision:
+            print(f"{decision.layer:24} {passes.get(decision.layer, 0):6} {decision.added:10.1%}  {decision.why}")
     if report.wide:
         print(f"\n{'wide convolution':24} {'slices read':>11} {'partial sums':>12} {'passes':>6}")
         for wide in report.wide:
@@ -100,19 +100,18 @@ def _print_layers(report: ExportReport) -> None:
 
 def _spent(spent: Spent) -> str:
     """Return a line about the layers with 16 bits, and the remaining error."""
-    fine = [layer for layer in spent.layers if layer.bits == 16]
-    cost = sum(layer.milliseconds for layer in fine)
-    asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
-    asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
-    missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
-    if spent.times is not None:
-        missed += f"; {spent.times:.2f} times the work or draws of 8 bits"
-    elif spent.share is not None:
-        missed = f"{missed} with {100.0 * spent.share:.0f} % more work" if missed else ""
+    sixteen_bit = [layer for layer in spent.layers if layer.bits == 16]
+    cost = sum(layer.milliseconds for layer in sixteen_bit)
+    aims = [f"error {100.0 * spent.tolerance:.2g} %"] if spent.tolerance is not None else []
+    aims += [f"cost {spent.budget:g} ms"] if spent.budget is not None else []
+    missed = spent.tolerance is not None and spent.error > spent.tolerance
+    limit = f" within {100.0 * spent.share:.0f} % more work" if missed and spent.share is not None else ""
+    before, after = (f"{100.0 * error:.2g} %" for error in (spent.before, spent.error))
+    error = f"falls from {before} to {after}" if sixteen_bit else f"is {after}"
+    price = f", for {cost:.2g} ms more on a Pi Zero W" if sixteen_bit else ""
     return (
-        f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
-        f"{len(fine)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "
-        f"({', '.join(asked)}{missed})"
+        f"precision: {len(sixteen_bit)} of {len(spent.layers)} maps in 16 bits; the error of the outputs {error} of "
+        f"their spread{price} (aim: {', '.join(aims)}{', not reached' * missed}{limit})"
     )
 
 
@@ -132,9 +131,9 @@ def _print_weights(report: ExportReport) -> None:
     print("".join(f" {mode:>8}" for mode in modes), " taken     why")
     for choice in report.weights:
         costs = [choice.microseconds[mode] for mode in modes]
-        shown = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
+        columns = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
         size = f"{choice.slices:6} {choice.pixels:7} {choice.columns:7}"
-        print(f"{choice.layer:24} {size}{shown}  {choice.mode:8}  {choice.reason}")
+        print(f"{choice.layer:24} {size}{columns}  {choice.mode:8}  {choice.reason}")
 
 
 def _print_programs(report: ExportReport) -> None:
@@ -160,9 +159,9 @@ def _verified(checked: Verification) -> str:
     verified = sum(layer.verified for layer in checked.layers)
     failed = sum(bool(layer.failure) for layer in checked.layers)
     wrong = f", {failed} with a warning" if failed else ""
-    said = f"VideoCore IV: {verified} of {len(checked.layers)} layers verified by its compiler{wrong}"
-    rest = len(checked.layers) - verified
-    return f"{said}, {rest} predicted to compile ({checked.note})" if rest else said
+    sentence = f"VideoCore IV: {verified} of {len(checked.layers)} layers verified by its compiler{wrong}"
+    unverified = len(checked.layers) - verified
+    return f"{sentence}, {unverified} predicted to compile ({checked.note})" if unverified else sentence
 
 
 def _print_memory(report: ExportReport) -> None:

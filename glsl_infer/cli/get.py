@@ -1,4 +1,4 @@
-"""Fetch published networks once and export them; without a name, list them."""
+"""Fetch published networks and convert them; without a name, list them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "glsl-infer get",
     "glsl-infer get faces hands",
-    "glsl-infer get mobilenet-v1 --file mobilenet.tflite --labels labels.txt",
+    "glsl-infer get dogs --file WEIGHTS.h5 --labels LABELS.txt",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="Networks, or tasks that use them (default: list all networks)."
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="Names of networks, or of tasks that use them (default: list all networks).",
     )
-    parser.add_argument("--again", action="store_true", help="Export networks again that are exported already.")
+    parser.add_argument("--again", action="store_true", help="Convert networks again that are there already.")
     advanced = arguments.group(parser, arguments.ADVANCED)
-    advanced.add_argument("--file", type=Path, metavar="FILE", help="Use this file of the network; do not fetch it.")
     advanced.add_argument(
-        "--labels", type=Path, metavar="FILE.txt", help="With --file, the labels of a classifier, one a line."
+        "--file", type=Path, metavar="FILE", help="Use this file of the network instead of fetching it."
+    )
+    advanced.add_argument(
+        "--labels", type=Path, metavar="FILE.txt", help="With --file, the labels of a classifier, one per line."
     )
     arguments.add_json(parser, "Print JSON.")
 
@@ -41,26 +46,44 @@ def run(args: argparse.Namespace) -> int:
 
     models = catalogue.read()
     if not args.names:
-        for option, given in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
-            if given:
+        for option, value in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
+            if value:
                 raise InputError(f"{option} needs the name of a network; give it as well")
         _list(list(models.values()), as_json=args.json)
         return 0
-    wanted = catalogue.chosen(args.names, models)
+    chosen = catalogue.chosen(args.names, models)
     if args.labels is not None and args.file is None:
         raise InputError("--labels needs --file; give both")
     if args.file is not None:
-        wanted = [_alone(args, models)]
-    made = [_get(model, args) for model in wanted]
+        chosen = [_alone(args, models)]
+    files = [_get(model, args) for model in chosen]
     if args.json:
-        print(json.dumps(made, indent=1))
+        print(json.dumps(files, indent=1))
+        return 0
+    needed = {name for model in chosen for name in model.needs}
+    for model in chosen:
+        if model.name not in needed:
+            print(f"try it: {command_for(model)}")
     return 0
+
+
+def command_for(model: Model) -> str:
+    """Return a command that uses a network."""
+    from glsl_infer.cli import detect, landmarks, segment
+
+    for module in (detect, landmarks, segment):
+        tasks = [task for task in model.tasks if task in module.TASKS]
+        if tasks:
+            option = "" if tasks[0] == module.TASKS[0] else f" --task {tasks[0]}"
+            suffix = "png" if module is segment else "jpg"
+            return f"glsl-infer {module.__name__.rpartition('.')[2]} photo.jpg{option} -o {tasks[0]}.{suffix}"
+    return f"glsl-infer classify photo.jpg --model {model.name}"
 
 
 def _alone(args: argparse.Namespace, models: dict[str, Model]) -> Model:
     """Return the network of the file in ``--file``."""
     if len(args.names) != 1 or args.names[0] not in models:
-        raise InputError(f"--file is the file of one network; name it: {', '.join(models)}")
+        raise InputError(f"--file needs the name of one network; give one of: {', '.join(models)}")
     return models[args.names[0]]
 
 
@@ -101,7 +124,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     with progress.status(model.name) as say:
         if args.file is not None:
             making.require(model)
-            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), say, args.labels)
+            making.make(model, fetching.provided(args.file, model, making.pin_of(model)), say, args.labels)
         elif not making.kept_file(model).is_file():
             making.require(model)
             say("fetching")
@@ -109,9 +132,9 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
             making.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
-            making.make(model, kept, say, making.labels_of(model))
+            source = fetching.provided(making.kept_file(model), model, making.pin_of(model))
+            making.make(model, source, say, making.labels_of(model))
     if not args.json:
-        how = "fetched" if fetched else "here"
-        print(f"{model.name}: {how}, {bundle}; {model.author}, {model.licence}: {making.licence_of(model)}")
+        how = "fetched as" if fetched else "is there already:"
+        print(f"{model.name}: {how} {bundle} (by {model.author}; {model.licence}: {making.licence_of(model)})")
     return {"name": model.name, "bundle": str(bundle), "fetched": fetched, "licence": model.licence}

@@ -44,22 +44,22 @@ def collect(context: str) -> dict[str, Any]:
     from glsl_infer.gl.limits import describe
 
     facts: dict[str, Any] = {"context": None, "contexts": {}}
-    for way in WAYS:
+    for interface in WAYS:
         try:
-            with Context(way) as made:
-                described = describe(made)
-                facts["contexts"][way] = {"works": True, "how": made.how, "renderer": described["renderer"]}
-                if facts["context"] is None and context in ("auto", way):
-                    facts |= {"context": way, **described}
+            with Context(interface) as opened:
+                described = describe(opened)
+                facts["contexts"][interface] = {"works": True, "how": opened.how, "renderer": described["renderer"]}
+                if facts["context"] is None and context in ("auto", interface):
+                    facts |= {"context": interface, **described}
         except ContextError as error:
-            facts["contexts"][way] = {"works": False, "reason": error.reason, "advice": error.advice}
+            facts["contexts"][interface] = {"works": False, "reason": error.reason, "advice": error.advice}
     return facts
 
 
 def _print(facts: dict[str, Any]) -> None:
-    for index, (way, context) in enumerate(facts["contexts"].items()):
+    for index, (interface, context) in enumerate(facts["contexts"].items()):
         text = f"works: {context['how']}, {context['renderer']}" if context["works"] else f"fails: {context['reason']}"
-        _row("contexts" if index == 0 else "", f"{way:12} {text}")
+        _row("contexts" if index == 0 else "", f"{interface:12} {text}")
         if not context["works"] and context["advice"]:
             _row("", f"{'':12}        {context['advice']}")
     if facts["context"] is None:
@@ -68,9 +68,9 @@ def _print(facts: dict[str, Any]) -> None:
         _row(key, facts[key])
     for key, value in facts["limits"].items():
         _row(key, value)
-    for kind, precision in facts["precision"].items():
+    for qualifier, precision in facts["precision"].items():
         range_ = f"2^-{precision['range_low']} to 2^{precision['range_high']}"
-        _row(f"{kind} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
+        _row(f"{qualifier} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
     _row("store rounds up from", f"{facts['store_rounds_up_from']} of a step")
     _row("sum rounds up from", f"{facts['sum_rounds_up_from']} of its last bit")
 

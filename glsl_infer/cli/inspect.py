@@ -71,9 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--stage",
-        choices=("imported", "optimized", "placed"),
-        help="Print the graph of a model that is not exported yet after a stage: as imported, after optimisation, or "
-        "cut into parts for the GPU and the CPU.",
+        choices=("imported", "optimized", "placed", "with-ranges", "planned", "program"),
+        help="Print a model that is not exported yet after a stage of the compiler: the graph as imported, after "
+        "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
+        "that images would show are assumed.",
     )
     ends.add_input_size(parser)
     ends.add_input_shape(parser)
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
     ends.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
-        raise InputError("--out DIR is for --layers IMAGE; give that too")
+        raise InputError("--out needs --images IMAGE; give both")
     check(args)
     if args.model.suffix.lower() != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix):
         return _inspect_model(args)
@@ -127,12 +128,12 @@ def _inspect_model(args: argparse.Namespace) -> int:
         return _list_models(args, models)
     with progress.status("inspect") as say:
         say("loading the model")
-        known = IoOptions(
+        io_options = IoOptions(
             sizes=ends.by_name("--input-size", args.input_size),
             shapes=ends.by_name("--input-shape", args.input_shape),
             constants=ends.by_name("--constant", args.constant),
         )
-        inspected = inspect_file(args.model, known)
+        inspected = inspect_file(args.model, io_options)
     for warning in inspected.warnings:
         say_warning(warning)
     if args.stage:
@@ -179,19 +180,19 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     try:
         entry = bundle.manifest.input
     except InputError as error:
-        raise InputError(f"--layers IMAGE: {error}") from None
-    given = {entry.name: preprocess.load_for(args.layers, entry)}
+        raise InputError(f"--images {args.layers}: {error}") from None
+    inputs = {entry.name: preprocess.load_for(args.layers, entry)}
     folder = args.out or Path(f"{args.model.stem}-layers")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
+        raise InputError(f"--out {folder}: cannot be created ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context, isolated="first") as session:
         layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
-            for index, (name, output) in enumerate(session.layers(given)):
+            for index, (name, output) in enumerate(session.layers(inputs)):
                 path = folder / layer_pictures.file_name(index + 1, name)
                 images.save(layer_pictures.draw(output, bundle.values.get(name)), path)
                 written.append(path)
@@ -266,8 +267,8 @@ def _output(entry: dict[str, Any], labels: int) -> str:
     return f"{entry['name']} {_sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
 
 
-def _gain(number: float | None) -> str:
-    return "-" if number is None else f"{number:.4g}"
+def _gain(decibels: float | None) -> str:
+    return "-" if decibels is None else f"{decibels:.4g}"
 
 
 def _sides(shape: list[int]) -> str:
@@ -288,11 +289,11 @@ def lines_of(model: Inspected) -> list[str]:
     columns = [("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)]
     widths = [max(len(row[column]) for row in columns) for column in range(4)]
     lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in columns]
-    counts = ", ".join(f"{count} {place}" for place, count in model.counts.items())
+    counts = ", ".join(f"{count} {processor}" for processor, count in model.counts.items())
     lines += ["", f"{len(model.rows)} layers: {counts}"]
     if model.problems:
-        number = len(model.problems)
-        lines += ["", f"{number} problem{'s' * (number > 1)} to solve before it can be exported:"]
+        count = len(model.problems)
+        lines += ["", f"{count} problem{'s' * (count > 1)} to solve before it can be exported:"]
         for problem in _without_repeats(model):
             lines += textwrap.wrap(problem, WIDE, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     else:
@@ -302,16 +303,16 @@ def lines_of(model: Inspected) -> list[str]:
 
 def _without_repeats(model: Inspected) -> list[str]:
     """Return the problems. Advice that was already printed is replaced by the name of its layer."""
-    given: dict[str, str] = {}
+    first_layers: dict[str, str] = {}
     texts = []
     for problem in model.problems:
         row = next((row for row in model.rows if row.advice and problem.endswith(row.advice)), None)
         if row is None or len(row.advice) < LONG:
             texts.append(problem)
-        elif row.advice in given:
-            texts.append(f"{problem.removesuffix(row.advice)}as for layer '{given[row.advice]}'")
+        elif row.advice in first_layers:
+            texts.append(f"{problem.removesuffix(row.advice)}as for layer '{first_layers[row.advice]}'")
         else:
-            given[row.advice] = row.layer
+            first_layers[row.advice] = row.layer
             texts.append(problem)
     return texts
 
@@ -328,8 +329,8 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: a file is refused. The message names the option.
     """
-    wanted = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
-    for option, path, suffixes in wanted:
+    pages = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
+    for option, path, suffixes in pages:
         if path is None:
             continue
         files.check_output(path, *suffixes, option=option)

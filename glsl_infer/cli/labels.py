@@ -1,4 +1,4 @@
-"""List the labels of a classifier, one a line."""
+"""List the labels of a classifier, one per line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def run(args: argparse.Namespace) -> int:
     model = args.model or default_model()
     labels = read(model).labels
     if not labels:
-        raise InputError(f"{model}: has no labels, because it does not make classes; glsl-infer info describes it")
+        raise InputError(
+            f"{model}: has no labels, because it is not a classifier; glsl-infer inspect {model} describes it"
+        )
     if args.json:
         print(json.dumps(labels, indent=1, ensure_ascii=False))
     else:

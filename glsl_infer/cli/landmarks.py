@@ -36,12 +36,14 @@ def run(args: argparse.Namespace) -> int:
     """Detect, print and draw."""
     from glsl_infer.tasks import Landmarker
 
-    show = on_pictures.Show(_words, lambda found, path: found.draw(path), _head, _rows)
+    show = on_pictures.Show(_words, lambda result, path: result.draw(path), _head, _rows)
     return on_pictures.run(args, partial(Landmarker, tiles=args.tiles), ALIASES.get(args.task, args.task), show)
 
 
-def _words(found: Found[Landmarks]) -> str:
-    return f"{len(found)} found: " + "; ".join(f"{len(item.points)} points, {100 * item.score:.0f} %" for item in found)
+def _words(result: Found[Landmarks]) -> str:
+    return f"{len(result)} found: " + "; ".join(
+        f"{len(item.points)} points, {100 * item.score:.0f} %" for item in result
+    )
 
 
 def _head(task: Landmarker) -> list[str]:
@@ -55,10 +57,10 @@ def _head(task: Landmarker) -> list[str]:
     ]
 
 
-def _rows(found: Found[Landmarks]) -> list[list[object]]:
+def _rows(result: Found[Landmarks]) -> list[list[object]]:
     rows: list[list[object]] = []
-    for item in found:
+    for item in result:
         points = item.points[:, :2]
         numbers = (*points.min(axis=0), *points.max(axis=0), *points.ravel())
-        rows.append([f"{item.score:.4f}", *(f"{number:.1f}" for number in numbers)])
+        rows.append([f"{item.score:.4f}", *(f"{coordinate:.1f}" for coordinate in numbers)])
     return rows

@@ -39,16 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the pages."""
-    made = pages()
+    texts = pages()
     folder = args.out / "man1"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in made.items():
+        for name, text in texts.items():
             with writing(folder / f"{name}.1") as file:
                 file.write(text.encode("utf-8"))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to ({error.strerror or error}); give another with -o") from None
-    print(f"{len(made)} pages in {folder}: man glsl-infer; if that finds none: man -M {args.out} glsl-infer")
+    print(f"{len(texts)} pages in {folder}: man glsl-infer; if that finds none: man -M {args.out} glsl-infer")
     return 0
 
 
@@ -56,11 +56,11 @@ def pages() -> dict[str, str]:
     """Return the text of each page by its name."""
     from glsl_infer.cli import COMMANDS, classify_parser, parser_of
 
-    whole = parser_of(COMMANDS)
-    commands = {f"glsl-infer-{name}": parser for name, parser in _commands(whole).items()}
-    others = (*commands, "classify")
-    made = {"glsl-infer": _page("glsl-infer", whole, others), "classify": _page("classify", classify_parser(), ())}
-    return {**made, **{name: _page(name, parser, ("glsl-infer",)) for name, parser in commands.items()}}
+    parser = parser_of(COMMANDS)
+    commands = {f"glsl-infer-{name}": parser for name, parser in _commands(parser).items()}
+    see_also = (*commands, "classify")
+    texts = {"glsl-infer": _page("glsl-infer", parser, see_also), "classify": _page("classify", classify_parser(), ())}
+    return {**texts, **{name: _page(name, parser, ("glsl-infer",)) for name, parser in commands.items()}}
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -91,17 +91,16 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
             lines += [".PP", f".B {_text(example)}"]
     for group in sorted(parser._action_groups, key=lambda group: group.title == arguments.ADVANCED):
         actions = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-        title = "ARGUMENTS" if group is parser._positionals else (group.title or "").upper()
-        lines += [f".SH {_text(title)}"] if actions else []
+        lines += [f".SH {_text((group.title or '').upper())}"] if actions else []
         for action in actions:
-            said = formatter._expand_help(action) if action.help else ""
-            lines += [".TP", f".B {_text(formatter._format_action_invocation(action))}", _text(said)]
+            help_text = formatter._expand_help(action) if action.help else ""
+            lines += [".TP", f".B {_text(formatter._format_action_invocation(action))}", _text(help_text)]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             lines.append(".SH COMMANDS")
             for choice in action._choices_actions:
                 lines += [".TP", f".B {_text(choice.dest)}", _text(choice.help or "")]
-    lines += [".SH EXIT STATUS", "0 it worked, 1 it failed, 2 what was given cannot be used."]
+    lines += [".SH EXIT STATUS", "0: success. 1: failure. 2: arguments or input files that cannot be used."]
     if see:
         lines += [".SH SEE ALSO", ",\n".join(f".BR {_text(page)} (1)" for page in see).replace(",\n", " ,\n")]
     return "\n".join([*lines, ""])

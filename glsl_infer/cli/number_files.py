@@ -45,10 +45,10 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, TypeError, EOFError, RecursionError) as error:
-        raise InputError(f"{path}: holds no numbers ({error})") from None
+        raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
-    whole = suffix == CSV and numbers.size == np.prod(entry.shape)
-    return numbers.reshape(entry.shape) if whole else in_shape(numbers, entry.shape)
+    complete = suffix == CSV and numbers.size == np.prod(entry.shape)
+    return numbers.reshape(entry.shape) if complete else in_shape(numbers, entry.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -87,9 +87,9 @@ def plain_numbers(result: NDArray[Any]) -> Any:
     finite = np.isfinite(values)
     if finite.all():
         return values.tolist()
-    held = values.astype(object)
-    held[~finite] = None
-    return held.tolist()
+    cells = values.astype(object)
+    cells[~finite] = None
+    return cells.tolist()
 
 
 def _numbers(path: Path, suffix: str) -> NDArray[Any]:

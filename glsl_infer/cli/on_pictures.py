@@ -84,12 +84,12 @@ def _tiles(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, show: Show) -> int:
+def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: str, show: Show) -> int:
     """Process every image. Unreadable images are reported and skipped.
 
     Args:
         args: the arguments of the command.
-        kind: class of the task.
+        task_class: class of the task.
         task: name or file of the task.
         show: the forms of a result.
 
@@ -104,23 +104,23 @@ def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, sho
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import preprocess
 
-    given = arguments.images_of(args)
-    files = batch.files_of(args, given)
+    paths = arguments.images_of(args)
+    files = batch.files_of(args, paths)
     if args.out is not None:
         images.format_of(args.out)
         output_file(args.out)
-    results, found = [], 0
-    with kind(task, model=args.model, context=args.context) as opened:
+    results, present = [], 0
+    with task_class(task, model=args.model, context=args.context) as opened:
         check(opened, args)
 
         def compute(path: Path) -> tuple[tuple[int, int], Any]:
             picture = preprocess.open_image(path)
             return picture.size, opened(picture)
 
-        with batch.opened(args, given, files, ["found", *show.head(opened)]) as many:
+        with batch.opened(args, paths, files, ["found", *show.head(opened)]) as many:
             for path, (size, result) in many.results(compute):
                 opened.session.context.gl.check(f"at {path}")
-                found += result.present
+                present += result.present
                 words = show.words(result) if result.present else NOTHING
                 if result.present or args.always:
                     target = many.target(path, show.suffix)
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, sho
     if args.json:
         print(json.dumps(results, indent=1))
     else:
-        many.summary(f"something found in {found}")
+        many.summary(f"something found in {present}")
     return ImageError.exit_code if many.failed else 0
 
 

@@ -42,8 +42,8 @@ def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
     """Yield a function to call with the number of items done since its last call, of ``total``."""
     tqdm = _tqdm() if sys.stderr.isatty() else None
     if tqdm is not None:
-        with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as shown:
-            yield shown.update
+        with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as bar:
+            yield bar.update
         return
     with status(what) as show:
         done = 0
@@ -100,9 +100,9 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
         while not over.wait(wait):
             wait = EVERY
             minutes, seconds = divmod(int(time.monotonic() - began), 60)
-            said = f": {last}" if last else ""
+            suffix = f": {last}" if last else ""
             with contextlib.suppress(OSError, ValueError):  # the log is full or closed
-                print(one_line(f"{name}{said} ({minutes}:{seconds:02} so far)"), file=stream, flush=True)
+                print(one_line(f"{name}{suffix} ({minutes}:{seconds:02} so far)"), file=stream, flush=True)
 
     thread = threading.Thread(target=lines, name="progress", daemon=True)
     thread.start()

@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--raw",
         action="store_true",
-        help="Print an output for classes as the model leaves it, usually as logits, and not as probabilities.",
+        help="Print the values of the last layer, which are usually logits, instead of probabilities.",
     )
     output.add_argument(
         "--softmax", action="store_true", help="With -o or --out-dir, write probabilities instead of logits."
@@ -125,20 +125,20 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print its outputs. Arguments and files are checked before a context is created."""
     from glsl_infer.runtime.verdicts import read_bundle
 
-    given = [*args.images, *args.more_images]
-    _check_order(args, given)
+    paths = [*args.images, *args.more_images]
+    _check_order(args, paths)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
-    _check_arguments(args, given)
+    _check_arguments(args, paths)
     bundle = read_bundle(args.model)
-    names = _input_names(args, given, bundle.manifest)
-    files = batch.files_of(args, given, also=_also(bundle)) if given else []
+    names = _input_names(args, paths, bundle.manifest)
+    files = batch.files_of(args, paths, also=_array_suffixes(bundle)) if paths else []
     try:
-        drawn = _check_model(args, bundle)
+        drawn = _check_model(args, bundle, several=len(files) > 1 or any(path.is_dir() for path in paths))
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
-    if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in given):
-        return _many(args, bundle, drawn, given, files)
+    if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in paths):
+        return _many(args, bundle, drawn, paths, files)
     single = args.input or files[0]
     inputs = (
         None if args.whole else _inputs(bundle, names if args.input else {bundle.manifest.inputs[0].name: files[0]})
@@ -152,12 +152,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _many(
-    args: argparse.Namespace, bundle: Bundle, drawn: Output | None, given: Sequence[Path], files: Sequence[Path]
+    args: argparse.Namespace, bundle: Bundle, drawn: Output | None, paths: Sequence[Path], files: Sequence[Path]
 ) -> int:
     """Run the model on every image. Unreadable images are reported and skipped."""
     name = bundle.manifest.inputs[0].name
     described = []
-    with _session(args, bundle) as session, batch.opened(args, given, files, columns(args, bundle)) as many:
+    with _session(args, bundle) as session, batch.opened(args, paths, files, columns(args, bundle)) as many:
 
         def compute(path: Path) -> dict[str, NDArray[Any]]:
             return _results(session, args, path if args.whole else _inputs(bundle, {name: path}), drawn)
@@ -180,18 +180,18 @@ def _many(
     return ImageError.exit_code if many.failed else 0
 
 
-def _also(bundle: Bundle) -> tuple[str, ...]:
+def _array_suffixes(bundle: Bundle) -> tuple[str, ...]:
     """Return the suffixes of input files in folders that are not images."""
     from glsl_infer.bundle.manifest import NUMBERS
 
     return (ARRAY, ".json", ".csv") if bundle.manifest.inputs[0].kind == NUMBERS else ()
 
 
-def _input_names(args: argparse.Namespace, given: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
+def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
     """Return the file of each input of ``--input`` by name, or the one file with all inputs; {} without ``--input``."""
     names = [entry.name for entry in manifest.inputs]
     listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
-    if given:
+    if paths:
         if args.input:
             raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
@@ -207,7 +207,9 @@ def _input_names(args: argparse.Namespace, given: Sequence[Path], manifest: Mani
         files[name] = Path(file)
     missing = [name for name in names if name not in files]
     if missing:
-        raise InputError(f"no file for input '{missing[0]}'; {args.model} has the inputs {listed}")
+        raise InputError(
+            f"input '{missing[0]}' is missing; give --input {missing[0]}=FILE; {args.model} has the inputs {listed}"
+        )
     return files
 
 
@@ -229,7 +231,7 @@ def _results(
 ) -> dict[str, NDArray[Any]]:
     """Return every output by name: of a full image with ``--whole``, else of inputs of the model's size."""
     if isinstance(source, Path):
-        return _whole(session, args, source, drawn)
+        return _run_full_image(session, args, source, drawn)
     assert source is not None
     if args.check_ranges:
         _warn_of_clipping(session, source)
@@ -240,13 +242,13 @@ def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
     """Print a warning if ranges clip values of an input, else a confirmation."""
     from glsl_infer.runtime import saturation
 
-    found = session.saturation(inputs)
-    text = saturation.sentence(found)
+    saturated = session.saturation(inputs)
+    text = saturation.sentence(saturated)
     if text:
         say_warning(text)
     else:
-        most = f"at most {100.0 * found[0].share:.2g} % of a layer's values" if found else "no value"
-        print(f"ranges cover this input: {most} at an end of a range", file=sys.stderr)
+        most = f"at most {100.0 * saturated[0].share:.2g} % of a layer's values" if saturated else "none of the values"
+        print(f"the ranges cover this input: {most} are at an end of a range", file=sys.stderr)
 
 
 @contextmanager
@@ -260,7 +262,9 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
         yield session
 
 
-def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output | None) -> dict[str, NDArray[Any]]:
+def _run_full_image(
+    session: Session, args: argparse.Namespace, path: Path, drawn: Output | None
+) -> dict[str, NDArray[Any]]:
     """Return the only output for a full image: bytes if it becomes an image file, else floats."""
     import numpy as np
 
@@ -268,28 +272,28 @@ def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output
     from glsl_infer.runtime.pictures import preprocess
 
     picture = np.asarray(preprocess.open_image(path))
-    whole = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
-    return {session.bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
+    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
+    return {session.bundle.manifest.output.name: full_image[..., None] if full_image.ndim == 2 else full_image}
 
 
-def _check_order(args: argparse.Namespace, given: Sequence[Path]) -> None:
+def _check_order(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Refuse an image in the position of the model."""
     from glsl_infer.bundle import SUFFIX
 
-    models = [path for path in given if path.suffix.lower() == SUFFIX]
+    models = [path for path in paths if path.suffix.lower() == SUFFIX]
     if models and args.model.suffix.lower() != SUFFIX:
         raise InputError(f"the model comes first: glsl-infer run {models[0]} {args.model}")
 
 
-def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
+def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Refuse arguments that are invalid for every model."""
     from glsl_infer.runtime import images
 
-    if not given and not args.input:
+    if not paths and not args.input:
         raise InputError("give an IMAGE, or --input NAME=FILE for each input of the model")
     for option, value in (("--out-dir", args.out_dir), ("--csv", args.csv)):
-        if value is not None and not given:
-            raise InputError(f"{option} names files by their images; give MODEL.glslnn IMAGE ...")
+        if value is not None and not paths:
+            raise InputError(f"{option} needs images after the model; give MODEL.glslnn IMAGE ...")
     if args.softmax and args.raw:
         raise InputError("--softmax and --raw cannot be used together; leave one out")
     if args.top is not None and args.top < 1:
@@ -298,7 +302,7 @@ def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
         raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:
         raise InputError("--check-ranges needs an input of the model's size; leave --whole out")
-    if args.whole and not given:
+    if args.whole and not paths:
         raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return
@@ -307,8 +311,14 @@ def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
     check_output(args.out)
 
 
-def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
-    """Refuse arguments that do not match the model's outputs; return the output that becomes an image file."""
+def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> Output | None:
+    """Refuse arguments that do not match the model's outputs; return the output that becomes an image file.
+
+    Args:
+        args: the arguments of the command.
+        bundle: the model.
+        several: whether the arguments name several images or a folder.
+    """
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import tiling
 
@@ -331,24 +341,24 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
             what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"makes {what} of {sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
+            raise InputError(f"returns {what} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:
         return None
     if suffix == ARRAY:
         if len(outputs) > 1:
-            raise InputError(f"{len(outputs)} outputs do not go into one array; -o OUT.npz writes all of them")
+            raise InputError(f"a *{ARRAY} file has one output, and the model has {len(outputs)}; give -o OUT.npz")
         return None
     drawn = [output for output in outputs if output.purpose in ("image", "mask")]
     drawn = drawn or [output for output in outputs if len(outputs) == 1]
     if len(drawn) != 1:
-        raise InputError(f"{len(drawn)} outputs are images or masks, and a picture file holds 1; give -o OUT.npz")
+        raise InputError(f"an image file has one image or mask, and the model returns {len(drawn)}; give -o OUT.npz")
     if drawn[0].purpose != "mask" or len(drawn[0].shape) != 2:
         try:
             images.check_picture(drawn[0].shape)
         except InputError as error:
-            raise InputError(f"{error}; -o OUT{ARRAY} writes its numbers") from None
+            raise InputError(f"{error}; -o OUT{ARRAY} writes its values") from None
     return drawn[0]
 
 
@@ -365,5 +375,8 @@ def _is_drawable(output: Output) -> bool:
     return True
 
 
-def _where_to(maps: list[Output]) -> str:
-    return "such as -o OUT.png" if len(maps) == 1 and maps[0].purpose != "values" else "such as -o OUT.npz"
+def _where_to(maps: list[Output], several: bool) -> str:
+    if several:
+        return "name a folder for the files: --out-dir DIR"
+    suffix = "png" if len(maps) == 1 and maps[0].purpose != "values" else "npz"
+    return f"name a file for it, such as -o OUT.{suffix}"

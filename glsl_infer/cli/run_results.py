@@ -45,21 +45,21 @@ def report(
     bundle: Bundle,
     results: Mapping[str, NDArray[Any]],
     drawn: Output | None,
-    given: Path | Sequence[str],
+    inputs: Path | Sequence[str],
 ) -> None:
     """Print the outputs of one image, or of the inputs of ``--input``."""
     if args.json:
-        print(json.dumps(as_json(args, bundle, results, given, args.out), indent=1))
+        print(json.dumps(as_json(args, bundle, results, inputs, args.out), indent=1))
     elif args.out is not None:
-        shown = results if drawn is None else {drawn.name: results[drawn.name]}
+        printed = results if drawn is None else {drawn.name: results[drawn.name]}
         advice, classes = "", bundle.manifest.classes
-        if classes is not None and classes.name in shown and not args.softmax:
+        if classes is not None and classes.name in printed and not args.softmax:
             from glsl_infer.runtime import classifier
 
             if not classifier.is_probable(classes):
-                which = "logits" if len(shown) == 1 else f"{one_line(classes.name)} are logits"
+                which = "logits" if len(printed) == 1 else f"{one_line(classes.name)} are logits"
                 advice = f" ({which}; --softmax writes probabilities)"
-        print(f"{args.out}: {', '.join(_named(name, shown, results) for name in shown)}{advice}")
+        print(f"{args.out}: {', '.join(_named(name, printed, results) for name in printed)}{advice}")
     else:
         print_results(args, bundle, results)
 
@@ -88,8 +88,8 @@ def _predictions(args: argparse.Namespace, bundle: Bundle, output: Output, value
     return classifier.predictions(values, output, bundle.labels, args.top or TOP, none_logit=none_logit)
 
 
-def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
-    size = sides(shown[name].shape)
+def _named(name: str, printed: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
+    size = sides(printed[name].shape)
     return size if len(results) == 1 else f"{one_line(name)} {size}"
 
 
@@ -125,11 +125,11 @@ def as_json(
     args: argparse.Namespace,
     bundle: Bundle,
     results: Mapping[str, NDArray[Any]],
-    given: Path | Sequence[str],
+    inputs: Path | Sequence[str],
     written: Path | None,
 ) -> dict[str, Any]:
     """Return the JSON of one image: for a single output its shape and values, else every output by name."""
-    source: dict[str, Any] = {"file": str(given)} if isinstance(given, Path) else {"inputs": given}
+    source: dict[str, Any] = {"file": str(inputs)} if isinstance(inputs, Path) else {"inputs": inputs}
     file = {} if written is None else {"written": str(written)}
     outputs = bundle.manifest.outputs
     described = {output.name: _described(args, bundle, output, results[output.name]) for output in outputs}

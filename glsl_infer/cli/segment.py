@@ -48,10 +48,12 @@ def run(args: argparse.Namespace) -> int:
 
     if args.background is not None:
         if args.out is None and args.out_dir is None:
-            raise InputError(f"--background {args.background}: name the file to write as well, with -o or --out-dir")
+            raise InputError(
+                f"--background {args.background}: needs -o FILE or --out-dir DIR; give one of them as well"
+            )
         ground(args.background)
     elif args.out is not None and args.out.suffix.lower() not in _ALPHA:
-        raise InputError(f"{args.out}: has no transparency; name the file *.png, or give --background")
+        raise InputError(f"{args.out}: this format has no transparency; name the file *.png, or give --background")
 
     def drawn(mask: Mask, path: Path) -> Image.Image:
         return mask.cut_out(path) if args.background is None else mask.over(path, args.background)

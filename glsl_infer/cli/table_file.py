@@ -87,8 +87,8 @@ class TableFile:
             return self._ended
         self._ended = ""
         if self.rows:
-            place = self._replacement.rescue(_partial(self._replacement.target))
-            self._ended = f"the rows so far are in {place}"
+            rescued = self._replacement.rescue(_partial(self._replacement.target))
+            self._ended = f"the rows so far are in {rescued}"
         else:
             self._replacement.discard()
         return self._ended
@@ -148,7 +148,7 @@ def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
     Args:
         last: the action. It runs in another thread, and returns a message for the user, or "".
     """
-    mine = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    mine = [signal_number for signal_number in _SIGNALS if signal.getsignal(signal_number) is signal.SIG_DFL]
     if not mine or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -157,22 +157,22 @@ def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
 
     def wait() -> None:
         while True:
-            (number,) = os.read(reading, 1)  # the number of any signal with a Python handler, including SIGINT
-            if number in mine:
-                _end(number, last)
-            if number == _LEAVE[0]:
+            (signal_number,) = os.read(reading, 1)  # the number of any signal with a Python handler, including SIGINT
+            if signal_number in mine:
+                _end(signal_number, last)
+            if signal_number == _LEAVE[0]:
                 return
 
     thread = threading.Thread(target=wait, name="signals", daemon=True)
     thread.start()
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    for number in mine:
-        signal.signal(number, lambda *_: None)  # Python writes the number of a handled signal to the descriptor
+    for signal_number in mine:
+        signal.signal(signal_number, lambda *_: None)  # Python writes the number of a handled signal to the descriptor
     try:
         yield
     finally:
-        for number in mine:
-            signal.signal(number, signal.SIG_DFL)
+        for signal_number in mine:
+            signal.signal(signal_number, signal.SIG_DFL)
         signal.set_wakeup_fd(before)
         os.write(writing, _LEAVE)
         thread.join()
@@ -180,12 +180,12 @@ def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
         os.close(writing)
 
 
-def _end(number: int, last: Callable[[], str]) -> None:
+def _end(signal_number: int, last: Callable[[], str]) -> None:
     try:
-        said = last()
-        line = f"interrupted by {signal.Signals(number).name}" + (f"; {said}" if said else "")
+        message = last()
+        line = f"interrupted by {signal.Signals(signal_number).name}" + (f"; {message}" if message else "")
         clear = "\r\x1b[K" if os.isatty(2) else ""  # a progress bar
         with contextlib.suppress(OSError):  # the terminal may be closed
             os.write(2, f"{clear}{line}\n".encode(errors="backslashreplace"))
     finally:
-        os._exit(128 + number)
+        os._exit(128 + signal_number)

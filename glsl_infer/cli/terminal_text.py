@@ -26,15 +26,15 @@ class VisibleStream:
     """A text stream that escapes control characters, and passes everything else to another stream.
 
     Attributes:
-        behind: the other stream.
+        wrapped: the other stream.
     """
 
-    def __init__(self, behind: TextIO) -> None:
-        self.behind = behind
+    def __init__(self, wrapped: TextIO) -> None:
+        self.wrapped = wrapped
 
     def write(self, text: str) -> int:
         """Write escaped text."""
-        return self.behind.write(visible(text))
+        return self.wrapped.write(visible(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write several escaped texts."""
@@ -42,7 +42,7 @@ class VisibleStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.behind, name)
+        return getattr(self.wrapped, name)
 
 
 class Messages(VisibleStream):
@@ -53,12 +53,12 @@ class Messages(VisibleStream):
         try:
             super().write(text)
         except OSError:
-            lose(self.behind)
+            lose(self.wrapped)
         return len(text)
 
     def flush(self) -> None:
         """Flush, if possible."""
-        lose(self.behind)
+        lose(self.wrapped)
 
 
 def lose(stream: TextIO) -> None:
@@ -84,7 +84,7 @@ class Closed(io.StringIO):
 
 def raw(stream: TextIO) -> TextIO:
     """Return the unescaped stream, for progress bars. It must not receive untrusted text."""
-    return stream.behind if isinstance(stream, VisibleStream) else stream
+    return stream.wrapped if isinstance(stream, VisibleStream) else stream
 
 
 def say_error(message: str) -> None:
@@ -97,22 +97,22 @@ def say_warning(message: str) -> None:
     say("warning", message, "33")
 
 
-def say(kind: str, message: str, colour: str = "") -> None:
+def say(prefix: str, message: str, colour: str = "") -> None:
     """Print a message to standard error, after a word for its kind.
 
     On a terminal, lines are wrapped between words and the first word is coloured, unless NO_COLOR is set
     (no-color.org). Elsewhere each line stays one line, for searches in logs.
 
     Args:
-        kind: the word, such as ``error``.
+        prefix: the word, such as ``error``.
         message: the text.
         colour: number of an SGR sequence; "" for none.
     """
-    text = wrapped(visible(f"{kind}: {message}"), width(sys.stderr))
+    text = wrapped(visible(f"{prefix}: {message}"), width(sys.stderr))
     coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if coloured:
-        raw(sys.stderr).write(f"\x1b[{colour}m{kind}:\x1b[0m")
-        text = text[len(kind) + 1 :]
+        raw(sys.stderr).write(f"\x1b[{colour}m{prefix}:\x1b[0m")
+        text = text[len(prefix) + 1 :]
     print(text, file=sys.stderr, flush=True)
 
 
@@ -158,11 +158,11 @@ def print_lines(lines: Iterable[object]) -> None:
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
     """Escape all output printed in the block, including the traceback of an error that leaves it."""
-    kept = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     _fill_closed_descriptors()
-    if kept[0] is None:
+    if streams[0] is None:
         sys.stdout = Closed()
-    if kept[1] is None:
+    if streams[1] is None:
         sys.stderr = io.StringIO()
     sys.stdout, sys.stderr = cast(TextIO, VisibleStream(sys.stdout)), cast(TextIO, Messages(sys.stderr))
     try:
@@ -171,18 +171,18 @@ def guarded() -> Iterator[None]:
         sys.excepthook = _show
         raise
     finally:
-        sys.stdout, sys.stderr = kept
+        sys.stdout, sys.stderr = streams
 
 
 def _fill_closed_descriptors() -> None:
     """Open the null device for closed standard streams, because the next opened file would get their numbers."""
-    for number in range(3):
+    for descriptor in range(3):
         try:
-            os.fstat(number)
+            os.fstat(descriptor)
         except OSError:
-            if os.open(os.devnull, os.O_RDWR) != number:  # another thread opened a file in the meantime
+            if os.open(os.devnull, os.O_RDWR) != descriptor:  # another thread opened a file in the meantime
                 return
 
 
-def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))
+def _show(error_class: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    sys.stderr.write(visible("".join(traceback.format_exception(error_class, error, trace))))

@@ -36,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE.glslnn",
-        help="The file to write. Its card (.md) and contact sheet (.png) are written next to it.",
+        help="The file to write. Its description (.md) and a sheet of the photographs (.png) are written next to it.",
     )
     parser.add_argument(
         "--start",
         type=Path,
         metavar="FILE.glslnn",
-        help="The classifier whose features are used (default: the best for these photographs of those that come with "
-        "the package).",
+        help="The classifier to start from (default: of those that come with the package, the best one for these "
+        "photographs).",
     )
     arguments.accept(parser, "--start", "--model")
     arguments.add_context(parser)
@@ -64,21 +64,22 @@ def run(args: argparse.Namespace) -> int:
     for suffix in (".md", ".png"):
         output_file(args.out.with_suffix(suffix))
     with progress.status("train") as say:
-        made = train(photographs, args.out, start=args.start, context=args.context, progress=say)
-    for warning in made.warnings:
+        trained = train(photographs, args.out, start=args.start, context=args.context, progress=say)
+    for warning in trained.warnings:
         say_warning(one_line(warning))
     if args.json:
-        print(made.as_json())
+        print(trained.as_json())
         return 0
-    verdict = made.verdict
-    for label, row in zip(made.classes, verdict.confusion):
-        right = row[made.classes.index(label)]
+    verdict = trained.verdict
+    for label, row in zip(trained.classes, verdict.confusion):
+        right = row[trained.classes.index(label)]
         print(one_line(f"{right:5} of {sum(row):4} right, {row[-1]:3} 'none of these'  {label}"))
     print(
-        f"cross-validation: {100 * verdict.accuracy:.1f} % get their class; 'none of these' is answered to "
-        f"{100 * verdict.known_refused:.1f} % of them and {100 * verdict.unknown_refused:.1f} % of unknown things"
+        f"cross-validation: {100 * verdict.accuracy:.1f} % of the photographs get the correct label. 'none of these' "
+        f"is the answer to {100 * verdict.known_refused:.1f} % of them, and to {100 * verdict.unknown_refused:.1f} % "
+        "of pictures of other things"
     )
-    minutes, worked = (seconds / 60 for seconds in made.seconds)
-    print(f"{args.out}: started from {made.start}, {minutes:.1f} minutes, {worked:.1f} of one processor core")
-    print(f"{args.out.with_suffix('.md')}: its card; {args.out.with_suffix('.png')}: its photographs")
+    minutes, worked = (seconds / 60 for seconds in trained.seconds)
+    print(f"{args.out}: trained from {trained.start} in {minutes:.1f} minutes ({worked:.1f} minutes of CPU time)")
+    print(f"{args.out.with_suffix('.md')}: its description; {args.out.with_suffix('.png')}: a sheet of the photographs")
     return 0

@@ -122,27 +122,27 @@ def run(args: argparse.Namespace) -> int:
     if args.model.suffix.lower() == bundles.SUFFIX:
         if args.bundle.suffix.lower() != bundles.SUFFIX:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
-        raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
+        raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made from")
     ends.prepare_import(args, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
-    given, skipped = _samples(args, bundle)
-    asked = len(given) + skipped
-    with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
+    samples, skipped = _samples(args, bundle)
+    total = len(samples) + skipped
+    with progress.counter(compare.steps(len(samples), args.layer_pictures), "pictures") as done:
         agreement = compare.compare(
             args.model,
             bundle,
-            given,
+            samples,
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
             input_shapes=ends.by_name("--input-shape", args.input_shape),
             constants=ends.by_name("--constant", args.constant),
             context=args.context,
-            beyond=lambda found: _failures(args, found),
+            beyond=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,
             progress=done,
         )
-    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": asked, **agreement}
+    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": total, **agreement}
     failures = _failures(args, agreement)
     if args.report is not None:
         _write(args.report, agreement, failures)
@@ -160,9 +160,9 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     from glsl_infer import importers
 
-    for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
-        if number < 1:
-            raise InputError(f"{name} {number}; give 1 or more")
+    for name, value in (("--limit", args.limit), ("--layer-images", args.layer_pictures)):
+        if value < 1:
+            raise InputError(f"{name} {value}; give 1 or more")
     for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
         threshold = getattr(args, name[2:].replace("-", "_"))
         if threshold is not None and math.isnan(threshold):  # every comparison with NaN is false: each check would pass
@@ -170,7 +170,7 @@ def _check(args: argparse.Namespace) -> None:
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
-        files.check_output(args.report, ".html", ".htm", option="--report")
+        files.check_output(args.report, ".html", ".htm", option="--out")
 
 
 def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str, NDArray[Any]]], int]:
@@ -181,18 +181,18 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     # A file of arrays can hold several samples.
     paths = pictures.find([args.data], also=calibration.FILES, warn=say_warning)
     count = min(args.limit, len(paths))
-    given: list[Mapping[str, NDArray[Any]]] = []
+    samples: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
     for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading pictures"):
         try:
-            given += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
+            samples += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:
             skipped += 1
             say_warning(f"{error}; left out")
-    if not given:
-        raise InputError(f"{args.data}: no picture in it can be read")
-    count = min(args.limit, len(given))
-    return [given[index * len(given) // count] for index in range(count)], skipped
+    if not samples:
+        raise InputError(f"{args.data}: none of the images can be read")
+    count = min(args.limit, len(samples))
+    return [samples[index * len(samples) // count] for index in range(count)], skipped
 
 
 def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
@@ -228,9 +228,9 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
 
 def _counted(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
-    compared, asked = agreement["pictures"], agreement["asked"]
+    compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
-    return images if compared == asked else f"{images} (of {asked} that were asked for)"
+    return images if compared == total else f"{images} (of {total} requested)"
 
 
 def _similarity(layer: Mapping[str, Any]) -> float:
@@ -250,16 +250,16 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
             f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
-            f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
-            f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
+            f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
+            f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )
         if "top1" in end:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    shown = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
-    if shown:
-        wide = max(5, *(len(layer["layer"]) for layer in shown))
+    layers = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
+    if layers:
+        wide = max(5, *(len(layer["layer"]) for layer in layers))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
@@ -268,9 +268,9 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
             f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
-            for layer in shown
+            for layer in layers
         ]
-        hidden = len(agreement["layers"]) - len(shown)
+        hidden = len(agreement["layers"]) - len(layers)
         lines += [f"and {hidden} layers that are closer (--explain shows them)"] if hidden else []
     if agreement["not_compared"] and every_layer:
         lines += [f"layers without a counterpart in the model: {', '.join(agreement['not_compared'])}"]

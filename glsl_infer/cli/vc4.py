@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
         raise InputError("--json cannot be used with --csv or --disassemble; leave one out")
-    for option, given in (
+    for option, value in (
         ("--json", args.json),
         ("--csv", args.csv is not None),
         ("--disassemble", args.disassemble is not None),
@@ -133,18 +133,18 @@ def run(args: argparse.Namespace) -> int:
         ("--pixels", args.pixels),
         ("--time", args.time),
     ):
-        if args.shaders and given:
+        if args.shaders and value:
             raise InputError(f"--shaders and {option} cannot be used together; leave one out")
     if args.picture and not args.pixels:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
         files.check_output(args.csv, option="--csv")
     for path in args.models:  # refuse a bad file before the search for a driver and any measurement
-        made = bundles.read(path)
+        bundle = bundles.read(path)
         if args.pixels or args.time:
-            made.require_one_part(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
-        elif len(made.parts) > 1:
-            say_warning(f"{path}: the operators on the CPU ({', '.join(made.cpu_operators)}) are not counted")
+            bundle.require_one_part(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
+        elif len(bundle.parts) > 1:
+            say_warning(f"{path}: the operators on the CPU ({', '.join(bundle.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
         if args.plot is not None:
@@ -189,7 +189,7 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
         _write_csv(args.csv, table.as_csv(reports, args.draw_share))
     elif not args.shaders:
         by_file = {path: [report for report in reports if report.file == str(path)] for path in args.models}
-        print("\n\n".join(table.summary(found, args.draw_share) for found in by_file.values() if found))
+        print("\n\n".join(table.summary(reports, args.draw_share) for reports in by_file.values() if reports))
     elif len(args.models) == 1:
         print(table.as_text(reports, args.draw_share))
     else:
@@ -245,8 +245,8 @@ def _listed(
         index = next((index for index, names in enumerate(layers) if layer in names), None)
         if index is None:
             drawn = [name for names in layers for name in names]
-            meant = did_you_mean(layer, drawn)
-            raise InputError(f"{path}: no layer '{layer}' that draws{meant}; there are: {', '.join(drawn)}")
+            suggestion = did_you_mean(layer, drawn)
+            raise InputError(f"{path}: no layer '{layer}' that draws{suggestion}; there are: {', '.join(drawn)}")
         indices.append(index)
     for path, index in zip(models, indices):
         for driver in compilers:
@@ -256,8 +256,8 @@ def _listed(
 
 
 def _disassemble(listed: Iterator[tuple[Path, Driver, Bundle, Measured]], layer: str, args: argparse.Namespace) -> None:
-    for path, driver, made, measured in listed:
-        used = list(dict.fromkeys(entry.program for entry in made.manifest.passes if entry.layer == layer))
+    for path, driver, bundle, measured in listed:
+        used = list(dict.fromkeys(entry.program for entry in bundle.manifest.passes if entry.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
         print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}, Mesa {driver.version}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))
@@ -267,8 +267,10 @@ def _explain(listed: Iterator[tuple[Path, Driver, Bundle, Measured]], layer: str
     from glsl_infer.tools.videocore.report import report
     from glsl_infer.tools.videocore.why import explain
 
-    found = [explain(made, measured, report(made, measured, str(path)), layer) for path, _, made, measured in listed]
+    reasons = [
+        explain(bundle, measured, report(bundle, measured, str(path)), layer) for path, _, bundle, measured in listed
+    ]
     if args.json:
-        print(json.dumps({"bundles": [why.as_json() for why in found]}, indent=1))
+        print(json.dumps({"bundles": [why.as_json() for why in reasons]}, indent=1))
         return
-    print("\n\n".join(f"{one_line(f'{why.file}, Mesa {why.mesa}')}: {why.as_text()}" for why in found))
+    print("\n\n".join(f"{one_line(f'{why.file}, Mesa {why.mesa}')}: {why.as_text()}" for why in reasons))

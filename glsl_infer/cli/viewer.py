@@ -29,12 +29,12 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
     if args.json:
         raise InputError("--window and --json cannot be used together; leave one out")
     if args.context not in ("auto", "glfw"):
-        raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
     if args.screenshot is None:
         return
     check_output(args.screenshot, ".png", option="--screenshot")
     if len(files) > 1:
-        raise InputError(f"--screenshot takes one picture, {len(files)} were given")
+        raise InputError(f"--screenshot is for one image; {len(files)} were given")
 
 
 def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:

@@ -83,7 +83,7 @@ def _problems(
     while True:
         try:
             if not calibration.images:
-                graph, calibration = _with_ranges(graph), replace(calibration, assumed=ASSUMED)
+                graph, calibration = assume_input_ranges(graph), replace(calibration, assumed=ASSUMED)
             lower.to_program(prepare(graph, calibration, target=target).graph, target)
         except ModelError as error:
             name = _node_of(graph, error)
@@ -107,8 +107,8 @@ def _unranged(graph: Graph) -> tuple[ModelError, ...]:
     return (*map(inputs.open_refusal, inputs.open_inputs(graph)), *(() if layers is None else (layers,)))
 
 
-def _with_ranges(graph: Graph) -> Graph:
-    """Give a range to inputs without a declared one."""
+def assume_input_ranges(graph: Graph) -> Graph:
+    """Return the graph with the range ``ASSUMED`` for inputs without a declared one."""
     replaced = {
         node.name: node.with_attrs(**(_BYTES if "scales" in node.attrs else _SPAN))
         for node in inputs.open_inputs(graph)

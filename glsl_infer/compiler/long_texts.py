@@ -48,7 +48,7 @@ def split_long(
     builder = Builder(graph, target, storage_of(graph), maps, calibration.known.exact, Detail.COST)
     choices = [choice for choice in lowered(builder, progress).choices if choice.layer in long]
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
-    return split_wide(graph, uniform_vectors=target.uniform_vectors, known=reasons) if reasons else (graph, ())
+    return split_wide(graph, target, reasons) if reasons else (graph, ())
 
 
 def _exceeds_arrays(node: Node, uniform_vectors: int) -> bool:

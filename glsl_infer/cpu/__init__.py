@@ -1,4 +1,4 @@
-"""Operators that run on the CPU, in NumPy alone: what a bundle's CPU parts are made of.
+"""Operators that run on the CPU, in NumPy alone: the operators of the CPU parts of a bundle.
 
 A runner computes them without the operators of ``glsl_infer.ops``. ``compute`` also runs layers with a shader, if the
 user moved them to the CPU. Their operator is called ``cpu:NAME``, and its reference is loaded when it is first needed.
@@ -12,8 +12,8 @@ from glsl_infer.cpu import (
     boxes,
     custom,
     detections,
+    elementwise,
     indexing,
-    numbers,
     products,
     recurrent,
     sampling,
@@ -31,7 +31,7 @@ KERNELS: Mapping[str, Kernel] = {
     **selection.KERNELS,
     **indexing.KERNELS,
     **tensors.KERNELS,
-    **numbers.KERNELS,
+    **elementwise.KERNELS,
     **recurrent.KERNELS,
     **sampling.KERNELS,
     **boxes.KERNELS,

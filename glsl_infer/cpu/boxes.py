@@ -29,16 +29,16 @@ def suppress(boxes: Array, scores: Array, most: int, overlap: float, least: floa
     """
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     areas = (high - low).prod(axis=1)
-    left = np.argsort(-scores, kind="stable")
-    left = left[scores[left] > least]
+    candidates = np.argsort(-scores, kind="stable")
+    candidates = candidates[scores[candidates] > least]
     chosen: list[int] = []
-    while len(left) and len(chosen) < most:
-        best, left = int(left[0]), left[1:]
+    while len(candidates) and len(chosen) < most:
+        best, candidates = int(candidates[0]), candidates[1:]
         chosen.append(best)
-        sides = np.minimum(high[best], high[left]) - np.maximum(low[best], low[left])
+        sides = np.minimum(high[best], high[candidates]) - np.maximum(low[best], low[candidates])
         shared = np.maximum(sides, 0).prod(axis=1)
-        union = areas[best] + areas[left] - shared
-        left = left[~(shared > overlap * union)]
+        union = areas[best] + areas[candidates] - shared
+        candidates = candidates[~(shared > overlap * union)]
     return np.asarray(chosen, np.int64)
 
 

@@ -30,7 +30,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][
 Function = Callable[..., Any]
 Functions = Mapping[str, Function]
 
-_known: dict[str, Function] = {}
+_functions: dict[str, Function] = {}
 _classes: dict[str, str] = {}
 
 
@@ -53,7 +53,7 @@ def load(text: str) -> str:
     Raises:
         InputError: the name has another form, or the module or the function does not exist.
     """
-    kind, _, name = text.rpartition("=")
+    class_name, _, name = text.rpartition("=")
     _check(name)
     module, _, function = name.partition(":")
     try:
@@ -64,28 +64,28 @@ def load(text: str) -> str:
         raise InputError(f"--operator {name}: module '{module}' has no '{function}'") from None
     if not callable(loaded):
         raise InputError(f"--operator {name}: '{function}' is not a function")
-    _known[name] = loaded
-    _classes[kind or "".join(part.title() for part in function.split("_"))] = name
+    _functions[name] = loaded
+    _classes[class_name or "".join(word.title() for word in function.split("_"))] = name
     return name
 
 
 def loaded() -> list[str]:
     """Return the arguments of ``load`` to register the same functions in another process."""
-    return [f"{kind}={name}" for kind, name in _classes.items()]
+    return [f"{class_name}={name}" for class_name, name in _classes.items()]
 
 
-def function_of(kind: str) -> str | None:
+def function_of(class_name: str) -> str | None:
     """Return the name of the function registered for the layers of a class, or None."""
-    return _classes.get(kind)
+    return _classes.get(class_name)
 
 
 def require(name: str, functions: Functions | None = None) -> Function:
     """Return the function of a name.
 
     Raises:
-        InputError: it is missing; the message names the option for it.
+        InputError: it is missing. The message has the option that loads a function.
     """
-    function = (functions or {}).get(name) or _known.get(name)
+    function = (functions or {}).get(name) or _functions.get(name)
     if function is None:
         raise InputError(
             f"the model needs the custom operator '{name}'; give --operator {name}, or "

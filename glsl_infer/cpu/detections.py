@@ -35,8 +35,8 @@ def _detections(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Arra
     least = np.nextafter(deltas.dtype.type(attrs["least_score"]), deltas.dtype.type(-np.inf))
     if attrs["each_class"]:
         chosen = [
-            suppress(boxes, scores[:, number], attrs["most_of_class"], attrs["overlap"], least)
-            for number in range(attrs["classes"])
+            suppress(boxes, scores[:, class_index], attrs["most_of_class"], attrs["overlap"], least)
+            for class_index in range(attrs["classes"])
         ]
         classes = np.repeat(np.arange(len(chosen)), [len(each) for each in chosen])
         rows = np.concatenate(chosen)
@@ -65,9 +65,9 @@ def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     most = min(int(attrs["most"]), scores.shape[1])
     result = np.full((len(scores) * most, 2), NOTHING, boxes.dtype)
     at = 0
-    for number, own in enumerate(scores):
-        chosen = suppress(boxes, own, most, attrs["overlap"], attrs["least_score"])
-        result[at : at + len(chosen)] = np.column_stack([np.full(len(chosen), number), chosen])
+    for class_index, class_scores in enumerate(scores):
+        chosen = suppress(boxes, class_scores, most, attrs["overlap"], attrs["least_score"])
+        result[at : at + len(chosen)] = np.column_stack([np.full(len(chosen), class_index), chosen])
         at += len(chosen)
     return result
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of, first_shape
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of, first_shape, operand_arrays, operands
 from glsl_infer.graph.node import Array, Shape
 from glsl_infer.support.ndarray import NDArray
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
-def to_indices(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
+def to_indices(numbers: Array, length: Any) -> tuple[Indices, NDArray[np.bool_]]:
     """Return values as indices of an axis, and a mask of the valid ones; invalid indices are 0.
 
     Args:
@@ -22,26 +22,10 @@ def to_indices(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
         length: length of the axis, or of several axes along the last one of ``numbers``.
     """
     with np.errstate(invalid="ignore"):
-        places = np.nan_to_num(np.rint(numbers)).clip(-(2.0**40), 2.0**40).astype(np.int64)
-    places = np.where(places < 0, places + length, places)
-    inside: NDArray[np.bool_] = (places >= 0) & (places < length)
-    return np.where(inside, places, 0), inside
-
-
-def operands(names: Sequence[str], weights: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
-    """Return the operands of an operator in the order of ``names``: each from the weights, else the next input.
-
-    Raises:
-        ValueError: there are too many or too few.
-    """
-    waiting = list(inputs)
-    if len(waiting) + len(weights) != len(names):
-        raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give {len(names)} in all")
-    return [weights[name] if name in weights else waiting.pop(0) for name in names]
-
-
-def _arrays(names: Sequence[str], weights: Weights, inputs: Sequence[Array]) -> list[Array]:
-    return [array.astype(inputs[0].dtype, copy=False) for array in operands(names, weights, inputs)]
+        positions = np.nan_to_num(np.rint(numbers)).clip(-(2.0**40), 2.0**40).astype(np.int64)
+    positions = np.where(positions < 0, positions + length, positions)
+    inside: NDArray[np.bool_] = (positions >= 0) & (positions < length)
+    return np.where(inside, positions, 0), inside
 
 
 _READ = ("table", "indices")
@@ -56,15 +40,15 @@ def _points_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
 
 
 def _points(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    table, indices = _arrays(_READ, weights, inputs)
+    table, indices = operand_arrays(_READ, weights, inputs)
     batch, depth = attrs["batch"], indices.shape[-1]
-    places, inside = to_indices(indices, np.asarray(table.shape[batch : batch + depth]))
+    positions, inside = to_indices(indices, np.asarray(table.shape[batch : batch + depth]))
     rows = np.ix_(*map(np.arange, indices.shape[:batch])) if batch else ()
     spread = [row.reshape(row.shape + (1,) * (indices.ndim - 1 - batch)) for row in rows]
-    at = (*spread, *np.moveaxis(places, -1, 0))
-    taken: Array = table[at]
+    at = (*spread, *np.moveaxis(positions, -1, 0))
+    gathered: Array = table[at]
     there = inside.all(axis=-1)
-    return np.where(there.reshape(there.shape + (1,) * (taken.ndim - there.ndim)), taken, taken.dtype.type(0))
+    return np.where(there.reshape(there.shape + (1,) * (gathered.ndim - there.ndim)), gathered, gathered.dtype.type(0))
 
 
 def _elements_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -76,11 +60,11 @@ def _elements_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence
 
 
 def _elements(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    table, indices = _arrays(_READ, weights, inputs)
+    table, indices = operand_arrays(_READ, weights, inputs)
     axis = axis_of(attrs["axis"], table.ndim)
-    places, inside = to_indices(indices, table.shape[axis])
-    part = table[tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(indices.shape))]
-    return np.where(inside, np.take_along_axis(part, places, axis), table.dtype.type(0))
+    positions, inside = to_indices(indices, table.shape[axis])
+    region = table[tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(indices.shape))]
+    return np.where(inside, np.take_along_axis(region, positions, axis), table.dtype.type(0))
 
 
 _WRITTEN = ("table", "indices", "updates")
@@ -96,11 +80,11 @@ def _scatter_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[
 
 
 def _scatter(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    table, indices, updates = _arrays(_WRITTEN, weights, inputs)
+    table, indices, updates = operand_arrays(_WRITTEN, weights, inputs)
     depth = indices.shape[-1]
-    places, inside = to_indices(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
+    positions, inside = to_indices(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
     there = inside.all(axis=-1)
-    at = tuple(places[there].T)
+    at = tuple(positions[there].T)
     values = updates.reshape(-1, *table.shape[depth:])[there]
     result: Array = table.copy()
     if attrs["reduction"] == "add":

@@ -96,3 +96,20 @@ def require_rank(shape: Shape, rank: int, what: str) -> Shape:
     if len(shape) != rank:
         raise ValueError(f"{what} of shape {shape}; it needs {rank} axes")
     return shape
+
+
+def operands(names: Sequence[str], weights: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
+    """Return the operands of an operator in the order of ``names``: each from the weights, else the next input.
+
+    Raises:
+        ValueError: there are too many or too few.
+    """
+    waiting = list(inputs)
+    if len(waiting) + len(weights) != len(names):
+        raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give {len(names)} in all")
+    return [weights[name] if name in weights else waiting.pop(0) for name in names]
+
+
+def operand_arrays(names: Sequence[str], weights: Weights, inputs: Sequence[Array]) -> list[Array]:
+    """Return the operands as arrays in the type of the first input."""
+    return [array.astype(inputs[0].dtype, copy=False) for array in operands(names, weights, inputs)]

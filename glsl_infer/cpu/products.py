@@ -25,11 +25,11 @@ def _swapped(x: Array, swap: bool) -> Array:
 def _matmul_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     if min(map(len, shapes)) < 2:
         raise ValueError(f"a matrix product of shapes {shapes[0]} and {shapes[1]}; give two axes or more to both")
-    (*a_batch, n, k), (*b_batch, other, m) = shapes
+    (*a_batch, n, k), (*b_batch, inner, m) = shapes
     n, k = (k, n) if attrs["transpose_a"] else (n, k)
-    other, m = (m, other) if attrs["transpose_b"] else (other, m)
-    if k != other:
-        raise ValueError(f"a matrix product of shapes {shapes[0]} and {shapes[1]}: {k} columns meet {other} rows")
+    inner, m = (m, inner) if attrs["transpose_b"] else (inner, m)
+    if k != inner:
+        raise ValueError(f"a matrix product of shapes {shapes[0]} and {shapes[1]}: {k} columns meet {inner} rows")
     shape = (*np.broadcast_shapes(tuple(a_batch), tuple(b_batch)), n, m)
     _require_few(math.prod(shape) * k)
     return shape
@@ -82,9 +82,9 @@ def _einsum(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _attention_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    (n, d), (m, other), (rows, e) = (require_rank(shape, 2, "an operand of attention") for shape in shapes)
+    (n, d), (m, key_width), (rows, e) = (require_rank(shape, 2, "an operand of attention") for shape in shapes)
     heads = attrs["heads"]
-    if d != other or m != rows or heads < 1 or d % heads or e % heads:
+    if d != key_width or m != rows or heads < 1 or d % heads or e % heads:
         raise ValueError(f"attention of {heads} heads on shapes {', '.join(map(str, shapes))}")
     _require_few(n * m * (d + e))
     return n, e

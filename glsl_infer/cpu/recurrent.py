@@ -53,19 +53,19 @@ def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, st
     directions = DIRECTIONS[attrs["direction"]]
     states = {**weights, **dict(zip(("first", "first_cell"), inputs[1:]))}
     result = np.empty((len(x), len(directions), 2 * hidden if attrs.get("cells") else hidden), x.dtype)
-    for place, backwards in enumerate(directions):
-        added = x @ kernel[place]
+    for direction, backwards in enumerate(directions):
+        added = x @ kernel[direction]
         if "bias" in weights:
-            added = added + weights["bias"][place].astype(x.dtype)
+            added = added + weights["bias"][direction].astype(x.dtype)
         output, cell = (
-            states[name][place].astype(x.dtype) if name in states else np.zeros(hidden, x.dtype)
+            states[name][direction].astype(x.dtype) if name in states else np.zeros(hidden, x.dtype)
             for name in ("first", "first_cell")
         )
-        one = step(place)
+        cell_step = step(direction)
         for at in range(len(x))[:: -1 if backwards else 1]:
-            output, cell = one(added[at], output, cell)
-            result[at, place, :hidden] = output
-            result[at, place, hidden:] = cell[: result.shape[2] - hidden]
+            output, cell = cell_step(added[at], output, cell)
+            result[at, direction, :hidden] = output
+            result[at, direction, hidden:] = cell[: result.shape[2] - hidden]
     return result
 
 
@@ -73,30 +73,30 @@ def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     recurrent = weights["recurrent"].astype(inputs[0].dtype)
     gate, function = activation(attrs["gates"]), activation(attrs["function"])
 
-    def step(place: int) -> Step:
-        def one(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
-            i, f, c, o = np.split(added + output @ recurrent[place], 4)
+    def step(direction: int) -> Step:
+        def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+            i, f, c, o = np.split(added + output @ recurrent[direction], 4)
             cell = gate(f) * cell + gate(i) * function(c)
             return gate(o) * function(cell), cell
 
-        return one
+        return cell_step
 
     return _run(attrs, weights, inputs, 4, step)
 
 
 def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    kind = inputs[0].dtype
-    recurrent = weights["recurrent"].astype(kind)
+    dtype = inputs[0].dtype
+    recurrent = weights["recurrent"].astype(dtype)
     hidden = recurrent.shape[1]
+    bias = weights.get("recurrent_bias", np.zeros((len(recurrent), 3 * hidden))).astype(dtype)
     gate, function = activation(attrs["gates"]), activation(attrs["function"])
-    bias = weights.get("recurrent_bias", np.zeros((len(recurrent), 3 * hidden))).astype(kind)
 
-    def step(place: int) -> Step:
-        matrix, constant = recurrent[place], bias[place]
+    def step(direction: int) -> Step:
+        matrix, constant = recurrent[direction], bias[direction]
 
-        def one(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
-            own = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
-            update, reset = gate(added[: 2 * hidden] + own).reshape(2, hidden)
+        def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+            summed = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
+            update, reset = gate(added[: 2 * hidden] + summed).reshape(2, hidden)
             new, inner = added[2 * hidden :], constant[2 * hidden :]
             if attrs["reset_after"]:
                 new = new + reset * (output @ matrix[:, 2 * hidden :] + inner)
@@ -104,7 +104,7 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
                 new = new + (reset * output) @ matrix[:, 2 * hidden :] + inner
             return update * output + (1 - update) * function(new), cell
 
-        return one
+        return cell_step
 
     return _run(attrs, weights, inputs, 3, step)
 
@@ -112,8 +112,8 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     recurrent, function = weights["recurrent"].astype(inputs[0].dtype), activation(attrs["function"])
 
-    def step(place: int) -> Step:
-        return lambda added, output, cell: (function(added + output @ recurrent[place]), cell)
+    def step(direction: int) -> Step:
+        return lambda added, output, cell: (function(added + output @ recurrent[direction]), cell)
 
     return _run(attrs, weights, inputs, 1, step)
 

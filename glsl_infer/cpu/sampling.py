@@ -25,14 +25,14 @@ def _grid_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sha
 
 def _grid(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     x, grid = [*inputs, *(weight.astype(inputs[0].dtype) for weight in weights.values())][:2]
-    places = []
-    for number, size in ((1, x.shape[0]), (0, x.shape[1])):
-        at = grid[..., number]
+    coordinates = []
+    for component, size in ((1, x.shape[0]), (0, x.shape[1])):
+        at = grid[..., component]
         at = (at + 1) / 2 * (size - 1) if attrs["align_corners"] else ((at + 1) * size - 1) / 2
         if attrs["padding"] == "reflection":
             at = _reflected(at, size, bool(attrs["align_corners"]))
-        places.append(at if attrs["padding"] == "zeros" else np.clip(at, 0, size - 1))
-    y, z = places
+        coordinates.append(at if attrs["padding"] == "zeros" else np.clip(at, 0, size - 1))
+    y, z = coordinates
     if attrs["mode"] == "nearest":
         return _at(x, np.rint(y), np.rint(z))
     top, left = np.floor(y), np.floor(z)
@@ -56,8 +56,8 @@ def _reflected(at: Array, size: int, corners: bool) -> Array:
 def _at(x: Array, y: Array, z: Array) -> Array:
     """Return pixels of a map, with zeros outside."""
     inside = (y >= 0) & (y < x.shape[0]) & (z >= 0) & (z < x.shape[1])
-    taken = x[np.where(inside, y, 0).astype(np.int64), np.where(inside, z, 0).astype(np.int64)]
-    return np.where(inside[..., None], taken, x.dtype.type(0))
+    pixels = x[np.where(inside, y, 0).astype(np.int64), np.where(inside, z, 0).astype(np.int64)]
+    return np.where(inside[..., None], pixels, x.dtype.type(0))
 
 
 KERNELS: Mapping[str, Kernel] = {

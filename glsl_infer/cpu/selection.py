@@ -1,4 +1,4 @@
-"""CPU operators to compare values along an axis, and to select some of them."""
+"""CPU operators to compare and select values along an axis."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def _gather(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     with np.errstate(invalid="ignore"):
         indices = np.nan_to_num(np.rint(inputs[1])).clip(-1, x.shape[axis]).astype(np.int64)
     inside = (indices >= 0) & (indices < x.shape[axis])
-    taken: Array = np.take(x, np.where(inside, indices, 0), axis=axis)
+    gathered: Array = np.take(x, np.where(inside, indices, 0), axis=axis)
     mask = inside.reshape((1,) * axis + inside.shape + (1,) * (x.ndim - axis - 1))
-    return np.where(mask, taken, x.dtype.type(0))
+    return np.where(mask, gathered, x.dtype.type(0))
 
 
 KERNELS: Mapping[str, Kernel] = {

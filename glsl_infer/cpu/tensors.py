@@ -47,8 +47,8 @@ def _transposed(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sha
 
 def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     axis = axis_of(attrs["axis"], len(shapes[0]))
-    others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
-    if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
+    cross_sections = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
+    if len(cross_sections) != 1 or len({len(shape) for shape in shapes}) != 1:
         raise ValueError(f"shapes {', '.join(map(str, shapes))} along axis {axis}; they may differ on that axis only")
     concatenated = list(shapes[0])
     concatenated[axis] = sum(shape[axis] for shape in shapes)

@@ -183,14 +183,14 @@ class Context(Closing):
         Raises:
             ContextError: the context belongs to another thread.
         """
-        own = threading.current_thread()
-        if own is not self._thread:
+        current = threading.current_thread()
+        if current is not self._thread:
             if self._thread.is_alive():
                 raise ContextError(
-                    f"the OpenGL context belongs to the thread '{self._thread.name}', not to '{own.name}': "
+                    f"the OpenGL context belongs to the thread '{self._thread.name}', not to '{current.name}': "
                     "give each thread its own Session"
                 )
-            self._thread = own
+            self._thread = current
 
     def _switch(self) -> None:
         leave_current()

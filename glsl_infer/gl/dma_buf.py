@@ -90,9 +90,13 @@ class DmaBuf:
         if not 1 <= len(self.planes) <= MAX_PLANES:
             yield f"{len(self.planes)} planes; 1 to {MAX_PLANES} are possible"
         for index, plane in enumerate(self.planes):
-            for name, number, least in (("fd", plane.fd, 0), ("offset", plane.offset, 0), ("stride", plane.stride, 1)):
-                if not least <= number < 1 << 31:
-                    yield f"{name}={number} in plane {index}; it is {least} or more, in 31 bits"
+            for name, property_value, least in (
+                ("fd", plane.fd, 0),
+                ("offset", plane.offset, 0),
+                ("stride", plane.stride, 1),
+            ):
+                if not least <= property_value < 1 << 31:
+                    yield f"{name}={property_value} in plane {index}; it is {least} or more, in 31 bits"
         if self.modifier is not None and not 0 <= self.modifier < 1 << 64:
             yield f"modifier={self.modifier}; it is a number of 64 bits"
         if self.colour_space is not None and self.colour_space not in _COLOUR_SPACES:
@@ -126,7 +130,7 @@ def attributes(picture: DmaBuf) -> list[int]:
                 pairs.append((_FIRST_MODIFIER + 2 * index + field, half))
     pairs.append((_COLOUR_SPACE_HINT, _COLOUR_SPACES.get(picture.colour_space or "")))
     pairs.append((_RANGE_HINT, _RANGES.get(picture.sample_range or "")))
-    return [number for name, value in pairs if value is not None for number in (name, _signed(value))]
+    return [attribute for name, value in pairs if value is not None for attribute in (name, _signed(value))]
 
 
 def _signed(value: int) -> int:

@@ -65,8 +65,8 @@ class GlfwWindow:
             _stop(glfw)
             raise ContextError(f"no glfw window with OpenGL ES 2.0 ({'; '.join(reasons)})", LIBRARIES_HINT)
         _windows.add(_address(self.handle))
-        kind = "visible" if visible else "hidden"
-        self.how = f"{kind} glfw window ({_platform(glfw)}{name})"
+        visibility = "visible" if visible else "hidden"
+        self.how = f"{visibility} glfw window ({_platform(glfw)}{name})"
         glfw.make_context_current(self.handle)
         self._egl_handle = egl.current()  # None for a GLX context
 

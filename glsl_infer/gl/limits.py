@@ -33,10 +33,10 @@ def driver_limits(gl: Api) -> dict[str, int]:
     return {field: gl.integer(name) for field, (name, _) in NAMES.items()}
 
 
-def float_precision(gl: Api, kind: str) -> dict[str, int]:
+def float_precision(gl: Api, precision: str) -> dict[str, int]:
     """Return mantissa bits and log2 of the range of ``highp`` or ``mediump`` floats in fragment shaders."""
     span, bits = (c_int * 2)(), c_int()
-    name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[kind]
+    name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[precision]
     gl.GetShaderPrecisionFormat(GL.GL_FRAGMENT_SHADER, name, span, bits)
     return {"mantissa_bits": bits.value, "range_low": span[0], "range_high": span[1]}
 
@@ -50,7 +50,7 @@ def describe(context: Context) -> dict[str, Any]:
         **{key: gl.text(name) for key, name in strings.items()},
         "shading_language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
         "limits": {NAMES[field][1]: value for field, value in driver_limits(gl).items()},
-        "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
+        "precision": {precision: float_precision(gl, precision) for precision in ("highp", "mediump")},
         "store_rounds_up_from": round(context.store_threshold, 3),
         "sum_rounds_up_from": round(context.sum_threshold, 3),
         "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),

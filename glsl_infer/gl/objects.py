@@ -82,10 +82,10 @@ class Objects(Closing):
         """Create a texture of 32-bit floats from ``16 * width * height`` bytes; needs GL_OES_texture_float."""
         return self._texture(width, height, GL.GL_FLOAT, texels)
 
-    def _texture(self, width: int, height: int, kind: int, texels: bytes | None) -> int:
+    def _texture(self, width: int, height: int, texel_type: int, texels: bytes | None) -> int:
         name = self._generate(self.gl.GenTextures, self.textures)
         self.gl.BindTexture(TEXTURE_2D, name)
-        self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, kind, texels)
+        self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, texel_type, texels)
         for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
             self.gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_NEAREST)
         for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
@@ -136,14 +136,14 @@ class Objects(Closing):
         gl = self.gl
         name: int = gl.CreateProgram()
         self.programs.append(name)
-        for kind, source in ((GL.GL_VERTEX_SHADER, vertex), (GL.GL_FRAGMENT_SHADER, fragment)):
-            if (kind, source) not in self.shaders:
-                shader = gl.CreateShader(kind)
-                self.shaders[kind, source] = shader
+        for stage, source in ((GL.GL_VERTEX_SHADER, vertex), (GL.GL_FRAGMENT_SHADER, fragment)):
+            if (stage, source) not in self.shaders:
+                shader = gl.CreateShader(stage)
+                self.shaders[stage, source] = shader
                 gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(source), (ctypes.c_int * 1)(len(source)))
                 gl.CompileShader(shader)
-            gl.AttachShader(name, self.shaders[kind, source])
-            self._attached.append((name, self.shaders[kind, source]))
+            gl.AttachShader(name, self.shaders[stage, source])
+            self._attached.append((name, self.shaders[stage, source]))
         for location, attribute in enumerate(attributes):
             gl.BindAttribLocation(name, location, attribute.encode())
         gl.LinkProgram(name)
@@ -155,11 +155,11 @@ class Objects(Closing):
         ``where`` is the program's name in the message.
         """
         status, gl = ctypes.c_int(), self.gl
-        for kind, label, source in (
+        for stage, label, source in (
             (GL.GL_VERTEX_SHADER, "vertex", vertex),
             (GL.GL_FRAGMENT_SHADER, "fragment", fragment),
         ):
-            shader = self.shaders[kind, source]
+            shader = self.shaders[stage, source]
             gl.GetShaderiv(shader, GL.GL_COMPILE_STATUS, ctypes.byref(status))
             if not status.value:
                 raise ShaderError(
@@ -174,7 +174,7 @@ class Objects(Closing):
         shader = self.shaders[GL.GL_FRAGMENT_SHADER, fragment]
         self.gl.DetachShader(name, shader)
         self._attached.remove((name, shader))
-        if all(other != shader for _, other in self._attached):
+        if all(attached != shader for _, attached in self._attached):
             self.gl.DeleteShader(self.shaders.pop((GL.GL_FRAGMENT_SHADER, fragment)))
 
     def drop_shaders(self) -> None:

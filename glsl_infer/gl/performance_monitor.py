@@ -104,9 +104,9 @@ def _measured(context: Context, counter: Counter, work: Callable[[], object]) ->
         _call("DeletePerfMonitors")(1, names)
 
 
-def _decode(data: bytes, kind: int) -> float | None:
+def _decode(data: bytes, counter_type: int) -> float | None:
     types: dict[int, Any] = {_UNSIGNED_INT64: c_uint64, _UNSIGNED_INT: c_uint}
-    type_ = types.get(kind, ctypes.c_float)
+    type_ = types.get(counter_type, ctypes.c_float)
     if len(data) < ctypes.sizeof(type_):
         return None
     value: float = type_.from_buffer_copy(data).value
@@ -119,19 +119,19 @@ def _counters_of(group: int) -> Iterator[Counter]:
     numbers = (c_uint * count.value)()
     _call("GetPerfMonitorCounters")(group, byref(count), byref(most), count.value, numbers)
     group_name = _text(partial(_group_name, group))
-    for number in numbers:
-        name = _text(partial(_counter_name, group, number))
-        kind = c_uint()
-        _call("GetPerfMonitorCounterInfo")(group, number, _COUNTER_TYPE, byref(kind))
-        yield Counter(group, number, group_name, name, kind.value)
+    for counter in numbers:
+        name = _text(partial(_counter_name, group, counter))
+        counter_type = c_uint()
+        _call("GetPerfMonitorCounterInfo")(group, counter, _COUNTER_TYPE, byref(counter_type))
+        yield Counter(group, counter, group_name, name, counter_type.value)
 
 
 def _group_name(group: int, length: Any, text: Any) -> None:
     _call("GetPerfMonitorGroupString")(group, _MAX_NAME, length, text)
 
 
-def _counter_name(group: int, number: int, length: Any, text: Any) -> None:
-    _call("GetPerfMonitorCounterString")(group, number, _MAX_NAME, length, text)
+def _counter_name(group: int, counter: int, length: Any, text: Any) -> None:
+    _call("GetPerfMonitorCounterString")(group, counter, _MAX_NAME, length, text)
 
 
 def _text(query: Callable[[Any, Any], object]) -> str:

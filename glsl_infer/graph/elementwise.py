@@ -1,7 +1,7 @@
 """Functions of one or two values that are not activations, each as a row of a table.
 
-Operators with shaders (``ops.binary``, ``ops.vector_binary``), CPU kernels (``cpu.numbers``) and the importers of all
-formats (``importers.core.elementwise``) read these tables. A new function needs a row here and no more.
+Operators with shaders (``ops.binary``, ``ops.vector_binary``), CPU kernels (``cpu.elementwise``) and the importers of
+all formats (``importers.core.elementwise``) read these tables. A new function needs a row here and no more.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Elementwise:
 
 def monotone(compute: Callable[..., Array], *operands: Interval) -> Interval:
     """Return bounds for a function that is monotone in each operand: the extremes are at the ends of the intervals."""
-    corners = [compute(*ends) for ends in product(*operands)]
+    corners = [compute(*corner) for corner in product(*operands)]
     return np.fmin.reduce(corners), np.fmax.reduce(corners)
 
 

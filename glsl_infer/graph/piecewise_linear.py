@@ -53,8 +53,8 @@ class PiecewiseLinear:
     clamps: tuple[Clamp, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = [self.factor, self.offset, *(number for clamp in self.clamps for number in clamp)]
-        if not all(math.isfinite(number) and abs(number) < 1e30 for number in numbers):
+        numbers = [self.factor, self.offset, *(bound for clamp in self.clamps for bound in clamp)]
+        if not all(math.isfinite(value) and abs(value) < 1e30 for value in numbers):
             raise ValueError(f"{self.name}: a number that is not finite")
         if self.factor < 1e-30:
             raise ValueError(f"{self.name}: its first factor must be positive")
@@ -75,7 +75,7 @@ class PiecewiseLinear:
     @property
     def name(self) -> str:
         """The text form, with 9 significant digits: the precision of a 32-bit float."""
-        clamps = (f"{number:.9g}" for clamp in self.clamps for number in clamp)
+        clamps = (f"{bound:.9g}" for clamp in self.clamps for bound in clamp)
         return f"piecewise_linear({','.join((f'{self.factor:.9g}', f'{self.offset:.9g}', *clamps))})"
 
     @property

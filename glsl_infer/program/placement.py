@@ -73,7 +73,7 @@ def textures(name: str, height: int, width: int, tiles: int, gutter: int, layout
     texture_count = _count(height, width, tiles, gutter, layout)
     tiles_per_texture = slices_of(tiles, texture_count) if texture_count else 1
     used = slices_of(tiles, tiles_per_texture) if texture_count else 0
-    return (name,) if texture_count == 1 else tuple(f"{name}.{number}" for number in range(used))
+    return (name,) if texture_count == 1 else tuple(f"{name}.{index}" for index in range(used))
 
 
 def _count(height: int, width: int, tiles: int, gutter: int, layout: str) -> int:

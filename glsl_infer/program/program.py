@@ -108,15 +108,15 @@ class Pass:
     quads: tuple[Quad, ...]
     uniforms: Mapping[str, UniformValue]
 
-    def continued_by(self, other: Pass) -> bool:
+    def continued_by(self, following: Pass) -> bool:
         """Return whether another pass differs only in its quads."""
         return (
-            self.program == other.program
-            and self.layer == other.layer
-            and self.target == other.target
-            and self.textures == other.textures
-            and self.sources == other.sources
-            and self.uniforms == other.uniforms
+            self.program == following.program
+            and self.layer == following.layer
+            and self.target == following.target
+            and self.textures == following.textures
+            and self.sources == following.sources
+            and self.uniforms == following.uniforms
         )
 
 

@@ -27,7 +27,9 @@ def vertex_shader(count: int) -> str:
     """Return the vertex shader with 1 to 7 varyings. Bundles must use exactly this text."""
     lines = {
         "declarations": [
-            f"{kind};" for k in range(count) for kind in (f"attribute vec4 corner{k}", f"varying vec4 coord{k}")
+            f"{declaration};"
+            for k in range(count)
+            for declaration in (f"attribute vec4 corner{k}", f"varying vec4 coord{k}")
         ],
         "assignments": [f"coord{k} = corner{k};" for k in range(count)],
     }

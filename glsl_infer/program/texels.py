@@ -83,11 +83,6 @@ def decode_tiles(tiles: Texels, value: FeatureMap | SixteenBitMap | FixedMap) ->
     return np.asarray(value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0, np.float64)
 
 
-def unpack_tiles(tiles: Texels, value: FeatureMap | SixteenBitMap | FixedMap) -> NDArray[np.float32]:
-    """Return ``decode_tiles`` rounded to float32."""
-    return decode_tiles(tiles, value).astype(np.float32)
-
-
 def pack_fixed(output: Array, value: FixedPoint) -> Texels:
     """Encode a vector or partial sums in 16-bit fixed point as a texture (rows, columns, 4)."""
     rows = np.asarray(output, np.float64).reshape(max(value.columns, 1), value.length)
@@ -104,11 +99,6 @@ def decode_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float64]:
     integers = quantize.join_fixed16(rows.reshape(rows.shape[0], -1, 2))[:, : value.length]
     numbers = np.asarray(integers * (value.scale / 256.0), np.float64)
     return numbers if value.columns else numbers[0]
-
-
-def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
-    """Return ``decode_fixed`` rounded to float32."""
-    return decode_fixed(texture, value).astype(np.float32)
 
 
 def in_steps(output: Array, value: Value) -> NDArray[np.float64]:

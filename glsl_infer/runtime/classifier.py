@@ -136,7 +136,7 @@ class Classifier(Closing):
         try:
             self._input = manifest.input
             if classes is None:
-                raise InputError("makes no classes and has no labels; use 'glsl-infer run'")
+                raise InputError("is not a classifier: none of its outputs has classes; use glsl-infer run")
         except InputError as error:
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None

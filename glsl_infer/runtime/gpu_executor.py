@@ -22,10 +22,9 @@ from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot
 from glsl_infer.runtime.prepared import Prepared
 from glsl_infer.runtime.statistics import Statistics
 from glsl_infer.runtime.transfers import Results, Transfers
-from glsl_infer.support.closing import Closing, close_all
+from glsl_infer.support.closing import Closing, close_all, weak_method
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.stopwatch import Stopwatch
-from glsl_infer.support.weak_method import weak_method
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.network import Layer

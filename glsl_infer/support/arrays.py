@@ -36,10 +36,10 @@ def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
     Any other array is returned unchanged.
     """
-    own, target, line = (
+    sides, target, as_pixels = (
         [size for size in sizes if size != 1] for sizes in (array.shape, shape, (math.prod(shape[:-1]), *shape[-1:]))
     )
-    return array.reshape(shape) if own in (target, line) else array
+    return array.reshape(shape) if sides in (target, as_pixels) else array
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -130,8 +130,8 @@ class ChildProcess:
         if not code:
             return
         self._errors.seek(0)
-        said = self._errors.read().strip()
-        last = said.splitlines()[-1] if said else "it said nothing"
+        messages = self._errors.read().strip()
+        last = messages.splitlines()[-1] if messages else "it said nothing"
         if code == InputError.exit_code and last.startswith("error: "):
             raise InputError(last[len("error: ") :])
         if last.startswith("error: "):

@@ -1,14 +1,16 @@
-"""Base class of objects with GPU resources, which are closed at the end of a ``with`` block."""
+"""Lifetimes of objects with GPU resources: closing by a ``with`` block, and methods with weak references."""
 
 from __future__ import annotations
 
 import warnings
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Self = TypeVar("Self", bound="Closing")
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
 class Closing(ABC):
@@ -36,3 +38,15 @@ def close_all(holders: Iterable[Closing]) -> None:
     """Close objects in order."""
     for holder in holders:
         holder.close()
+
+
+def weak_method(method: Method) -> Method:
+    """Return a bound method without a reference to its object. It must not be called after the object is gone."""
+    weak = weakref.WeakMethod(method)
+
+    def call(*arguments: object) -> object:
+        bound = weak()
+        assert bound is not None
+        return bound(*arguments)
+
+    return cast(Method, call)

@@ -51,10 +51,10 @@ def reading(path: str | Path) -> BinaryIO:
         OSError, ValueError: the path does not exist, or cannot be read.
     """
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
-    kind = _KINDS.get(stat.S_IFMT(os.fstat(file.fileno()).st_mode))
-    if kind is not None:
+    file_type = _KINDS.get(stat.S_IFMT(os.fstat(file.fileno()).st_mode))
+    if file_type is not None:
         file.close()
-        raise InputError(f"{path}: is {kind}; give a file")
+        raise InputError(f"{path}: is {file_type}; give a file")
     return file
 
 
@@ -70,17 +70,17 @@ def output_file(path: str | Path) -> Path:
     """
     path = Path(path)
     try:
-        kind = not_a_file(path)
+        file_type = not_a_file(path)
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
     except (FileNotFoundError, NotADirectoryError):
         return Path(os.path.realpath(path)) if path.is_symlink() else path
     except (OSError, ValueError) as error:
         raise cannot_be_written(path, error) from None
-    if kind == "a folder":
+    if file_type == "a folder":
         raise InputError(f"{path}: is a folder; name a file")
-    if kind is not None:
+    if file_type is not None:
         advice = f"name a file, and copy it there: cat FILE > {path}"
-        raise InputError(f"{path}: is {kind}, which a file would replace; {advice}")
+        raise InputError(f"{path}: is {file_type}, which a file would replace; {advice}")
     if not target.exists():  # /dev/stdout, after its file was removed
         raise InputError(f"{path}: leads to a file that has no name any more; name a file")
     return target
@@ -97,11 +97,11 @@ def check_output(path: Path, *suffixes: str, option: str = "") -> None:
     Raises:
         InputError: the file has another suffix, its folder does not exist, or it is not a regular file.
     """
-    given = f"{option} {path}".lstrip()
+    argument = f"{option} {path}".lstrip()
     if suffixes and path.suffix.lower() not in suffixes:
-        raise InputError(f"{given}: name the file *{' or *'.join(suffixes)}")
+        raise InputError(f"{argument}: name the file *{' or *'.join(suffixes)}")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"{given}: no such folder: {path.parent}")
+        raise InputError(f"{argument}: no such folder: {path.parent}")
     output_file(path)
 
 

@@ -18,7 +18,7 @@ def loads(text: Union[str, bytes], **hooks: Any) -> Any:
         RecursionError: the nesting is too deep.
     """
     hooks.setdefault("object_pairs_hook", unique)
-    return json.loads(text, parse_int=_whole, **hooks)
+    return json.loads(text, parse_int=_parse_integer, **hooks)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _whole(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
         raise ValueError(f"a whole number of {len(digits)} digits; at most {MOST_DIGITS}")
     return int(digits)

@@ -13,7 +13,7 @@ from glsl_infer.support.files import not_a_file
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileFormat:
     """Description of a file format.
 
     Attributes:
@@ -32,7 +32,7 @@ class Kind:
     wrong_part: Callable[[dict[str, Any]], str | None]
 
 
-def read(path: Path, kind: Kind) -> dict[str, Any]:
+def read(path: Path, spec: FileFormat) -> dict[str, Any]:
     """Read a saved file.
 
     Raises:
@@ -41,10 +41,10 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
     try:
         problem = not_a_file(path)
         if problem:
-            raise InputError(f"{path}: is {problem}, not a saved {kind.name}; {kind.advice}")
-        if path.stat().st_size > kind.max_bytes:
+            raise InputError(f"{path}: is {problem}, not a saved {spec.name}; {spec.advice}")
+        if path.stat().st_size > spec.max_bytes:
             raise InputError(
-                f"{path}: has more than {kind.max_bytes >> 20} MiB, which no {kind.name} has; {kind.advice}"
+                f"{path}: has more than {spec.max_bytes >> 20} MiB, which no {spec.name} has; {spec.advice}"
             )
         data = json_text.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
@@ -52,14 +52,14 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON ({error}); {kind.advice}") from None
-    if not isinstance(data, dict) or data.get("format") != kind.format:
-        raise InputError(f"{path}: not a {kind.name} that glsl-infer wrote; {kind.advice}")
-    if data.get("version") != kind.version:
+        raise InputError(f"{path}: no JSON ({error}); {spec.advice}") from None
+    if not isinstance(data, dict) or data.get("format") != spec.format:
+        raise InputError(f"{path}: not a {spec.name} that glsl-infer wrote; {spec.advice}")
+    if data.get("version") != spec.version:
         raise InputError(
-            f"{path}: version {data.get('version')!r} of the format, where {kind.version} is known; {kind.advice}"
+            f"{path}: version {data.get('version')!r} of the format, where {spec.version} is known; {spec.advice}"
         )
-    damage = kind.wrong_part(data)
+    damage = spec.wrong_part(data)
     if damage:
-        raise InputError(f"{path}: damaged: {damage}; {kind.advice}")
+        raise InputError(f"{path}: damaged: {damage}; {spec.advice}")
     return data

@@ -37,10 +37,10 @@ class Between:
     above: bool = False
     below: bool = False
 
-    def holds(self, number: float) -> bool:
-        """Return whether ``number`` is allowed."""
-        low = self.low < number if self.above else self.low <= number
-        high = number < self.high if self.below else number <= self.high
+    def holds(self, value: float) -> bool:
+        """Return whether ``value`` is allowed."""
+        low = self.low < value if self.above else self.low <= value
+        high = value < self.high if self.below else value <= self.high
         return low and high
 
     def __str__(self) -> str:
@@ -96,15 +96,15 @@ class Settings:
         return None
 
 
-def hints_of(kind: type) -> dict[str, Any]:
+def hints_of(group: type) -> dict[str, Any]:
     """Return the annotated type of each field of a group."""
-    return _hints_of(kind)
+    return _hints_of(group)
 
 
 @cache
-def _hints_of(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(kind)}
+def _hints_of(group: Any) -> dict[str, Any]:
+    hints = get_type_hints(group, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(group)}
 
 
 def group_in(hint: Any) -> type[Settings] | None:
@@ -115,48 +115,48 @@ def group_in(hint: Any) -> type[Settings] | None:
 
 def fits(hint: Any, value: Any) -> bool:
     """Return whether ``value`` is allowed for a field of type ``hint``."""
-    kind, limits = _parts(hint)
-    if group := group_in(kind):
-        if get_origin(kind) is tuple:
+    value_type, limits = _parts(hint)
+    if group := group_in(value_type):
+        if get_origin(value_type) is tuple:
             return isinstance(value, tuple) and bool(value) and all(isinstance(item, group) for item in value)
         return isinstance(value, group)
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if get_origin(kind) is tuple:
+    if get_origin(value_type) is Literal:
+        return isinstance(value, str) and value in get_args(value_type)
+    if get_origin(value_type) is tuple:
         pair = isinstance(value, tuple) and len(value) == 2 and all(_is_number(float, item, limits) for item in value)
         return pair and value[0] <= value[1]
-    if kind is bool:
+    if value_type is bool:
         return isinstance(value, bool)
-    if kind is str:
+    if value_type is str:
         return isinstance(value, str) and (not isinstance(limits, Text) or limits.holds(value))
-    return _is_number(kind, value, limits)
+    return _is_number(value_type, value, limits)
 
 
 def allowed(hint: Any) -> str:
     """Describe the allowed values of a field of type ``hint``, in words to follow 'must be'."""
-    kind, limits = _parts(hint)
-    if group_in(kind):
-        return "a list of groups, at least one" if get_origin(kind) is tuple else "a group of settings"
-    if get_origin(kind) is Literal:
-        return " or ".join(get_args(kind))
-    if get_origin(kind) is tuple:
+    value_type, limits = _parts(hint)
+    if group_in(value_type):
+        return "a list of groups, at least one" if get_origin(value_type) is tuple else "a group of settings"
+    if get_origin(value_type) is Literal:
+        return " or ".join(get_args(value_type))
+    if get_origin(value_type) is tuple:
         return f"[lowest, highest], two numbers {limits or ''}".rstrip()
-    if kind is bool:
+    if value_type is bool:
         return "true or false"
-    if kind is str:
+    if value_type is str:
         return str(limits or "a text")
-    return f"a {'whole ' if kind is int else ''}number {limits or ''}".rstrip()
+    return f"a {'whole ' if value_type is int else ''}number {limits or ''}".rstrip()
 
 
 def _parts(hint: Any) -> tuple[Any, Between | Text | None]:
     if get_origin(hint) is Annotated:
-        kind, limits = get_args(hint)[:2]
-        return kind, limits
+        value_type, limits = get_args(hint)[:2]
+        return value_type, limits
     return hint, None
 
 
-def _is_number(kind: type, value: Any, limits: Between | Text | None) -> bool:
-    kinds = (int,) if kind is int else (int, float)
+def _is_number(value_type: type, value: Any, limits: Between | Text | None) -> bool:
+    kinds = (int,) if value_type is int else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
         return False
     return not isinstance(limits, Between) or limits.holds(value)
@@ -164,9 +164,9 @@ def _is_number(kind: type, value: Any, limits: Between | Text | None) -> bool:
 
 def _plain(hint: Any, value: Any) -> Any:
     """Convert a value to the type of its field, such as 1 to 1.0."""
-    kind, _ = _parts(hint)
-    if kind in (int, float):
-        return kind(value)
-    if get_origin(kind) is tuple and not group_in(kind):
+    value_type, _ = _parts(hint)
+    if value_type in (int, float):
+        return value_type(value)
+    if get_origin(value_type) is tuple and not group_in(value_type):
         return tuple(float(item) for item in value)
     return value

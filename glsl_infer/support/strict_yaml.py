@@ -20,7 +20,7 @@ from glsl_infer.support.settings import Settings, allowed, fits, group_in, hints
 if TYPE_CHECKING:
     from yaml import Node
 
-Kind = TypeVar("Kind", bound=Settings)
+Group = TypeVar("Group", bound=Settings)
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -32,7 +32,7 @@ _MOST_GROUPS = 10_000
 """Largest number of groups in a file."""
 
 
-def read(path: Path, kind: type[Kind]) -> Kind:
+def read(path: Path, group_type: type[Group]) -> Group:
     """Read one group of settings from a YAML file.
 
     Raises:
@@ -53,10 +53,10 @@ def read(path: Path, kind: type[Kind]) -> Kind:
         raise InputError(f"{path}: is not UTF-8 text; give a YAML file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    return parse(text, kind, str(path))
+    return parse(text, group_type, str(path))
 
 
-def parse(text: str, kind: type[Kind], source: str) -> Kind:
+def parse(text: str, group_type: type[Group], source: str) -> Group:
     """Parse one group of settings from YAML ``text``; messages call the text ``source``.
 
     Raises:
@@ -72,7 +72,7 @@ def parse(text: str, kind: type[Kind], source: str) -> Kind:
         raise InputError(f"{source}: is not YAML ({' '.join(str(error).split())})") from None
     if node is None:
         raise InputError(f"{source}: holds no settings; {{}} is the one that leaves all at their defaults")
-    return cast(Kind, _Reader(source, kind).group(kind, node, ""))
+    return cast(Group, _Reader(source, group_type).group(group_type, node, ""))
 
 
 def dump(settings: Settings) -> str:
@@ -89,24 +89,24 @@ class _Reader:
         self.source, self.root = source, root
         self._groups = 0
 
-    def group(self, kind: type[Settings], node: Node, path: str) -> Settings:
+    def group(self, group_type: type[Settings], node: Node, path: str) -> Settings:
         self._groups += 1
         if self._groups > _MOST_GROUPS:  # with aliases a short file can contain a group a million times
             raise self._wrong(node, path, f"is one of more than {_MOST_GROUPS:,} groups; write several files")
         if node.id != "mapping":
             raise self._wrong(node, path, f"is {_describe(node)}; it must be a group of settings, KEY: VALUE each")
-        hints = hints_of(kind)
+        hints = hints_of(group_type)
         values: dict[str, Any] = {}
         for key, value in node.value:
             name = key.value if key.id == "scalar" else _describe(key)
             inner = f"{path}.{name}" if path else name
             if name not in hints:
-                raise self._wrong(key, inner, f"is not a setting; {self._instead(name, kind, path)}")
+                raise self._wrong(key, inner, f"is not a setting; {self._instead(name, group_type, path)}")
             if name in values:
                 raise self._wrong(key, inner, "is there twice; keep one")
             values[name] = self._value(hints[name], value, inner)
         try:
-            return kind(**values)
+            return group_type(**values)
         except InputError as error:
             raise self._wrong(node, f"{path}:" if path else "", str(error)) from None
 
@@ -126,9 +126,9 @@ class _Reader:
             raise self._wrong(node, path, f"is {_describe(node)}; it must be {allowed(hint)}")
         return value
 
-    def _instead(self, name: str, kind: type[Settings], path: str) -> str:
+    def _instead(self, name: str, group_type: type[Settings], path: str) -> str:
         """Suggest a setting for an unknown key."""
-        names = list(hints_of(kind))
+        names = list(hints_of(group_type))
         elsewhere = [path for path in _paths(self.root) if path.rpartition(".")[2] == name]
         close = nearest(name, names) or next(iter(elsewhere), None)
         settings = f"{path or 'the top level'} has {', '.join(names)}"
@@ -138,10 +138,10 @@ class _Reader:
         return InputError(f"{self.source}:{node.start_mark.line + 1}: {path + ' ' if path else ''}{problem}")
 
 
-def _paths(kind: type[Settings], before: str = "") -> list[str]:
+def _paths(group_type: type[Settings], before: str = "") -> list[str]:
     """Return the dotted names of all settings in a group, including nested groups."""
     paths = []
-    for name, hint in hints_of(kind).items():
+    for name, hint in hints_of(group_type).items():
         inner = group_in(hint)
         paths += [before + name, *(_paths(inner, f"{before}{name}.") if inner else [])]
     return paths

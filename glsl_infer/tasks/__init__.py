@@ -48,7 +48,7 @@ __all__ = [
     "open_task",
 ]
 
-KINDS: dict[str, type[Task[Any]]] = {kind.kind: kind for kind in (Detector, Landmarker, Segmenter, Labeller)}
+KINDS: dict[str, type[Task[Any]]] = {task.kind: task for task in (Detector, Landmarker, Segmenter, Labeller)}
 """Class of each kind of task."""
 
 names = reading.names

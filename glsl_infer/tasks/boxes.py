@@ -119,15 +119,17 @@ def suppress(
     sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
     while len(best) < most and len(remaining):
         block = remaining[:BLOCK]  # decided in this iteration; bit sets in integers hold the overlaps
-        own = sides[:, block]
-        rows = [int.from_bytes(row, "little") for row in np.packbits(_overlapping(own, own), 1, "little")]
+        block_sides = sides[:, block]
+        rows = [
+            int.from_bytes(row, "little") for row in np.packbits(_overlapping(block_sides, block_sides), 1, "little")
+        ]
         undecided = (1 << len(block)) - 1
         best_in_block: list[int] = []
         while undecided and len(best) + len(best_in_block) < most:
             first = (undecided & -undecided).bit_length() - 1
             best_in_block.append(first)
             undecided &= ~(rows[first] | 1 << first)
-        claims = _overlapping(sides[:, remaining], own[:, best_in_block])
+        claims = _overlapping(sides[:, remaining], block_sides[:, best_in_block])
         claims[best_in_block, np.arange(len(best_in_block))] = True
         claimant = claims.argmax(axis=1)
         claimed = claims[np.arange(len(remaining)), claimant]

@@ -47,7 +47,7 @@ class Cut:
     def usable(self) -> bool:
         """True if all values are finite and both sides have at least a pixel."""
         numbers = (self.x, self.y, self.width, self.height, self.angle)
-        return all(math.isfinite(number) for number in numbers) and min(self.width, self.height) >= _LEAST
+        return all(math.isfinite(value) for value in numbers) and min(self.width, self.height) >= _LEAST
 
     @property
     def corners(self) -> Floats:

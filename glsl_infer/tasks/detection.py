@@ -66,14 +66,16 @@ class Detector(Task[Found[Detection]]):
         if (
             not least_score
             or not isinstance(loaded, np.ndarray)
-            or (detections and all(thing.score >= least_score for thing in detections))
+            or (detections and all(detection.score >= least_score for detection in detections))
         ):
             return detections
-        things = list(detections)
+        candidates = list(detections)
         for quarters in (1, 2, 3):
             in_rotation = self.follow(np.ascontiguousarray(np.rot90(loaded, quarters)))
-            things += [turned_back(thing, quarters) for thing in in_rotation if thing.score >= least_score]
-        return Found(tuple(self._without_doubles(things)), detections.size)
+            candidates += [
+                turned_back(detection, quarters) for detection in in_rotation if detection.score >= least_score
+            ]
+        return Found(tuple(self._without_doubles(candidates)), detections.size)
 
     def follow(self, picture: PictureSource) -> Found[Detection]:
         """Return the upright objects in the next frame of a film, best first."""
@@ -81,24 +83,27 @@ class Detector(Task[Found[Detection]]):
         detections = self.found(self._run(loaded), size_of(loaded))
         if self._tiles == 1 or not isinstance(loaded, np.ndarray):
             return detections
-        things = list(detections)
+        candidates = list(detections)
         for left, top, right, bottom in parts(*detections.size, self._tiles):
             tile = np.ascontiguousarray(loaded[top:bottom, left:right])
             edges = (left > 0, top > 0, right < detections.size[0], bottom < detections.size[1])
-            for thing in self.found(self._run(tile), (right - left, bottom - top)):
-                if not _is_cut(thing, edges):  # it is complete in the adjacent tile
-                    things.append(_translated(thing, left, top, detections.size))
-        return Found(tuple(self._without_doubles(things)), detections.size)
+            for detection in self.found(self._run(tile), (right - left, bottom - top)):
+                if not _is_cut(detection, edges):  # it is complete in the adjacent tile
+                    candidates.append(_translated(detection, left, top, detections.size))
+        return Found(tuple(self._without_doubles(candidates)), detections.size)
 
-    def _without_doubles(self, things: list[Detection]) -> list[Detection]:
+    def _without_doubles(self, candidates: list[Detection]) -> list[Detection]:
         """Return the best of overlapping detections, best first."""
         best_things: list[Detection] = []
-        for index in sorted({0 if self._rules.exclusive else thing.index for thing in things}):
-            group = [thing for thing in things if self._rules.exclusive or thing.index == index]
-            group_boxes, scores = np.array([thing.box for thing in group]), np.array([thing.score for thing in group])
+        for index in sorted({0 if self._rules.exclusive else detection.index for detection in candidates}):
+            group = [detection for detection in candidates if self._rules.exclusive or detection.index == index]
+            group_boxes, scores = (
+                np.array([detection.box for detection in group]),
+                np.array([detection.score for detection in group]),
+            )
             _, best = boxes.suppress(group_boxes, scores, self._rules.overlap, self._rules.most, merge=boxes.BEST)
             best_things += [group[index_in_group] for index_in_group in best]
-        return sorted(best_things, key=lambda thing: -thing.score)[: self._rules.most]
+        return sorted(best_things, key=lambda detection: -detection.score)[: self._rules.most]
 
     def _prepare(self) -> None:
         rules = self.description.rules
@@ -108,7 +113,7 @@ class Detector(Task[Found[Detection]]):
         self._columns = 4 + 2 * len(rules.points)
         self._classes = len(rules.labels) + rules.background
         for noun, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
-            rows = self._rows(names, columns)
+            rows = self._row_count(names, columns)
             if rows != len(self._anchors):
                 raise InputError(
                     f"{', '.join(names)}: {rows} rows of {columns} numbers for the {noun} of {len(self._anchors)} "
@@ -133,7 +138,7 @@ class Detector(Task[Found[Detection]]):
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
             decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
-        things: list[tuple[float, int, NDArray[np.float64]]] = []
+        candidates: list[tuple[float, int, NDArray[np.float64]]] = []
         groups = (
             [np.arange(len(rows))]
             if rules.exclusive
@@ -141,12 +146,14 @@ class Detector(Task[Found[Detection]]):
         )
         for of in groups:
             merged, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
-            things += [(float(scores[row]), int(classes[row]), box) for row, box in zip(of[best], merged)]
-        things.sort(key=lambda thing: -thing[0])
+            candidates += [(float(scores[row]), int(classes[row]), box) for row, box in zip(of[best], merged)]
+        candidates.sort(key=lambda detection: -detection[0])
         factors, offsets = back_in_picture(self._entry, size)
-        return Found(tuple(self._thing(*thing, factors, offsets, size) for thing in things[: rules.most]), size)
+        return Found(
+            tuple(self._detection(*detection, factors, offsets, size) for detection in candidates[: rules.most]), size
+        )
 
-    def _thing(
+    def _detection(
         self,
         score: float,
         index: int,
@@ -173,35 +180,35 @@ def parts(width: int, height: int, tiles: int) -> list[tuple[int, int, int, int]
     return [(left, top, right, bottom) for top, bottom in down for left, right in across]
 
 
-def turned_back(thing: Detection, quarters: int) -> Detection:
+def turned_back(detection: Detection, quarters: int) -> Detection:
     """Convert a detection in a rotated image to the original one.
 
     Args:
-        thing: detection in the rotated image.
+        detection: detection in the rotated image.
         quarters: number of rotations by 90 degrees, counterclockwise as seen.
     """
-    left, top, right, bottom = thing.box
-    points, size = np.concatenate([[[left, top], [right, bottom]], thing.points]), thing.size
+    left, top, right, bottom = detection.box
+    points, size = np.concatenate([[[left, top], [right, bottom]], detection.points]), detection.size
     for _ in range(quarters % 4):
         size = size[::-1]  # of the image before this rotation
         points = np.stack([size[0] - points[:, 1], points[:, 0]], axis=1)
     low, high = points[:2].min(axis=0).tolist(), points[:2].max(axis=0).tolist()
-    return replace(thing, box=(low[0], low[1], high[0], high[1]), points=points[2:], size=size)
+    return replace(detection, box=(low[0], low[1], high[0], high[1]), points=points[2:], size=size)
 
 
-def _is_cut(thing: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
+def _is_cut(detection: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
     """Return whether a box crosses an edge of a tile inside the image (left, top, right, bottom)."""
-    left, top, right, bottom = thing.box
+    left, top, right, bottom = detection.box
     return any(
         inside_picture and distance < 0.0
-        for inside_picture, distance in zip(edges, (left, top, thing.size[0] - right, thing.size[1] - bottom))
+        for inside_picture, distance in zip(edges, (left, top, detection.size[0] - right, detection.size[1] - bottom))
     )
 
 
-def _translated(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Detection:
-    x, y, right, bottom = thing.box
+def _translated(detection: Detection, left: int, top: int, size: tuple[int, int]) -> Detection:
+    x, y, right, bottom = detection.box
     box = (x + left, y + top, right + left, bottom + top)
-    return replace(thing, box=box, points=thing.points + np.array([left, top]), size=size)
+    return replace(detection, box=box, points=detection.points + np.array([left, top]), size=size)
 
 
 def around_circle(

@@ -151,10 +151,10 @@ class Landmarker(Task[Found[Landmarks]]):
         assert isinstance(rules, LandmarkRules)
         self._rules, self._most = rules, self._requested_most or rules.most
         self._picture_input()
-        self.number = point_count = self._rows([rules.points], rules.dimensions)
+        self.number = point_count = self._row_count([rules.points], rules.dimensions)
         for name in (rules.presence, *rules.attributes.values()):
-            if name is not None and self._rows([name], 1) != 1:
-                raise InputError(f"output '{name}' has {self._rows([name], 1)} numbers, where one is needed")
+            if name is not None and self._row_count([name], 1) != 1:
+                raise InputError(f"output '{name}' has {self._row_count([name], 1)} numbers, where one is needed")
         _check_indices("'lines'", [index for line in rules.lines for index in line], point_count)
         _check_indices("'fine'", [index for pair in rules.fine for index in pair], point_count)
         if rules.follow is not None:
@@ -166,19 +166,19 @@ class Landmarker(Task[Found[Landmarks]]):
         detector_points = len(self._detector.description.rules.points)  # type: ignore[union-attr]
         _check_region("'cut'", rules.cut, detector_points)
 
-    def _cuts_of(self, things: Sequence[Detection]) -> list[Cut]:
+    def _cuts_of(self, detections: Sequence[Detection]) -> list[Cut]:
         """Return the cuts around detections, best first."""
         self.detections += 1
-        return [self.cut_of(thing) for thing in things[: self._most]]
+        return [self.cut_of(detection) for detection in detections[: self._most]]
 
-    def cut_of(self, thing: Detection) -> Cut:
+    def cut_of(self, detection: Detection) -> Cut:
         """Return the cut that shows a detection upright."""
         region = self._rules.cut
-        angle = _angle(region, thing.points)
+        angle = _angle(region, detection.points)
         if region.points:
-            return _around(region, thing.points[list(region.points)], angle)
+            return _around(region, detection.points[list(region.points)], angle)
         # The detector's box is upright for any rotation of the object. The cut has its size, rotated around its centre.
-        left, top, right, bottom = thing.box
+        left, top, right, bottom = detection.box
         width, height = right - left, bottom - top
         upright = Cut((left + right) / 2, (top + bottom) / 2, width, height, angle)
         x, y = upright.to_picture(np.array([region.shift]) + 0.5)[0]

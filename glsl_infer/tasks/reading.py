@@ -92,11 +92,11 @@ def read(path: Path) -> Description:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({error}); {_ADVICE}") from None
     try:
-        kind = data.get("task") if isinstance(data, dict) else None
-        if kind not in KINDS:
-            raise BundleError(f"'task' is {kind!r:.40}, not one of {', '.join(KINDS)}")
-        _, what, model, rules = _readers().read(kind, data, "the task")
-        return Description(path.stem, kind, what or path.stem, model, rules, path)
+        task = data.get("task") if isinstance(data, dict) else None
+        if task not in KINDS:
+            raise BundleError(f"'task' is {task!r:.40}, not one of {', '.join(KINDS)}")
+        _, what, model, rules = _readers().read(task, data, "the task")
+        return Description(path.stem, task, what or path.stem, model, rules, path)
     except BundleError as error:
         raise InputError(f"{path}: {error}; {_ADVICE}") from None
     except InputError as error:
@@ -131,9 +131,9 @@ def _detection(
     units: tuple[float, float, float, float],
     order: str,
     sizes: str,
-    *others: Any,
+    *arguments: Any,
 ) -> Read:
-    rules = DetectionRules(boxes, scores, anchors, Code(units, order, sizes), *others)
+    rules = DetectionRules(boxes, scores, anchors, Code(units, order, sizes), *arguments)
     for key, lines in (("lines", rules.lines), ("body", (rules.body or (),))):
         for index in (index for line in lines for index in line):
             if index >= len(rules.points):

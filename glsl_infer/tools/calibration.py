@@ -1,6 +1,6 @@
 """Typical inputs for calibration: image files, or arrays in .npy and .npz files.
 
-All files are read and checked before the compiler runs. Errors name up to ``SAID`` files.
+All files are read and checked before the compiler runs. Errors name up to ``MOST_NAMED`` files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from glsl_infer.support.arrays import in_shape, load_array, load_arrays
 ARRAY, ARRAYS = FILES = (".npy", ".npz")
 """Suffixes of array files."""
 
-SAID = 3
+MOST_NAMED = 3
 """Largest number of unusable files named in a message. The others are only counted."""
 
 
@@ -36,22 +36,22 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
             the input's size, or values of the input's shape. An additional first axis holds several samples.
 
     Raises:
-        InputError: files cannot be used; the message names the first ``SAID``.
+        InputError: files cannot be used; the message names the first ``MOST_NAMED``.
     """
     samples: list[Inputs] = []
     problems: list[str] = []
     for path in paths:
         try:
-            samples += _looked_at(Path(path)) if graph is None else _samples(graph, Path(path))
+            samples += _checked(Path(path)) if graph is None else _samples(graph, Path(path))
         except InputError as error:
             problems.append(str(error))
     if problems:
-        more = len(problems) - SAID
-        raise InputError("\n  ".join(problems[:SAID] + [f"and {more} more files of --images"] * (more > 0)))
+        more = len(problems) - MOST_NAMED
+        raise InputError("\n  ".join(problems[:MOST_NAMED] + [f"and {more} more files of --images"] * (more > 0)))
     return samples
 
 
-def _looked_at(path: Path) -> list[Inputs]:
+def _checked(path: Path) -> list[Inputs]:
     """Check that a file can be read as an array or image, and return no samples."""
     if path.suffix.lower() == ARRAYS:
         load_arrays(path)
@@ -112,11 +112,11 @@ def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> l
     if len(problems) == 1:
         raise problems[0]
     raise InputError(
-        f"{path}: no array is called '{node.name}', and none of {', '.join(arrays)} fits it; {_wanted(node)}"
+        f"{path}: no array is called '{node.name}', and none of {', '.join(arrays)} fits it; {_description(node)}"
     )
 
 
-def _wanted(node: Node) -> str:
+def _description(node: Node) -> str:
     shape = tuple(node.attrs["shape"])
     return f"give an array of shape {shape}, or several samples as (count, *{shape})"
 
@@ -133,13 +133,13 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
             return [_fitted(node, picture) for picture in pictures]
         except ImageError as error:
             raise InputError(f"{path}: '{node.name}': {error}") from None
-    one = in_shape(array, shape)
-    if one.shape == shape:
-        return [one]
+    sample = in_shape(array, shape)
+    if sample.shape == shape:
+        return [sample]
     several = [in_shape(sample, shape) for sample in array] if array.ndim else []
     if several and several[0].shape == shape:
         return several
-    raise InputError(f"{path}: an array of shape {array.shape} for '{node.name}'; {_wanted(node)}")
+    raise InputError(f"{path}: an array of shape {array.shape} for '{node.name}'; {_description(node)}")
 
 
 def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
@@ -148,21 +148,21 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     Raises:
         InputError: the array has another shape or type, or values outside the range of the bytes.
     """
-    shape, other = tuple(node.attrs["shape"]), "or --fit none if the input does not take pictures"
+    shape, advice = tuple(node.attrs["shape"]), "or --fit none if the input does not take pictures"
     values = in_shape(array, shape)
     if values.shape != shape or values.dtype.kind not in "fiub":
         raise InputError(
             f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 pictures, "
-            f"values of shape {shape}, {other}"
+            f"values of shape {shape}, {advice}"
         )
     scale, zero = (np.asarray(numbers, np.float64) for numbers in picture_range(node))
     stored = values.astype(np.float64) * (255.0 / scale) + zero
     if not (stored.min() > -1.0 and stored.max() < 256.0):  # also true for NaN
         low, high = float(values.min()), float(values.max())
-        ends = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
+        bounds = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
         raise InputError(
-            f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes stand for {ends[0]:.4g} to "
-            f"{ends[1]:.4g}; give --input-range={low:.4g},{high:.4g}, {other}"
+            f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes stand for {bounds[0]:.4g} to "
+            f"{bounds[1]:.4g}; give --input-range={low:.4g},{high:.4g}, {advice}"
         )
     return np.clip(np.rint(stored), 0, 255).astype(np.uint8)
 
@@ -170,9 +170,9 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
 def _fitted(node: Node, source: str | Path | NDArray[Any]) -> NDArray[np.uint8]:
     height, width, channels = node.attrs["shape"]
     if isinstance(source, np.ndarray):
-        given = source[..., None] if source.ndim == 2 else source
-        if given.dtype == np.uint8 and given.shape == (height, width, channels):
-            return given
+        pixels = source[..., None] if source.ndim == 2 else source
+        if pixels.dtype == np.uint8 and pixels.shape == (height, width, channels):
+            return pixels
         if source.shape[2:] == (1,):
             source = source[..., 0]
     return preprocess.load(source, (height, width), fit=node.attrs["fit"], channels=channels).reshape(

@@ -26,12 +26,11 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.heap import trim_heap
+from glsl_infer.support.memory import trim_heap
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
-from glsl_infer.tools.export_parts import joined, part_reports, verified
-from glsl_infer.tools.export_report import ExportReport, report
+from glsl_infer.tools.export_report import ExportReport, merge_reports, part_reports, report, verified
 from glsl_infer.tools.remedies import measured
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
@@ -47,7 +46,7 @@ def export(
     ranges: str | Path | None = None,
     verify_seconds: float = 0.0,
     progress: ProgressCallback = no_progress,
-    known: Sequence[InputError] = (),
+    earlier_problems: Sequence[InputError] = (),
 ) -> ExportReport:
     """Export a saved model to a bundle file.
 
@@ -61,14 +60,14 @@ def export(
         verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is installed;
             see ``videocore.verify``. 0 skips this.
         progress: called with the name of each step.
-        known: problems found earlier, raised together with the others.
+        earlier_problems: problems found earlier, raised together with the others.
 
     Raises:
         InputError: arguments or files cannot be used. The message lists all problems with their files and layers.
         ModelError: the bundle would be larger than readers accept. An existing output file then stays unchanged.
     """
     options = options or Options()
-    problems: list[InputError] = list(known)
+    problems: list[InputError] = list(earlier_problems)
     names: tuple[str, ...] = ()
     try:
         names = () if labels is None else read_labels(labels)
@@ -104,17 +103,17 @@ def export(
         if survey is not None and optimized is not None:
             images = Calibration(() if guesses else samples or (), percentile=options.percentile)
             run = dry_run(optimized, options, images, placeholders=survey.guessed, delegate=options.delegate)
-            problems += [*run.problems, *(() if calibration or known or ranges else run.unranged)]
+            problems += [*run.problems, *(() if calibration or earlier_problems or ranges else run.unranged)]
         raise together(problems)
     numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
     built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
     progress("comparing with the float network")
     reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
-    made = joined(reports, part_reports(built)) if built.parts else reports[0]
+    result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
     if samples:
         unseen = measured(built, names, options, samples, progress)
-        made = replace(made, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *made.warnings))
+        result = replace(result, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *result.warnings))
     progress("writing")
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:
@@ -128,11 +127,13 @@ def export(
         values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
         advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
         more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
-    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more), classes=len(names))
-    return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
+    result = replace(
+        result, videocore=checked, board=board, warnings=(*of_file, *result.warnings, *more), classes=len(names)
+    )
+    return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def ends_of(options: Options) -> IoOptions:
+def io_options_of(options: Options) -> IoOptions:
     """Return the options of a model's inputs and outputs."""
     return IoOptions(
         options.input_ranges,
@@ -150,7 +151,7 @@ def _survey(model: str | Path | Graph, options: Options, problems: list[InputErr
     if isinstance(model, Graph):
         return ImportReport((), model)
     try:
-        survey = importers.survey(model, options.input_range, ends_of(options))
+        survey = importers.survey(model, options.input_range, io_options_of(options))
     except MissingExtraError:
         raise
     except InputError as error:
@@ -193,9 +194,9 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
         InputError: the file cannot be read, is not UTF-8, is empty or has an empty line.
     """
     try:
-        kind = not_a_file(path)
-        if kind:
-            raise InputError(f"{path}: is {kind}, not a file of labels; {_LABELS_ADVICE}")
+        file_type = not_a_file(path)
+        if file_type:
+            raise InputError(f"{path}: is {file_type}, not a file of labels; {_LABELS_ADVICE}")
         labels = bundles.split_labels(Path(path).read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError(f"{path}: the labels are not UTF-8 text; {_LABELS_ADVICE}") from None
@@ -203,7 +204,7 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
         raise InputError(f"{path}: labels cannot be read ({error.strerror}); {_LABELS_ADVICE}") from None
     if not labels:
         raise InputError(f"{path}: there are no labels in it; {_LABELS_ADVICE}")
-    empty = [number for number, label in enumerate(labels, 1) if not label.strip()]
+    empty = [line for line, label in enumerate(labels, 1) if not label.strip()]
     if empty:
         raise InputError(f"{path}: line {empty[0]} is empty; {_LABELS_ADVICE}")
     return labels

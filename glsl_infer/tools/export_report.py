@@ -1,14 +1,16 @@
-"""Export report: output, cost and precision of each layer, totals of the bundle, and warnings."""
+"""Export report: output, cost and precision of each layer, totals of the bundle, its parts, and warnings."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification
+from glsl_infer.compiler.delegate import Built
+from glsl_infer.compiler.place import described
 from glsl_infer.compiler.ranges import PreparedGraph, data_free
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
@@ -19,13 +21,11 @@ from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
+from glsl_infer.runtime import statistics
 from glsl_infer.support import blas
-from glsl_infer.tools.export_parts import PartReport
-
-if TYPE_CHECKING:
-    from glsl_infer.tools.videocore.foresight import Foresight
-    from glsl_infer.tools.videocore.verify import Verification
-
+from glsl_infer.tools.videocore import foresight
+from glsl_infer.tools.videocore.foresight import Foresight
+from glsl_infer.tools.videocore.verify import Verification, measured
 
 _CALIBRATE = "give --images DIR with typical pictures for a finer scale"
 _CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
@@ -51,6 +51,25 @@ class LayerReport:
     texture: tuple[int, int]
     gain: float | None = None
     error: float | None = None
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """One part of a model.
+
+    Attributes:
+        kind: ``gpu`` or ``cpu``.
+        layers: names of its layers.
+        operators: its operators with their counts.
+        uploaded: bytes uploaded for it in a frame.
+        read_back: bytes of it read back in a frame.
+    """
+
+    kind: str
+    layers: tuple[str, ...]
+    operators: str
+    uploaded: int
+    read_back: int
 
 
 @dataclass(frozen=True)
@@ -113,11 +132,11 @@ def report(
         prepared: the prepared graph that ``build`` returned.
         calibration: typical inputs; two of them are used to measure the difference between 8 bits and floats.
     """
-    shown = (
+    measured_inputs = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
     )
     gains = amplification.gains(program.graph, program.values)
-    errors = amplification.errors(prepared.graph, program.graph, shown)
+    errors = amplification.errors(prepared.graph, program.graph, measured_inputs)
     textures = {texture.name: texture for texture in program.textures}
     drawn = defaultdict[str, list[Pass]](list)
     for entry in program.passes:
@@ -190,3 +209,62 @@ def _slice_bytes(value: Value) -> int:
         width, height = value.size
         return 4 * width * height
     return 4 * len(value.views) * value.height * value.width
+
+
+def part_reports(built: Built) -> tuple[PartReport, ...]:
+    """Return one entry for each part in order; empty for a model without parts."""
+    reports = []
+    bundles = iter(built.gpu)
+    for part in built.parts:
+        operators = described(built.graph, part.nodes)
+        if part.on_cpu:
+            reports.append(PartReport("cpu", part.nodes, operators, 0, 0))
+        else:
+            bundle = next(bundles).bundle
+            transfers = statistics.uploaded(bundle), statistics.read_back(bundle)
+            reports.append(PartReport("gpu", part.nodes, operators, *transfers))
+    return tuple(reports)
+
+
+def merge_reports(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
+    """Return the report of a model from the reports of its GPU parts."""
+    first = reports[0]
+    together: dict[str, Any] = {
+        key: tuple(entry for report in reports for entry in getattr(report, key))
+        for key in ("layers", "ranges", "wide", "scales", "warnings", "weights", "precision", "unseen")
+    }
+    return replace(
+        first,
+        **together,
+        totals={key: sum(report.totals[key] for report in reports) for key in first.totals},
+        memory=first.memory if len(reports) == 1 else (),
+        parts=parts,
+    )
+
+
+def verified(built: Built, seconds: float) -> tuple[Verification | None, Foresight]:
+    """Return the results of VideoCore IV's compiler for all GPU parts, and the estimated time of a frame.
+
+    Args:
+        built: a model in parts.
+        seconds: time limit for all parts together; 0 skips the compiler and estimates without it.
+    """
+    if not seconds:
+        return None, foresight.together([foresight.foresee(part.bundle, {}) for part in built.gpu])
+    verifications = [measured(part.bundle, seconds / len(built.gpu)) for part in built.gpu]
+    layers = tuple(layer for check, _ in verifications for layer in check.layers)
+    times = [
+        foresight.foresee(part.bundle, measurement.programs) for part, (_, measurement) in zip(built.gpu, verifications)
+    ]
+    return replace(verifications[0][0], layers=layers), foresight.together(times)
+
+
+def parts_sentence(parts: Sequence[PartReport]) -> str:
+    """Return a sentence about the parts of a model for users."""
+    on_cpu = [part for part in parts if part.kind == "cpu"]
+    operators = "; ".join(part.operators for part in on_cpu)
+    uploaded, read_back = (sum(getattr(part, key) for part in parts) for key in ("uploaded", "read_back"))
+    return (
+        f"on the CPU: {operators}. {len(parts)} parts, {len(on_cpu)} of them on the CPU; a frame uploads "
+        f"{uploaded / 1e3:.1f} kB and reads back {read_back / 1e3:.1f} kB. --no-delegate refuses instead"
+    )

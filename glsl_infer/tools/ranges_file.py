@@ -23,7 +23,7 @@ from glsl_infer.lowering.calibration_maps import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
 from glsl_infer.support.files import write_output
-from glsl_infer.support.saved_json import Kind
+from glsl_infer.support.saved_json import FileFormat
 
 FORMAT, VERSION = "glsl-infer ranges", 1
 MAX_BYTES = 64 << 20
@@ -42,15 +42,15 @@ def write(stored: StoredRanges, path: str | Path) -> None:
     objects = {"scales": json.dumps(dict(stored.known.scales))}
     for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.sixteen_bit)):
         lines = (
-            f"{json.dumps(name)}: {json.dumps({'scales': list(found.scales), 'zeros': list(found.zeros)})}"
-            for name, found in ranges.items()
+            f"{json.dumps(name)}: {json.dumps({'scales': list(value_range.scales), 'zeros': list(value_range.zeros)})}"
+            for name, value_range in ranges.items()
         )
         objects[key] = "{\n  " + ",\n  ".join(lines) + "}"
-    found = (
+    calibration_data = (
         f"{json.dumps(key)}: {json.dumps([_packed(array) for array in arrays])}"
         for key, arrays in stored.known.calibration_data.items()
     )
-    objects["findings"] = "{\n  " + ",\n  ".join(found) + "}"
+    objects["findings"] = "{\n  " + ",\n  ".join(calibration_data) + "}"
     if stored.known.sixteen is not None:
         objects["sixteen"] = json.dumps(list(stored.known.sixteen))
         objects["exact"] = json.dumps(list(stored.known.exact))
@@ -66,16 +66,16 @@ def read(path: str | Path) -> StoredRanges:
     Raises:
         InputError: the file is missing, is not a file of ranges, has another version, or is damaged.
     """
-    data = saved_json.read(Path(path), Kind("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
+    data = saved_json.read(Path(path), FileFormat("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
     maps, sixteen_bit = (
-        {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data[key].items()}
+        {name: Range(tuple(entry["scales"]), tuple(entry["zeros"])) for name, entry in data[key].items()}
         for key in ("maps", "fine")
     )
     sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
     exact = tuple(data.get("exact", ()))
     calibration_data = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
-    known = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, calibration_data)
-    return StoredRanges(data["model"], data["fingerprint"], known)
+    result = KnownRanges(maps, sixteen_bit, data["scales"], sixteen, exact, calibration_data)
+    return StoredRanges(data["model"], data["fingerprint"], result)
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
@@ -85,28 +85,28 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
     return {"type": small.dtype.str, "shape": list(small.shape), "bytes": text}
 
 
-def _unpacked(one: Any, most: int = MAX_BYTES) -> NDArray[Any]:
+def _unpacked(packed: Any, most: int = MAX_BYTES) -> NDArray[Any]:
     """Return the array that ``_packed`` encoded.
 
     Raises:
         ValueError: it is not such an array, or has more than ``most`` bytes.
     """
-    if not isinstance(one, dict) or one.get("type") not in TYPES or not isinstance(one.get("bytes"), str):
+    if not isinstance(packed, dict) or packed.get("type") not in TYPES or not isinstance(packed.get("bytes"), str):
         raise ValueError("no array")
-    shape = one.get("shape")
+    shape = packed.get("shape")
     if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= MAX_BYTES for size in shape):
         raise ValueError("an array without a shape")
-    size = math.prod(shape) * np.dtype(one["type"]).itemsize
+    size = math.prod(shape) * np.dtype(packed["type"]).itemsize
     if size > most:
         raise ValueError(f"an array of {size:,} bytes, and all arrays may have {MAX_BYTES:,}")
     unpacker = zlib.decompressobj()
     try:
-        data = unpacker.decompress(base64.b64decode(one["bytes"], validate=True), size + 1)
+        data = unpacker.decompress(base64.b64decode(packed["bytes"], validate=True), size + 1)
     except (zlib.error, binascii.Error) as error:
         raise ValueError(f"an array that cannot be unpacked ({error})") from None
     if len(data) != size:
         raise ValueError("an array of another size")
-    array = np.frombuffer(data, one["type"]).reshape(shape)
+    array = np.frombuffer(data, packed["type"]).reshape(shape)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("numbers that are not finite")
     return array
@@ -122,14 +122,14 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
     for name, scale in data["scales"].items():
         if not _is_number(scale) or not LEAST <= scale <= MOST or math.frexp(scale)[0] != 0.5:
             return f"the scale of '{name}' is no power of two from {LEAST:g} to {MOST:g}"
-    for name, one in (*data["maps"].items(), *data["fine"].items()):
-        lists = [one.get(key) if isinstance(one, dict) else None for key in ("scales", "zeros")]
-        found = [
+    for name, entry in (*data["maps"].items(), *data["fine"].items()):
+        lists = [entry.get(key) if isinstance(entry, dict) else None for key in ("scales", "zeros")]
+        valid = [
             numbers for numbers in lists if isinstance(numbers, list) and numbers and all(map(_is_number, numbers))
         ]
-        if len(found) != 2:
+        if len(valid) != 2:
             return f"'{name}' has no lists of numbers 'scales' and 'zeros'"
-        scales, zeros = found
+        scales, zeros = valid
         if not all(LEAST <= scale <= MOST for scale in scales):
             return f"'{name}' has a scale that is not from {LEAST:g} to {MOST:g}"
         if not all(0.0 <= zero <= 255.0 and zero == int(zero) for zero in zeros):
@@ -142,16 +142,16 @@ def _wrong_finding(data: dict[str, Any]) -> str | None:
         names = data.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             return f"'{key}' is no list of layers"
-    found = data.get("findings", {})
-    if not isinstance(found, dict):
+    findings = data.get("findings", {})
+    if not isinstance(findings, dict):
         return "'findings' is no object"
-    left = MAX_BYTES
-    for key, arrays in found.items():
+    bytes_left = MAX_BYTES
+    for key, arrays in findings.items():
         try:
             if not isinstance(arrays, list) or not arrays:
                 return f"the finding '{key}' is no list of arrays"
-            for one in arrays:
-                left -= _unpacked(one, left).nbytes
+            for array in arrays:
+                bytes_left -= _unpacked(array, bytes_left).nbytes
         except ValueError as error:
             return f"the finding '{key}' has {error}"
     return None

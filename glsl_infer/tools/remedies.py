@@ -40,30 +40,30 @@ def measured(
         progress: called with the name of each step.
     """
     runs = runs_of(built, samples)
-    found = runs.errors(BuiltNetwork(built))
+    errors = runs.errors(BuiltNetwork(built))
     remedies: list[Remedy] = []
     finest = built, "", 1.0
     for text, values in TRIED:
-        if all(output.is_small for output in found.outputs) or any(remedy.helps for remedy in remedies):
+        if all(output.is_small for output in errors.outputs) or any(remedy.helps for remedy in remedies):
             break
         if all(getattr(options, key) == value for key, value in values.items()):
             continue
         progress(f"large error: trying {text}")
         try:
-            other = from_optimized(
+            alternative = from_optimized(
                 built.graph, names, options=replace(options, **values), calibration=samples, progress=progress
             )
         except InputError:  # for example a texture beyond the limits
             continue
-        outputs = runs.errors(BuiltNetwork(other), causes=False).outputs
-        time = _milliseconds(other) / max(_milliseconds(built), 1e-9)
+        outputs = runs.errors(BuiltNetwork(alternative), causes=False).outputs
+        time = _milliseconds(alternative) / max(_milliseconds(built), 1e-9)
         remedies.append(Remedy.of(text, outputs, time))
-        finest = other, text, time
-    for network, text, time in ((built, "", 1.0), finest) if found.held_out else ():
+        finest = alternative, text, time
+    for network, text, time in ((built, "", 1.0), finest) if errors.held_out else ():
         if remedies and not any(remedy.helps for remedy in remedies):
             outputs = runs.errors(BuiltNetwork(network), causes=False, seen=True).outputs
             remedies.append(Remedy.of(f"{text} {MORE_IMAGES}".strip(), outputs, time))
-    return replace(found, remedies=tuple(remedies))
+    return replace(errors, remedies=tuple(remedies))
 
 
 def _milliseconds(built: Built) -> float:

@@ -143,15 +143,15 @@ def cosine(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np
 
 def layers(args: argparse.Namespace) -> Section:
     """Run every layer of the random x22-385 alone, on the exact reference's own input."""
-    made, _, _ = build(x22(385, CLASSES), [f"class {index}" for index in range(CLASSES)])
+    bundle, _, _ = build(x22(385, CLASSES), [f"class {index}" for index in range(CLASSES)])
     picture = probe.picture(385)
-    values: dict[str, NDArray[Any]] = {made.graph.input.name: picture_values(made.graph.input, picture)}
-    values.update(reference.layers(made, picture))
+    values: dict[str, NDArray[Any]] = {bundle.graph.input.name: picture_values(bundle.graph.input, picture)}
+    values.update(reference.layers(bundle, picture))
     rows = []
-    with Session(made) as session:
-        for node in drawn_nodes(made):
-            inputs, value = [values[name] for name in node.inputs], made.values[node.name]
-            exact = exact_steps(made, node, inputs)
+    with Session(bundle) as session:
+        for node in drawn_nodes(bundle):
+            inputs, value = [values[name] for name in node.inputs], bundle.values[node.name]
+            exact = exact_steps(bundle, node, inputs)
             stored = np.rint(in_steps(reference.layer(node, inputs, stored=True), value))
             steps = gpu_steps(session, node.name, inputs)
             rows.append(
@@ -182,9 +182,9 @@ values differ from the reference's.
 
 def end_to_end(args: argparse.Namespace) -> Section:
     """Compare GPU and exact reference with float Keras on photographs."""
-    made = bundles.read(args.bundle)
+    bundle = bundles.read(args.bundle)
     files = paths(args.data, "test")
-    pictures = np.stack([preprocess.load(path, made.manifest.input.size) for path in files])
+    pictures = np.stack([preprocess.load(path, bundle.manifest.input.size) for path in files])
     names = sorted({path.parent.name for path in files})
     labels = np.array([names.index(path.parent.name) for path in files])
     with tempfile.TemporaryDirectory() as name:
@@ -192,8 +192,8 @@ def end_to_end(args: argparse.Namespace) -> Section:
         keras_graphs.run(str(args.keras), Path(name))
         with np.load(Path(name) / f"{args.keras.stem}.npz") as saved:
             floats = saved["outputs"]
-    exact = np.stack([reference.run(made, picture) for picture in pictures])
-    with Session(made) as session:
+    exact = np.stack([reference.run(bundle, picture) for picture in pictures])
+    with Session(bundle) as session:
         gpu = np.stack([session.run(picture) for picture in pictures])
     chosen = np.arange(PHOTOGRAPHS) * len(pictures) // PHOTOGRAPHS
     results = {"float": floats, "exact": exact, "gpu": gpu}
@@ -262,19 +262,19 @@ def this_driver(cases: int) -> Section:
     with Context() as context:
         gl = context.gl
         driver = {"renderer": gl.text(GL.GL_RENDERER), "version": gl.text(GL.GL_VERSION), "how": context.how}
-        for kind in KINDS:
+        for network_kind in KINDS:
             for case in range(cases):
-                made = random_bundle(kind, case)
+                bundle = random_bundle(network_kind, case)
                 rng = np.random.default_rng(case)
-                with Session(made, context=context, cache=False) as session:
-                    for node in drawn_nodes(made):
-                        error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+                with Session(bundle, context=context, cache=False) as session:
+                    for node in drawn_nodes(bundle):
+                        error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
                         row = rows.setdefault(form(node), {"layers": 0, "values": 0, "worst": -1.0})
                         row["layers"] += 1
-                        row["values"] += int(np.prod(made.graph.shapes[node.name]))
+                        row["values"] += int(np.prod(bundle.graph.shapes[node.name]))
                         if error > row["worst"]:
-                            row.update(worst=error, at=f"random_bundle('{kind}', {case}), layer '{node.name}'")
-            print(f"  {driver['renderer']}: {kind}", file=sys.stderr, flush=True)
+                            row.update(worst=error, at=f"random_bundle('{network_kind}', {case}), layer '{node.name}'")
+            print(f"  {driver['renderer']}: {network_kind}", file=sys.stderr, flush=True)
     return {"driver": driver, "kinds": len(KINDS), "cases": cases, "operators": rows}
 
 
@@ -298,11 +298,11 @@ def drivers_text(numbers: Section) -> str:
     kinds: dict[str, float] = {}
     for run in runs.values():
         for operator, row in run["operators"].items():
-            kind = operator.partition(",")[0]
-            kinds[kind] = max(row["worst"], kinds.get(kind, 0.0))
+            operator_name = operator.partition(",")[0]
+            kinds[operator_name] = max(row["worst"], kinds.get(operator_name, 0.0))
     worst: dict[str, list[str]] = {}
-    for kind in sorted(kinds):
-        worst.setdefault(f"{kinds[kind]:.4f}", []).append(kind)
+    for operator_name in sorted(kinds):
+        worst.setdefault(f"{kinds[operator_name]:.4f}", []).append(operator_name)
     rows = [[error, ", ".join(worst[error])] for error in sorted(worst, reverse=True)]
     return f"""
 ## Every operator on three drivers
@@ -332,19 +332,21 @@ def _network(name: str, size: int, data: Path) -> Section:
     calibration, test = photographs(data, "train", CALIBRATION, size), photographs(data, "test", TEST, size)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        moved = test + np.random.default_rng(5).uniform(-HALF, HALF, test.shape)
-        np.savez(folder / "pictures.npz", calibration=calibration, test=np.concatenate([test, moved]))
+        shifted = test + np.random.default_rng(5).uniform(-HALF, HALF, test.shape)
+        np.savez(folder / "pictures.npz", calibration=calibration, test=np.concatenate([test, shifted]))
         graph = keras_graphs.run(name, folder, size)
         with np.load(folder / f"{name}.npz") as saved:
             floats, noisy = np.split(_rows(saved["outputs"]), 2)
     shape = graph.shapes[graph.output]
     labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
-    made, _, prepared = build(graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration))
-    exact, gpu = _rows(np.stack([reference.run(made, picture) for picture in test])), _on_gpu(made, test)
+    bundle, _, prepared = build(
+        graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration)
+    )
+    exact, gpu = _rows(np.stack([reference.run(bundle, picture) for picture in test])), _on_gpu(bundle, test)
     return {
         "network": name,
         "size": size,
-        "passes": len(made.manifest.passes),
+        "passes": len(bundle.manifest.passes),
         "partial_sums": len(prepared.wide),
         "exact": {**compared(exact, floats), **_cosines(exact, floats)},
         "gpu": {**compared(gpu, floats), **_cosines(gpu, floats)},
@@ -353,8 +355,8 @@ def _network(name: str, size: int, data: Path) -> Section:
     }
 
 
-def _on_gpu(made: Bundle, test: Pictures) -> NDArray[np.float64]:
-    with Session(made) as session:
+def _on_gpu(bundle: Bundle, test: Pictures) -> NDArray[np.float64]:
+    with Session(bundle) as session:
         return _rows(np.stack([session.run(picture) for picture in test]))
 
 

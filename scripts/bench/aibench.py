@@ -50,17 +50,17 @@ def main() -> int:
         args.models.mkdir(parents=True, exist_ok=True)
         for test in chosen(args.only, quick=False):
             for part in args.parts.split(","):
-                known = numbers.get(str(test.number), {})
-                if not measure.applies(part, test) or (part in known and not args.again):
+                earlier = numbers.get(str(test.number), {})
+                if not measure.applies(part, test) or (part in earlier and not args.again):
                     continue
                 print(f"{test.number} {test.network}: {part} ...", flush=True)
                 try:
-                    found = measure.PARTS[part](test, args.models)
+                    measured = measure.PARTS[part](test, args.models)
                 except GlslInferError as error:
-                    found = {"failed": str(error)}
-                print(f"   {json.dumps(found)[:300]}", flush=True)
+                    measured = {"failed": str(error)}
+                print(f"   {json.dumps(measured)[:300]}", flush=True)
                 numbers = _measured()  # another process can have added parts meanwhile
-                numbers.setdefault(str(test.number), {})[part] = found
+                numbers.setdefault(str(test.number), {})[part] = measured
                 NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(page.with_tables(PAGE.read_text("utf-8"), numbers), "utf-8")
     README.write_text(page.with_score(README.read_text("utf-8"), numbers), "utf-8")

@@ -33,8 +33,8 @@ def main() -> int:
     args = parser.parse_args()
     names, models = args.names, catalogue.read()
     try:
-        wanted = catalogue.chosen(names, models) if names else [*models.values()]
-        for model in wanted:
+        chosen = catalogue.chosen(names, models) if names else [*models.values()]
+        for model in chosen:
             if model.weights_of or not making.kept_file(model).is_file():
                 print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
                 continue
@@ -46,9 +46,11 @@ def main() -> int:
             out.parent.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
                 pictures = making.pictures_of(model, Path(folder))
-                found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
-            fine = {name: ends for name, ends in found.known.sixteen_bit.items() if name in (found.known.sixteen or ())}
-            ranges_file.write(replace(found, known=replace(found.known, sixteen_bit=fine)), out)  # the entries of get
+                stored = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
+            # ``get`` reads 16-bit ranges of these layers only.
+            layers = stored.known.sixteen or ()
+            chosen_maps = {name: value for name, value in stored.known.sixteen_bit.items() if name in layers}
+            ranges_file.write(replace(stored, known=replace(stored.known, sixteen_bit=chosen_maps)), out)
             print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -66,13 +68,13 @@ def milliseconds(model: catalogue.Model) -> int:
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)
 
 
-def write_time(name: str, found: int) -> None:
+def write_time(name: str, milliseconds: int) -> None:
     """Write the estimated milliseconds of a network into the catalogue."""
     text = catalogue.FILE.read_text("utf-8")
-    head, mark, rest = text.partition(f'"name": "{name}",')
-    rest = re.sub(r'"zero_ms": \d+', f'"zero_ms": {found}', rest, count=1)
-    catalogue.FILE.write_text(head + mark + rest, "utf-8")
-    print(f"{name}: {found} ms", flush=True)
+    head, mark, entry = text.partition(f'"name": "{name}",')
+    entry = re.sub(r'"zero_ms": \d+', f'"zero_ms": {milliseconds}', entry, count=1)
+    catalogue.FILE.write_text(head + mark + entry, "utf-8")
+    print(f"{name}: {milliseconds} ms", flush=True)
 
 
 if __name__ == "__main__":

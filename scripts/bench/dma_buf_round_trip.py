@@ -144,9 +144,9 @@ def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
             with exported(picture) as dma_buf:
                 row["dma_buf"] = str(dma_buf)
                 row["dma-buf"] = difference([session.run(dma_buf), *session.stream([dma_buf] * 3)], [output] * 4)
-                other = noise(width, height, 2)
+                second = noise(width, height, 2)
                 gl.BindTexture(TEXTURE_2D, name)
-                gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, width, height, RGBA, UNSIGNED_BYTE, other.ctypes.data)
+                gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, width, height, RGBA, UNSIGNED_BYTE, second.ctypes.data)
                 gl.Finish()
                 changed = session.run(picture)
                 if np.array_equal(changed, output):
@@ -156,24 +156,24 @@ def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
     return row
 
 
-def difference(given: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> float:
+def difference(actual: Sequence[NDArray[np.float32]], expected: Sequence[NDArray[np.float32]]) -> float:
     """Return the largest difference of outputs."""
-    return max(float(np.abs(values - other).max()) for values, other in zip(given, wanted))
+    return max(float(np.abs(values - reference).max()) for values, reference in zip(actual, expected))
 
 
-def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def look(interface: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Return the results of one kind of context.
 
     The keys are the driver, ``refusal`` (None if the round trip is possible), its formats, ``rows``, and ``failure`` if
     a step fails nevertheless.
     """
     try:
-        context = Context(way)
+        context = Context(interface)
     except ContextError as error:
-        return {"context": way, "refusal": error.reason, "rows": []}
+        return {"context": interface, "refusal": error.reason, "rows": []}
     with context:
         answer: dict[str, Any] = {
-            "context": way,
+            "context": interface,
             "driver": f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}, by {context.how}",
             "refusal": export_refusal(context),
             "rows": [],
@@ -192,7 +192,7 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
 
 def run(args: argparse.Namespace) -> None:
     """Test all kinds of contexts, print the results, and raise an error if one differs."""
-    answers = [look(way, args.bundle, args.size) for way in args.context]
+    answers = [look(interface, args.bundle, args.size) for interface in args.context]
     if args.json:
         print(json.dumps(answers, indent=1))
     else:

@@ -80,12 +80,12 @@ def make(folder: Path, seeds: range) -> None:
             refused = folder / f"{seed}.{kind}.refused"
             refused.write_text("it crashes", "utf-8")  # replaced unless the converter crashes, as for some networks
             try:
-                made = converted(tf, model, kind, samples)
+                data = converted(tf, model, kind, samples)
             except Exception as error:  # the converter raises all kinds of exceptions
                 refused.write_text(f"{type(error).__name__}: {error}", "utf-8")
             else:
                 refused.unlink()
-                (folder / f"{seed}.{kind}.tflite").write_bytes(made)
+                (folder / f"{seed}.{kind}.tflite").write_bytes(data)
 
 
 def _missing(folder: Path, seed: int) -> list[str]:
@@ -134,10 +134,10 @@ def judge(folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
     with Context("surfaceless") as context:
         for seed in seeds:
             for kind in kinds_of(seed):
-                kept = folder / f"{seed}.{kind}.json"
-                if not kept.is_file():
-                    kept.write_text(json.dumps(_verdict(folder, seed, kind, context)), "utf-8")
-                yield json.loads(kept.read_text("utf-8"))
+                result_path = folder / f"{seed}.{kind}.json"
+                if not result_path.is_file():
+                    result_path.write_text(json.dumps(_verdict(folder, seed, kind, context)), "utf-8")
+                yield json.loads(result_path.read_text("utf-8"))
 
 
 def _verdict(folder: Path, seed: int, kind: str, context: Any) -> dict[str, Any]:
@@ -146,13 +146,13 @@ def _verdict(folder: Path, seed: int, kind: str, context: Any) -> dict[str, Any]
     path = folder / f"{seed}.{kind}.tflite"
     refused = path.with_suffix(".refused")
     if refused.is_file():
-        return {**row, "excluded": "TensorFlow cannot convert it: " + _said(refused.read_text("utf-8"))}
+        return {**row, "excluded": "TensorFlow cannot convert it: " + _shortened(refused.read_text("utf-8"))}
     with np.load(folder / f"{seed}.npz") as file:
         samples = {name: file[name] for name in file.files}
     try:
         return {**row, **judged(path, kind, samples, context)}
     except Exception as error:  # any exception is a defect, and must not stop the other files
-        return {**row, "refused": f"it stopped with {type(error).__name__}: {_said(str(error))}"}
+        return {**row, "refused": f"it stopped with {type(error).__name__}: {_shortened(str(error))}"}
 
 
 def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: Any) -> dict[str, Any]:
@@ -168,22 +168,22 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     from glsl_infer.tools.validate.litert_outputs import LiteRt
 
     model = read_model(path)
-    found: dict[str, Any] = {"operators": len(model.operators)}
+    verdict: dict[str, Any] = {"operators": len(model.operators)}
     try:
         runner = LiteRt(path)
     except GlslInferError as error:
-        return {**found, "excluded": f"LiteRT cannot run it: {_said(str(error))}"}
+        return {**verdict, "excluded": f"LiteRT cannot run it: {_shortened(str(error))}"}
     ranges = {name: (0.0, 1.0) for name, index in model.inputs} if kind != "int8" else {}
     purposes = {name: "values" for name, _ in model.outputs}  # keeps a final softmax
     try:
         graph = to_graph(model, ends=IoOptions(ranges, purposes=purposes))
-        given = [_inputs(graph, samples, index) for index in range(CALIBRATION + SHOWN)]
-        built = build(graph, (), calibration=given[:CALIBRATION])
+        inputs = [_inputs(graph, samples, index) for index in range(CALIBRATION + SHOWN)]
+        built = build(graph, (), calibration=inputs[:CALIBRATION])
     except GlslInferError as error:
-        return {**found, "refused": _said(str(error))}
+        return {**verdict, "refused": _shortened(str(error))}
     floats, exact, drawn = [0.0], [], []
     with Session(built.bundle, context=context) as session:
-        for sample in given[CALIBRATION:]:
+        for sample in inputs[CALIBRATION:]:
             real = {node.name: input_values(node, sample[node.name]) for node in graph.inputs}
             runner.run({index: real[name].astype(np.float32) for name, index in model.inputs})
             expected = {name: runner.tensor(index) for name, index in model.outputs}
@@ -191,7 +191,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
                 floats.append(_largest(reference.run(graph, sample, mode="float"), expected))
             exact.append(_centred(reference.run(built.bundle, sample), expected))
             drawn.append(_centred(session.run(sample), expected))
-    return {**found, "parts": len(built.parts), **_compared(kind, max(floats), np.mean(exact, 0), np.mean(drawn, 0))}
+    return {**verdict, "parts": len(built.parts), **_compared(kind, max(floats), np.mean(exact, 0), np.mean(drawn, 0))}
 
 
 def _compared(kind: str, floats: float, exact: NDArray[np.float64], drawn: NDArray[np.float64]) -> dict[str, Any]:
@@ -209,27 +209,27 @@ def _inputs(graph: Any, samples: Mapping[str, NDArray[Any]], index: int) -> Arra
     }
 
 
-def _largest(found: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> float:
+def _largest(actual: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> float:
     """Return the largest difference, relative to the largest value of the output."""
     worst = 0.0
-    for name, wanted in expected.items():
-        assert wanted is not None
-        worst = max(worst, float(np.abs(found[name].ravel() - wanted.ravel()).max() / np.abs(wanted).max()))
+    for name, values in expected.items():
+        assert values is not None
+        worst = max(worst, float(np.abs(actual[name].ravel() - values.ravel()).max() / np.abs(values).max()))
     return worst
 
 
-def _centred(found: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> list[float]:
+def _centred(actual: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any] | None]) -> list[float]:
     """Return the root mean square of the difference of each output, both centred, in 1/255 of its largest value."""
     errors = []
-    for name, wanted in expected.items():
-        assert wanted is not None
-        one, other = (values.ravel().astype(np.float64) for values in (found[name], wanted))
-        difference = (one - one.mean()) - (other - other.mean())
-        errors.append(255.0 * float(np.sqrt(np.square(difference).mean()) / np.abs(other).max()))
+    for name, reference in expected.items():
+        assert reference is not None
+        a, b = (values.ravel().astype(np.float64) for values in (actual[name], reference))
+        difference = (a - a.mean()) - (b - b.mean())
+        errors.append(255.0 * float(np.sqrt(np.square(difference).mean()) / np.abs(b).max()))
     return errors
 
 
-def _said(text: str) -> str:
+def _shortened(text: str) -> str:
     return " ".join(text.split())[:240]
 
 
@@ -265,16 +265,16 @@ def page(rows: list[dict[str, Any]]) -> str:
         cells = (kind, len(ran) - failed, excluded, refused, failed, worst, f"{exact:.2f}", f"{drawn:.2f}", parts)
         lines.append(" | ".join(map(str, cells)))
     for key, title in (("excluded", "Excluded"), ("refused", "Refused"), ("failed", "Failed")):
-        told = [row for row in rows if row.get(key)]
-        if told:
+        rows_with_key = [row for row in rows if row.get(key)]
+        if rows_with_key:
             lines += ["", f"## {title}", ""]
         if key == "failed":
             lines += [f"- network {row['seed']}, {row['kind']}: float {row['float']:.1e}, exact {row['exact']:.2f}, "
-                      f"drawn {row['drawn']:.2f}" for row in told]  # fmt: skip
+                      f"drawn {row['drawn']:.2f}" for row in rows_with_key]  # fmt: skip
             continue
-        reasons = Counter(row[key] for row in told)
+        reasons = Counter(row[key] for row in rows_with_key)
         for reason, count in reasons.most_common():
-            which = [f"{row['seed']} {row['kind']}" for row in told if row[key] == reason]
+            which = [f"{row['seed']} {row['kind']}" for row in rows_with_key if row[key] == reason]
             lines.append(f"- {count} of {which[0]}{', ...' if count > 1 else ''}: {reason}")
     return "\n".join(lines) + "\n"
 

@@ -53,7 +53,7 @@ FIRST, LATER = 6.0, 40.0
 
 
 @dataclass
-class Reach:
+class Coverage:
     """Cost and executed lines of every test."""
 
     seconds: dict[str, float]
@@ -64,15 +64,15 @@ class Reach:
     by_module: dict[str, list[str]]
 
     @classmethod
-    def read(cls, path: Path) -> Reach:
+    def read(cls, path: Path) -> Coverage:
         """Read a file of --reach."""
         stored = _stored(path)
         names = stored["tests"]
         lines = {}
         by_module: dict[str, set[str]] = defaultdict(set)
-        for key, places in stored["lines"].items():
+        for key, indices in stored["lines"].items():
             module, _, line = key.rpartition(":")
-            lines[module, int(line)] = [names[place] for place in places]
+            lines[module, int(line)] = [names[index] for index in indices]
             by_module[module].update(lines[module, int(line)])
         ordered = {module: sorted(tests) for module, tests in by_module.items()}
         imported = {(module, line) for module, line in stored["at_import"]}
@@ -105,14 +105,14 @@ class State:
         """The test functions with a failed test."""
         return {function(test) for test in self.killers}
 
-    def result(self, enough: int, places: dict[str, int]) -> dict[str, Any]:
+    def result(self, enough: int, index_of_test: dict[str, int]) -> dict[str, Any]:
         """Return the entry for --out; ``ran`` has indices of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
-        rest = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
-        rest |= {"tests": len(self.ran), "cpu": round(self.cpu, 2)}
-        rest["ran"] = sorted(places[test] for test in self.ran if test in places and not done)
-        return {**self.mutant.fields(), **rest, "reached_seconds": round(self.most, 2), "unusable": self.unusable}
+        result = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
+        result |= {"tests": len(self.ran), "cpu": round(self.cpu, 2)}
+        result["ran"] = sorted(index_of_test[test] for test in self.ran if test in index_of_test and not done)
+        return {**self.mutant.fields(), **result, "reached_seconds": round(self.most, 2), "unusable": self.unusable}
 
 
 class Runner:
@@ -144,8 +144,8 @@ class Runner:
         """
         with self._lock:
             self._count += 1
-            number = self._count
-        files = {name: self.folder / f"{number}-{name}.json" for name in ("hook", "task", "out")}
+            child = self._count
+        files = {name: self.folder / f"{child}-{name}.json" for name in ("hook", "task", "out")}
         files["hook"].write_text(json.dumps({"rooms": ROOMS, **hook}), "utf-8")
         task = {
             "tests": list(tests),
@@ -161,7 +161,7 @@ class Runner:
             "MUTATION_HOOK": str(files["hook"]),
             "MUTATION_TASK": str(files["task"]),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / f"{number}-hypothesis"),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / f"{child}-hypothesis"),
             "PYTHONPATH": os.pathsep.join(
                 [
                     str(HOOK),
@@ -174,7 +174,7 @@ class Runner:
         plugins = ["-p", "mutation_plugin", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
         options = ["-q", *plugins, "--hypothesis-seed=0", "--no-header"]
         command = [sys.executable, "-m", "pytest", *options, *dict.fromkeys(test.partition("::")[0] for test in tests)]
-        output = (self.folder / f"{number}-output.txt").open("wb")
+        output = (self.folder / f"{child}-output.txt").open("wb")
         stream = {"stdout": output, "stderr": output, "start_new_session": True}
         with output, subprocess.Popen(command, cwd=ROOT, env=environment, **stream) as process:
             try:
@@ -220,43 +220,43 @@ def _test_files(path: Path) -> list[Path]:
 def measure(arguments: argparse.Namespace, runner: Runner) -> None:
     """Run once every test missing in the file of --reach; write the file."""
     stored = _stored(arguments.reach)
-    known = {*stored["tests"], *(test for test, why in stored["left_out"].items() if why != DID_NOT_RUN)}
-    tests = [test for test in collect(arguments) if test not in known]
+    recorded = {*stored["tests"], *(test for test, why in stored["left_out"].items() if why != DID_NOT_RUN)}
+    tests = [test for test in collect(arguments) if test not in recorded]
     cover = runner.folder / "cover"
     cover.mkdir()
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
 
-    def one(group: list[str]) -> None:
+    def run_group(group: list[str]) -> None:
         while group and time.time() < runner.ends:
             lines = runner.run(group, {"cover": str(cover)}, {}, 400.0)
             ran = {line["test"]: line for line in lines if "test" in line}
-            found.update(ran)
+            results.update(ran)
             if not ran or any("done" in line for line in lines):
                 return
             group = [test for test in group if test not in ran]
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(one, _groups(tests, arguments.group)))
+        list(pool.map(run_group, _groups(tests, arguments.group)))
     for test in tests:
-        line = found.get(test, {"failed": DID_NOT_RUN})
+        line = results.get(test, {"failed": DID_NOT_RUN})
         if line["failed"]:
             stored["left_out"][test] = line["failed"]
         else:
             stored["left_out"].pop(test, None)
             stored["tests"].append(test)
             stored["seconds"][test], stored["wall"][test] = round(line["cpu"], 3), round(line["wall"], 3)
-    place = {test: index for index, test in enumerate(stored["tests"])}
+    index_of_test = {test: index for index, test in enumerate(stored["tests"])}
     lines: dict[str, set[int]] = defaultdict(set)
     at_import = {(module, line) for module, line in stored["at_import"]}
     for path in cover.glob("*.json"):
         for test, reached in json.loads(path.read_text("utf-8")).items():
             for module, line in reached:
-                if test in place:
-                    lines[f"{module}:{line}"].add(place[test])
+                if test in index_of_test:
+                    lines[f"{module}:{line}"].add(index_of_test[test])
                 elif not test:
                     at_import.add((module, line))
-    for key, places in lines.items():
-        stored["lines"][key] = sorted({*stored["lines"].get(key, ()), *places})
+    for key, test_indices in lines.items():
+        stored["lines"][key] = sorted({*stored["lines"].get(key, ()), *test_indices})
     stored["at_import"] = sorted(at_import)
     arguments.reach.write_bytes(gzip.compress(json.dumps(stored).encode()))
     print(f"{len(stored['tests'])} tests, {len(stored['left_out'])} left out", flush=True)
@@ -283,37 +283,37 @@ def in_rounds(tests: Sequence[str], seconds: dict[str, float], first: Sequence[s
         by_function[function(test)].append(test)
     keys = {
         test: (test not in first, round_, seconds[test])
-        for one in by_function.values()
-        for round_, test in enumerate(one)
+        for group in by_function.values()
+        for round_, test in enumerate(group)
     }
     return sorted(keys, key=lambda test: keys[test])
 
 
-def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[str, Any]:
+def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> dict[str, Any]:
     """Run the mutants until the time is over; return the contents of --out."""
     sources = {name: path.read_text("utf-8") for name, path in modules(ROOT, ROOMS).items()}
     everything = [mutant for name, source in sources.items() for mutant in of_module(name, source)]
     earlier: dict[str, dict[str, Any]] = {}
     if arguments.mutants:
         stored = json.loads(arguments.mutants.read_text("utf-8"))["mutants"]
-        earlier = {one["key"]: one for one in stored if one["state"] != "unusable"}
+        earlier = {mutant["key"]: mutant for mutant in stored if mutant["state"] != "unusable"}
         chosen = [mutant for mutant in everything if mutant.key in earlier]
         random.Random(0).shuffle(chosen)
         print(f"{len(chosen)} of {len(earlier)} mutants are still there", flush=True)
     else:
         chosen = pick(everything, arguments.count, arguments.seed)
-    names = [*reach.seconds]
-    part, parts = map(int, arguments.shard.split("/"))
+    names = [*coverage.seconds]
+    shard, parts = map(int, arguments.shard.split("/"))
     states = []
-    for mutant in chosen[part - 1 :: parts]:
-        tests = [test for test in reach.of(mutant) if test.startswith(tuple(arguments.tests))]
+    for mutant in chosen[shard - 1 :: parts]:
+        tests = [test for test in coverage.of(mutant) if test.startswith(tuple(arguments.tests))]
         killers = list(earlier.get(mutant.key, {}).get("killers", {}))
-        order = in_rounds(tests, reach.seconds, killers)
-        state = State(mutant, order, sum(reach.seconds[test] for test in tests))
+        order = in_rounds(tests, coverage.seconds, killers)
+        state = State(mutant, order, sum(coverage.seconds[test] for test in tests))
         if arguments.resume:
             before = earlier[mutant.key]
             state.killers, state.cpu, state.runs = before["killers"], before["cpu"], 1
-            state.ran = {names[place] for place in before["ran"]}
+            state.ran = {names[index] for index in before["ran"]}
             state.waiting = [test for test in order if test not in state.ran]
         states.append(state)
     lock = threading.Lock()
@@ -332,12 +332,12 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         while time.time() < runner.ends - 5.0:
             state = next_state()
             if state is None:
-                if all(_over(one, arguments.enough) for one in states):
+                if all(_over(state, arguments.enough) for state in states):
                     return
                 time.sleep(0.2)
                 continue
             try:
-                _run_some(state, runner, reach, sources[state.mutant.module], arguments.enough)
+                _run_some(state, runner, coverage, sources[state.mutant.module], arguments.enough)
             finally:
                 with lock:
                     busy.discard(state.mutant.key)
@@ -351,9 +351,9 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         "candidates": len(everything),
         "seed": arguments.seed,
         "enough": arguments.enough,
-        "parts": _costs(reach),
+        "parts": _costs(coverage),
         "mutants": [
-            state.result(arguments.enough, {name: place for place, name in enumerate(names)}) for state in states
+            state.result(arguments.enough, {name: index for index, name in enumerate(names)}) for state in states
         ],
     }
 
@@ -362,7 +362,7 @@ def _over(state: State, enough: int) -> bool:
     return bool(state.unusable) or not state.waiting or len(state.functions) >= enough
 
 
-def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: int) -> None:
+def _run_some(state: State, runner: Runner, coverage: Coverage, source: str, enough: int) -> None:
     """Run the next tests of a mutant, in one process."""
     functions = state.functions
     now: list[str] = []
@@ -371,7 +371,7 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         if function(test) in functions and not state.last:
             continue
         now.append(test)
-        budget -= reach.seconds[test] + 0.02
+        budget -= coverage.seconds[test] + 0.02
         if budget < 0:
             break
     if not now:  # the remaining tests belong to failed functions
@@ -380,11 +380,11 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         state.last = True
         return
     hook = {"module": state.mutant.module, "source": state.mutant.apply(source)}
-    wanted = 0 if state.last else enough - len(functions)
-    walls = sum(reach.wall[test] for test in now)
+    missing = 0 if state.last else enough - len(functions)
+    walls = sum(coverage.wall[test] for test in now)
     ordered = sorted(now, key=lambda test: test.partition("::")[0])
     before = time.perf_counter()
-    lines = runner.run(ordered, hook, reach.wall, 120 + 6 * walls, wanted)
+    lines = runner.run(ordered, hook, coverage.wall, 120 + 6 * walls, missing)
     state.runs += 1
     state.unusable = next((line["unusable"] for line in lines if "unusable" in line), "")
     ran = set()
@@ -404,14 +404,14 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
     state.waiting = [test for test in state.waiting if test not in ran]
 
 
-def _costs(reach: Reach) -> dict[str, dict[str, float]]:
+def _costs(coverage: Coverage) -> dict[str, dict[str, float]]:
     """Return tests and CPU seconds of each folder."""
     costs: dict[str, dict[str, float]] = defaultdict(lambda: {"tests": 0, "seconds": 0.0, "left out": 0})
-    for test, seconds in reach.seconds.items():
+    for test, seconds in coverage.seconds.items():
         part = "/".join(test.split("/")[:2])
         costs[part]["tests"] += 1
         costs[part]["seconds"] += seconds
-    for test in reach.left_out:
+    for test in coverage.left_out:
         costs["/".join(test.split("/")[:2])]["left out"] += 1
     return costs
 
@@ -441,14 +441,14 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.table:
         stored = [json.loads(path.read_text("utf-8")) for path in arguments.table]
-        runs = [run for one in stored for run in (one if isinstance(one, list) else [one])]
+        runs = [run for entry in stored for run in (entry if isinstance(entry, list) else [entry])]
         text = table(runs)
         print(text)
         if arguments.keep:
             arguments.keep.write_text(json.dumps([trimmed(run) for run in runs], indent=0) + "\n", "utf-8")
         if arguments.page:
-            before, _, rest = arguments.page.read_text("utf-8").partition(BEGIN)
-            arguments.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")
+            before, _, after = arguments.page.read_text("utf-8").partition(BEGIN)
+            arguments.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after.partition(END)[2]}", "utf-8")
         return 0
     if arguments.reach is None:
         parser.error("--reach FILE is missing: the file with the lines and the cost of every test")
@@ -457,9 +457,9 @@ def main() -> int:
         if arguments.measure or not arguments.reach.exists():
             measure(arguments, runner)
         if arguments.out:
-            found = kill(arguments, runner, Reach.read(arguments.reach))
-            arguments.out.write_text(json.dumps(found, indent=1), "utf-8")
-            print(table([found]))
+            result = kill(arguments, runner, Coverage.read(arguments.reach))
+            arguments.out.write_text(json.dumps(result, indent=1), "utf-8")
+            print(table([result]))
     return 0
 
 

@@ -98,10 +98,10 @@ def squeezenet(size: int) -> keras.Model:
     x = image = keras.Input((size, size, 3))
     x = layers.Conv2D(64, 3, strides=2, activation="relu")(x)
     x = layers.MaxPooling2D(3, 2)(x)
-    for number, (squeezed, expanded) in enumerate(
+    for index, (squeezed, expanded) in enumerate(
         [(16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)]
     ):
-        if number in (2, 4):
+        if index in (2, 4):
             x = layers.MaxPooling2D(3, 2)(x)
         x = layers.Conv2D(squeezed, 1, activation="relu")(x)
         sides = [layers.Conv2D(expanded, side, padding="same", activation="relu")(x) for side in (1, 3)]
@@ -136,14 +136,14 @@ def unet(size: int) -> keras.Model:
         return x
 
     x = image = keras.Input((size, size, 3))
-    kept = []
+    skips = []
     for filters in (16, 32, 64):
         x = twice(x, filters)
-        kept.append(x)
+        skips.append(x)
         x = layers.MaxPooling2D(2)(x)
     x = twice(x, 128)
     for filters in (64, 32, 16):
-        x = twice(layers.Concatenate()([layers.UpSampling2D(2)(x), kept.pop()]), filters)
+        x = twice(layers.Concatenate()([layers.UpSampling2D(2)(x), skips.pop()]), filters)
     return keras.Model(image, layers.Conv2D(1, 1, activation="sigmoid")(x))
 
 
@@ -209,9 +209,9 @@ def create(name: str, size: int, pictures: NDArray[np.uint8]) -> keras.Model:
     return model
 
 
-def scaled(pictures: NDArray[np.uint8], ends: tuple[float, float]) -> NDArray[np.float32]:
-    """Return bytes as the values of a network's input, of which ``ends`` are those of 0 and 255."""
-    low, high = ends
+def scaled(pictures: NDArray[np.uint8], bounds: tuple[float, float]) -> NDArray[np.float32]:
+    """Return bytes as the values of a network's input, of which ``bounds`` are those of 0 and 255."""
+    low, high = bounds
     return pictures.astype(np.float32) / np.float32(255.0) * np.float32(high - low) + np.float32(low)
 
 
@@ -222,7 +222,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("size", type=int, nargs="?")
     args = parser.parse_args()
-    name, ends = args.network, POSITIVE
+    name, bounds = args.network, POSITIVE
     arrays = {}
     if (args.folder / "pictures.npz").exists():
         with np.load(args.folder / "pictures.npz") as saved:
@@ -235,12 +235,12 @@ def main() -> int:
             model = imagenet.with_weights(0, dict(saved))
         graph = to_graph(model)
     else:
-        ends = NETWORKS[name].ends
+        bounds = NETWORKS[name].ends
         model = create(name, args.size or int(name.rpartition("-")[2]), arrays["calibration"])
-        graph = to_graph(model, ends)
+        graph = to_graph(model, bounds)
     keras_graphs.write(graph, args.folder / f"{name}.graph")
     if "test" in arrays:
-        outputs = np.asarray(model.predict(scaled(arrays["test"], ends), batch_size=1, verbose=0))
+        outputs = np.asarray(model.predict(scaled(arrays["test"], bounds), batch_size=1, verbose=0))
         np.savez(args.folder / f"{name}.npz", outputs=outputs)
     return 0
 

@@ -49,7 +49,7 @@ class NewcomerError(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all tasks, print and write the times; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="NAME,NAME", help=", ".join(one.name for one in NEWCOMERS))
+    parser.add_argument("--only", metavar="NAME,NAME", help=", ".join(newcomer.name for newcomer in NEWCOMERS))
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where clones go (default: a temporary folder)")
     parser.add_argument(
         "--data", type=Path, default=ROOT.parent / "shared/data/grocery/train", metavar="DIR",
@@ -59,15 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--no-page", action="store_true", help="print, and leave docs/engineering/newcomers.md as it is"
     )
     args = parser.parse_args(argv)
-    names = [one.name for one in NEWCOMERS] if args.only is None else args.only.split(",")
-    chosen = [one for one in NEWCOMERS if one.name in names]
+    names = [newcomer.name for newcomer in NEWCOMERS] if args.only is None else args.only.split(",")
+    chosen = [newcomer for newcomer in NEWCOMERS if newcomer.name in names]
     try:
         if len(chosen) != len(names):
-            raise NewcomerError(f"--only {args.only}; choose of {', '.join(one.name for one in NEWCOMERS)}")
-        for one in chosen:
-            check(one, ROOT)
+            raise NewcomerError(f"--only {args.only}; choose of {', '.join(newcomer.name for newcomer in NEWCOMERS)}")
+        for newcomer in chosen:
+            check(newcomer, ROOT)
         with tempfile.TemporaryDirectory(dir=args.folder, prefix="newcomers-") as folder:
-            minutes = {one.name: play(one, Path(folder), args.data.resolve()) for one in chosen}
+            minutes = {newcomer.name: play(newcomer, Path(folder), args.data.resolve()) for newcomer in chosen}
     except NewcomerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -76,24 +76,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def check(one: Newcomer, root: Path) -> None:
+def check(newcomer: Newcomer, root: Path) -> None:
     """Check that the pages have every command of a new user.
 
     Raises:
         NewcomerError: a command is missing; the message has page and command.
     """
-    for step in one.steps:
+    for step in newcomer.steps:
         if step.written not in " ".join((root / step.page).read_text("utf-8").split()):
             raise NewcomerError(f"{step.page} no longer says: {step.written}")
 
 
-def play(one: Newcomer, folder: Path, data: Path) -> list[float]:
+def play(newcomer: Newcomer, folder: Path, data: Path) -> list[float]:
     """Run all commands of a new user; return the minutes of each command, with the clone first.
 
     Raises:
         NewcomerError: a command failed.
     """
-    home, clone = folder / f"{one.name}-home", folder / one.name
+    home, clone = folder / f"{newcomer.name}-home", folder / newcomer.name
     home.mkdir()
     environment = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
     for variable, file in (("PIP_CONFIG_FILE", ".config/pip/pip.conf"), ("NPM_CONFIG_USERCONFIG", ".npmrc")):
@@ -102,22 +102,22 @@ def play(one: Newcomer, folder: Path, data: Path) -> list[float]:
     path = [entry for entry in environment["PATH"].split(os.pathsep) if ".venv" not in entry]
     environment.update(HOME=str(home), PATH=os.pathsep.join([str(clone / ".venv/bin"), *path]))
     took = [typed(f"git clone -q {shlex.quote(str(ROOT))} {shlex.quote(str(clone))}", folder, environment)]
-    prepare(one, clone, data)
-    for step in one.steps:
+    prepare(newcomer, clone, data)
+    for step in newcomer.steps:
         how = served if step.until == SERVED else typed
         took.append(how(step.typed or step.written, clone, environment))
-    print(f"{one.name}: {sum(took):.1f} minutes", flush=True)
+    print(f"{newcomer.name}: {sum(took):.1f} minutes", flush=True)
     shutil.rmtree(clone)
     return took
 
 
-def prepare(one: Newcomer, clone: Path, data: Path) -> None:
+def prepare(newcomer: Newcomer, clone: Path, data: Path) -> None:
     """Copy the user's own files into place.
 
     Raises:
         NewcomerError: there are too few.
     """
-    for source, target in one.files:
+    for source, target in newcomer.files:
         pattern, _, span = source.partition(" ")
         base = clone
         if pattern.startswith("DATA/"):
@@ -127,7 +127,7 @@ def prepare(one: Newcomer, clone: Path, data: Path) -> None:
             first, last = map(int, span.split())
             files = files[first:last] if len(files) >= last else []
         if not files:
-            raise NewcomerError(f"{one.name}: {base / pattern} are too few; give --data")
+            raise NewcomerError(f"{newcomer.name}: {base / pattern} are too few; give --data")
         if target.endswith("/"):
             (clone / target).mkdir(parents=True, exist_ok=True)
         for file in files:
@@ -200,7 +200,7 @@ def write(minutes: dict[str, list[float]]) -> None:
     if PAGE.is_file():
         stored = re.search(r"<!-- minutes: (.*) -->", PAGE.read_text("utf-8"))
         before = json.loads(stored[1]) if stored else {}
-    known = {**before, **{name: [round(one, 2) for one in took] for name, took in minutes.items()}}
+    times = {**before, **{name: [round(step, 2) for step in took] for name, took in minutes.items()}}
     lines = [
         "# Newcomers",
         "",
@@ -211,15 +211,15 @@ def write(minutes: dict[str, list[float]]) -> None:
         "| task | minutes | the longest step |",
         "|---|---|---|",
     ]
-    for one in NEWCOMERS:
-        if one.name not in known:
+    for newcomer in NEWCOMERS:
+        if newcomer.name not in times:
             continue
-        took = known[one.name]
-        labels = ["git clone", *(step.written for step in one.steps)]
+        took = times[newcomer.name]
+        labels = ["git clone", *(step.written for step in newcomer.steps)]
         longest = max(zip(took, labels)) if len(took) == len(labels) else (0.0, "?")
-        lines.append(f"| {one.wants} | {sum(took):.1f} | {longest[0]:.1f}: `{longest[1]}` |")
-    kept = json.dumps(known, separators=(",", ":"))
-    PAGE.write_text("\n".join([*lines, "", f"<!-- minutes: {kept} -->", ""]), "utf-8")
+        lines.append(f"| {newcomer.wants} | {sum(took):.1f} | {longest[0]:.1f}: `{longest[1]}` |")
+    times_json = json.dumps(times, separators=(",", ":"))
+    PAGE.write_text("\n".join([*lines, "", f"<!-- minutes: {times_json} -->", ""]), "utf-8")
 
 
 if __name__ == "__main__":

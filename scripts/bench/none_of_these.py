@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("data", nargs=2, type=Path, metavar="DIR", help="data sets: grocery, then trashnet")
     parser.add_argument("--unknown", nargs="*", default=[], type=Path, metavar="DIR", help="pictures of other things")
     args = parser.parse_args()
-    made = {}
+    logits = {}
     for model in sorted(MODELS.glob("*-x22-*.glslnn")):
         own, other = args.data if model.stem.startswith("grocery") else reversed(args.data)
         with Session(model) as session:
@@ -41,9 +41,9 @@ def main() -> None:
                 f"{folder}: {100 * np.mean(_together(session, [folder]) < logit):.1f} %"
                 for folder in (own / "test", other / "test", *args.unknown)
             ]
-        made[digest] = {"model": model.stem, "logit": round(logit, 3)}
+        logits[digest] = {"model": model.stem, "logit": round(logit, 3)}
         print(f"{model.stem}: logit {logit:.3f}; answered 'none of these': {', '.join(shares)}", flush=True)
-    FILE.write_text(json.dumps({"models": made}, indent=1) + "\n", "utf-8")
+    FILE.write_text(json.dumps({"models": logits}, indent=1) + "\n", "utf-8")
 
 
 def _together(session: Session, folders: list[Path]) -> NDArray[np.float64]:

@@ -39,15 +39,15 @@ def line(verdict: Verdict) -> str:
     return f"{verdict.verdict}: {reason if len(reason) <= LONGEST else reason[: LONGEST - 3] + '...'}"
 
 
-def summary(found: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str, Any]:
+def summary(results: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str, Any]:
     """Return the numbers of passed, failed and excluded cases, by folder and by set."""
 
     def counted(names: list[str]) -> dict[str, int]:
-        return dict(sorted(Counter(found[name].partition(":")[0] for name in names).items()))
+        return dict(sorted(Counter(results[name].partition(":")[0] for name in names).items()))
 
-    kinds = dict.fromkeys(name.partition("/")[0] for name in found)
+    kinds = dict.fromkeys(name.partition("/")[0] for name in results)
     return {
-        "folders": {kind: counted([name for name in found if name.startswith(f"{kind}/")]) for kind in kinds},
+        "folders": {folder: counted([name for name in results if name.startswith(f"{folder}/")]) for folder in kinds},
         "sets": {name: counted(members) for name, members in sets.items()},
     }
 
@@ -57,31 +57,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only cases whose names have one of these in them")
     names = parser.parse_args().names
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     sets: dict[str, list[str]] = {name: [] for name in (onnx_cases.MAP, onnx_cases.OPERATOR, onnx_cases.VISION)}
     with Context() as context:
         for case in onnx_cases.cases():
             name = f"{case.kind}/{case.name}"
-            if names and not any(part in name for part in names):
+            if names and not any(text in name for text in names):
                 continue
             started = time.monotonic()
-            found[name] = line(judge(case, context))
-            print(f"{time.monotonic() - started:6.1f} s  {name}: {found[name]}", flush=True)
+            results[name] = line(judge(case, context))
+            print(f"{time.monotonic() - started:6.1f} s  {name}: {results[name]}", flush=True)
             for goal in onnx_cases.goals_of(case):
                 sets[goal].append(name)
-    counts = summary(found, sets)
+    counts = summary(results, sets)
     print(json.dumps(counts, indent=1))
     if names:
         return 0
     before = json.loads(PAGE.read_text("utf-8"))["cases"][PASSED] if PAGE.is_file() else {}
     passed = [name for names in before.values() for name in names]
-    lost = [name for name in passed if not found.get(name, "").startswith(PASSED)]
+    lost = [name for name in passed if not results.get(name, "").startswith(PASSED)]
     for name in lost:
-        print(f"passed before: {name}: {found.get(name, 'is no case any more')}")
-    cases: dict[str, dict[str, list[str]]] = {kind: {} for kind in (PASSED, FAILED, EXCLUDED)}
-    for name, text in found.items():
-        kind, _, reason = text.partition(": ")
-        cases[kind].setdefault(reason, []).append(name)
+        print(f"passed before: {name}: {results.get(name, 'is no case any more')}")
+    cases: dict[str, dict[str, list[str]]] = {outcome: {} for outcome in (PASSED, FAILED, EXCLUDED)}
+    for name, text in results.items():
+        outcome, _, reason = text.partition(": ")
+        cases[outcome].setdefault(reason, []).append(name)
     data = {"onnx": version("onnx"), **counts, "cases": cases}
     PAGE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 1 if lost else 0

@@ -75,15 +75,15 @@ of signed square roots give face-detection 0.982 for 1.13 times the instructions
 palms 0.929 for 1.31."""
 
 
-def shown(made: Sequence[dict[str, Any]]) -> str:
+def shown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the tables of rows: as exported, 8 bits for the numbers of images that auto has, and with one change."""
-    plain = {tuple(row[key] for key in KEY): row for row in made if "change" not in row}
-    given: dict[tuple[str, str], int] = {}
+    plain = {tuple(row[key] for key in KEY): row for row in rows if "change" not in row}
+    most_pictures: dict[tuple[str, str], int] = {}
     for network, count, bits in plain:
-        given[network, bits] = max(count, given.get((network, bits), 0))
+        most_pictures[network, bits] = max(count, most_pictures.get((network, bits), 0))
     lines = []
     for row in plain.values():
-        if row["pictures"] < given[row["network"], row["bits"]]:
+        if row["pictures"] < most_pictures[row["network"], row["bits"]]:
             continue
         base = plain.get((row["network"], row["pictures"], "8"), row)
         cost = [_cost(row, base, key) for key in ("work", "draws")]
@@ -91,12 +91,12 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
         lines.append([name, str(row["pictures"]), row["bits"], _scores(row), str(row["fine"]), *cost])
     text = table(HEAD, lines) + _made_of(plain)
     most: dict[tuple[str, str, str], int] = {}
-    for row in made:
-        kind = (row.get("change", UNCHANGED), row["network"], row["bits"])
-        most[kind] = max(row["pictures"], most.get(kind, 0))
+    for row in rows:
+        group = (row.get("change", UNCHANGED), row["network"], row["bits"])
+        most[group] = max(row["pictures"], most.get(group, 0))
     changed = [
         [row["change"], *(str(row[key]) for key in KEY), _scores(before), _scores(row)]
-        for row in made
+        for row in rows
         if "change" in row
         and row["pictures"] == most[row["change"], row["network"], row["bits"]]
         and (before := plain.get(tuple(row[key] for key in KEY)))
@@ -126,15 +126,15 @@ def _rule(row: dict[str, Any]) -> int:
 
 def _scores(row: dict[str, Any]) -> str:
     scores = row["scores"]
-    told = {key: value for key, value in scores.items() if key not in UNTOLD and (key != "lost" or value)}
-    return ", ".join(f"{key} {value:.4g}" for key, value in told.items())
+    published = {key: value for key, value in scores.items() if key not in UNTOLD and (key != "lost" or value)}
+    return ", ".join(f"{key} {value:.4g}" for key, value in published.items())
 
 
 def _cost(row: dict[str, Any], base: dict[str, Any], key: str) -> str:
     if not row[key]:
         return "-"
-    number = f"{row[key] / 1e6:.0f}M" if key == "work" else str(row[key])
-    return number + (f" ({row[key] / base[key]:.2f})" if row is not base and base[key] else "")
+    text = f"{row[key] / 1e6:.0f}M" if key == "work" else str(row[key])
+    return text + (f" ({row[key] / base[key]:.2f})" if row is not base and base[key] else "")
 
 
 def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     newest: dict[tuple[str, str], int] = {}
     for row in by_key.values():
         newest[row["network"], row["bits"]] = max(_rule(row), newest.get((row["network"], row["bits"]), 0))
-    kept = sorted(
+    result = sorted(
         (
             row
             for row in by_key.values()
@@ -162,8 +162,8 @@ def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             (*PRECISIONS, NOISE).index(row["bits"]),
         ),
     )
-    STORED.write_text("[\n" + ",\n".join(json.dumps(row) for row in kept) + "\n]\n", "utf-8")
-    return kept
+    STORED.write_text("[\n" + ",\n".join(json.dumps(row) for row in result) + "\n]\n", "utf-8")
+    return result
 
 
 def _before() -> list[dict[str, Any]]:
@@ -176,8 +176,8 @@ def uncounted(args: argparse.Namespace) -> Iterator[tuple[Task, dict[str, Any]]]
     for row in _before():
         counts = row["work"] is None and "planned" in row and "change" not in row and not _is_older(row)
         if row["network"] in args.only and row["bits"] in args.bits and counts:
-            place = (args.carried or args.data, args.carried is not None)
-            yield Task(row["network"], *place, row["pictures"], row["bits"]), row
+            source = (args.carried or args.data, args.carried is not None)
+            yield Task(row["network"], *source, row["pictures"], row["bits"]), row
 
 
 def tasks(args: argparse.Namespace) -> Iterator[Task]:
@@ -229,7 +229,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the rows, and write the page of all")
     parser.add_argument("--take", type=Path, metavar="FILE", help="only take the rows that --rows wrote elsewhere")
     args = parser.parse_args()
-    made: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     try:
         if args.carry is not None:
             args.carry.mkdir(parents=True, exist_ok=True)
@@ -237,21 +237,21 @@ def main() -> int:
                 known(name, args.data, is_carried=False)[0].write(args.carry / f"{name}.net")
             return 0
         if args.take is not None:
-            made += [json.loads(line) for line in args.take.read_text("utf-8").splitlines()]
+            rows += [json.loads(line) for line in args.take.read_text("utf-8").splitlines()]
         else:
             with ProcessPoolExecutor(args.jobs) as pool:
-                wanted = uncounted(args) if args.count else ((task, None) for task in tasks(args))
-                for done in as_completed([pool.submit(measured, *one) for one in wanted]):
-                    made.append(done.result())
+                queue = uncounted(args) if args.count else ((task, None) for task in tasks(args))
+                for done in as_completed([pool.submit(measured, *arguments) for arguments in queue]):
+                    rows.append(done.result())
                     if args.rows is not None:
                         with args.rows.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(made[-1]) + "\n")
+                            file.write(json.dumps(rows[-1]) + "\n")
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     if args.write or args.take is not None:
-        PAGE.write_text(f"{TEXT}\n\n{shown(stored(made))}\n", "utf-8")
-    print(shown(made))
+        PAGE.write_text(f"{TEXT}\n\n{shown(stored(rows))}\n", "utf-8")
+    print(shown(rows))
     return 0
 
 

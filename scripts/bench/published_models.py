@@ -134,31 +134,33 @@ def _open_size(path: Path, row: dict[str, str]) -> tuple[int, int] | None:
 
 def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
     kinds = sorted({operator.kind for operator in read_onnx(path).part.operators})
-    made = onnx.imported(path, ends=onnx.IoOptions(sizes={} if size is None else {"": size}))
+    imported = onnx.imported(path, ends=onnx.IoOptions(sizes={} if size is None else {"": size}))
     try:
-        graph = made.survey.whole()
+        graph = imported.survey.whole()
     except GlslInferError as error:
         return {"kinds": kinds, "refused": str(error).splitlines()[0]}
     height, width, channels = graph.input.attrs["shape"]
     picture = preprocess.load(PICTURE, (height, width), channels=channels)
     name = graph.input.name
-    view = made.inputs[name]
-    found = reference.run(graph, {name: picture}, mode="float")
+    view = imported.inputs[name]
+    outputs = reference.run(graph, {name: picture}, mode="float")
     values = np.asarray(input_values(graph.input, picture), np.float32)
-    expected = OnnxRuntime(path, list(found)).run({made.names[name]: view.as_in_file(values)}, made.spans)
-    apart = [
-        float(np.abs(made.returned(output, found[output]) - expected[output]).max() / np.abs(expected[output]).max())
-        for output in found
+    expected = OnnxRuntime(path, list(outputs)).run({imported.names[name]: view.as_in_file(values)}, imported.spans)
+    differences = [
+        float(
+            np.abs(imported.returned(output, outputs[output]) - expected[output]).max() / np.abs(expected[output]).max()
+        )
+        for output in outputs
     ]
-    return {"kinds": kinds, "nodes": len(graph.nodes), "difference": max(apart)}
+    return {"kinds": kinds, "nodes": len(graph.nodes), "difference": max(differences)}
 
 
 def drawn(path: Path, row: dict[str, str]) -> dict[str, Any]:
     """Export a file and draw a few images; return passes, programs, bytes, driver, and the agreement of the outputs."""
     bundle = CACHE / f"{row['name']}.glslnn"
     size = _open_size(path, row) if path.suffix == ".onnx" else None
-    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # without labels
-    export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *asked)
+    options = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # without labels
+    export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *options)
     agreement = _command(
         "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"
     )
@@ -199,12 +201,12 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        found = results[row["name"]]
-        drawn_as = found.get("drawn")
+        result = results[row["name"]]
+        drawn_as = result.get("drawn")
         size = "" if not drawn_as else "{passes}, {programs}, {0:.1f}".format(drawn_as["bytes"] / 1e6, **drawn_as)
         near = "" if not drawn_as else f"{drawn_as['cosine']:.4f}"
-        nodes, far = (f"{found['nodes']}", f"{found['difference']:.1e}") if "nodes" in found else ("refused", "")
-        lines.append(f"{row['name']} | {row['input']} | {len(found['kinds'])} | {nodes} | {far} | {size} | {near} |")
+        nodes, far = (f"{result['nodes']}", f"{result['difference']:.1e}") if "nodes" in result else ("refused", "")
+        lines.append(f"{row['name']} | {row['input']} | {len(result['kinds'])} | {nodes} | {far} | {size} | {near} |")
     lines += ["", "Refused:", ""]
     lines += [
         f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]
@@ -227,14 +229,14 @@ def main() -> int:
         if args.only is not None and name not in args.only:
             continue
         path = fetch(row)
-        known = before.get(name, {})
+        earlier = before.get(name, {})
         results[name] = imported(path, row)
-        if "drawn" in known:
-            results[name]["drawn"] = known["drawn"]
+        if "drawn" in earlier:
+            results[name]["drawn"] = earlier["drawn"]
         if name in args.draw:
             results[name]["drawn"] = drawn(path, row)
         print(name, results[name].get("refused") or results[name]["difference"], flush=True)
-        if results[name].get("difference", 0.0) > MOST or ("nodes" in known and "refused" in results[name]):
+        if results[name].get("difference", 0.0) > MOST or ("nodes" in earlier and "refused" in results[name]):
             failures.append(name)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     PAGE.write_text(page(rows, results), "utf-8")

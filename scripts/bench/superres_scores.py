@@ -49,8 +49,8 @@ def write_float(args: argparse.Namespace) -> None:
     networks = {}
     for index, path in enumerate(crops.find(args.data)["val"][FIRST::EVERY]):
         picture = np.asarray(open_image(path), np.uint8)
-        own = picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2]
-        for row, sharp in ((ROWS[0], crops.read([path], 64)[0]), (ROWS[1], own)):
+        cropped = picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2]
+        for row, sharp in ((ROWS[0], crops.read([path], 64)[0]), (ROWS[1], cropped)):
             small = crops.halve(sharp)
             shape = small.shape[:2]
             if shape not in networks:
@@ -63,15 +63,15 @@ def write_float(args: argparse.Namespace) -> None:
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Print the table."""
-    made = bundles.read(args.bundle)
-    size = made.manifest.input.size
+    bundle = bundles.read(args.bundle)
+    size = bundle.manifest.input.size
 
     def exact(small: Picture) -> Picture:
-        places = tiling.tiles(*small.shape[:2], size, images.OVERLAP)
-        run = lambda tile: images.to_picture(reference.run(made, tile, mode="stored"), made)  # noqa: E731
-        return tiling.through(lambda tiles: map(run, tiles), small, size, places)
+        corners = tiling.tiles(*small.shape[:2], size, images.OVERLAP)
+        run = lambda tile: images.to_picture(reference.run(bundle, tile, mode="stored"), bundle)  # noqa: E731
+        return tiling.through(lambda tiles: map(run, tiles), small, size, corners)
 
-    with Session(made) as session:
+    with Session(bundle) as session:
         for row in ROWS:
             scores: dict[str, list[tuple[float, float]]] = {}
             differing = largest = total = 0

@@ -38,8 +38,8 @@ def networks(seed: int) -> bool:
 
     wrong = 0
     with Context() as context:
-        for kind, number in itertools.product(KINDS, range(NETWORKS)):
-            network = NETWORKS * seed + number
+        for kind, case in itertools.product(KINDS, range(NETWORKS)):
+            network = NETWORKS * seed + case
             with Session(random_bundle(kind, network), context=context) as session:
                 errors = layer_errors(session, np.random.default_rng(network))
                 for name, error in errors.items():

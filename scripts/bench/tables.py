@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
-    first, *others = (" | ".join(row) if row[0] and row[-1] else f"| {' | '.join(row)} |" for row in (head, *rows))
-    return "\n".join([first, f"|{'---|' * len(head)}", *others])
+    first, *lines = (" | ".join(row) if row[0] and row[-1] else f"| {' | '.join(row)} |" for row in (head, *rows))
+    return "\n".join([first, f"|{'---|' * len(head)}", *lines])

@@ -39,8 +39,8 @@ class Judge:
         """Return all outputs for pixels of the network's input size."""
         numbers = pixels.astype(np.float32) / 255 * (self._high - self._low) + self._low
         self._runner.run({index: numbers for _, index in self._model.inputs})
-        found = {name: self._runner.tensor(index) for name, index in self._model.outputs}
-        return {name: value[0] if value.ndim == 4 else value for name, value in found.items() if value is not None}
+        outputs = {name: self._runner.tensor(index) for name, index in self._model.outputs}
+        return {name: value[0] if value.ndim == 4 else value for name, value in outputs.items() if value is not None}
 
 
 def detection(task: Detector, pixels: NDArray[np.uint8]) -> list[str]:
@@ -52,12 +52,12 @@ def detection(task: Detector, pixels: NDArray[np.uint8]) -> list[str]:
     if len(ours) != len(theirs):
         return [f"{len(ours)} found, LiteRT {len(theirs)}: {ours.as_json()}, {theirs.as_json()}"]
     lines = []
-    for mine, other in zip(ours, theirs):
-        side = max(other.box[2] - other.box[0], other.box[3] - other.box[1])
-        box = np.abs(np.subtract(mine.box, other.box)).max() / side
-        points = np.abs(mine.points - other.points).max() / side if len(other.points) else 0.0
+    for mine, reference in zip(ours, theirs):
+        side = max(reference.box[2] - reference.box[0], reference.box[3] - reference.box[1])
+        box = np.abs(np.subtract(mine.box, reference.box)).max() / side
+        points = np.abs(mine.points - reference.points).max() / side if len(reference.points) else 0.0
         lines.append(
-            f"score {mine.score:.3f}, LiteRT {other.score:.3f}; box {100 * box:.2f} %, points {100 * points:.2f} %"
+            f"score {mine.score:.3f}, LiteRT {reference.score:.3f}; box {100 * box:.2f} %, points {100 * points:.2f} %"
         )
     return lines or ["nothing found, nor by LiteRT"]
 
@@ -69,13 +69,13 @@ def landmarks(task: Landmarker, pixels: NDArray[np.uint8]) -> list[str]:
     size = (pixels.shape[1], pixels.shape[0])
     for mine in task(pixels):
         cut: Cut = mine.cut
-        other = task.points(judge(pixels_of(pixels, cut, entry.height, entry.width)), cut, size)
-        if other is None:
+        reference = task.points(judge(pixels_of(pixels, cut, entry.height, entry.width)), cut, size)
+        if reference is None:
             lines.append("LiteRT finds nothing in this cut")
             continue
-        away = np.linalg.norm(mine.points[:, :2] - other.points[:, :2], axis=1) / cut.width
+        away = np.linalg.norm(mine.points[:, :2] - reference.points[:, :2], axis=1) / cut.width
         lines.append(
-            f"score {mine.score:.3f}, LiteRT {other.score:.3f}; points {100 * away.mean():.2f} %, "
+            f"score {mine.score:.3f}, LiteRT {reference.score:.3f}; points {100 * away.mean():.2f} %, "
             f"the worst {100 * away.max():.2f} %"
         )
     return lines or ["nothing found"]
@@ -86,9 +86,9 @@ def segmentation(task: Segmenter, pixels: NDArray[np.uint8]) -> list[str]:
     judge = Judge(task.description.model)
     entry = task.session.bundle.manifest.input
     size = (pixels.shape[1], pixels.shape[0])
-    mine, other = task(pixels).values, task.mask(judge(preprocess.load_for(pixels, entry)), size).values
-    both, either = ((mine > 0.5) & (other > 0.5)).sum(), ((mine > 0.5) | (other > 0.5)).sum()
-    return [f"shared area {both / max(1, either):.4f}, mean difference {np.abs(mine - other).mean():.4f}"]
+    mine, reference = task(pixels).values, task.mask(judge(preprocess.load_for(pixels, entry)), size).values
+    both, either = ((mine > 0.5) & (reference > 0.5)).sum(), ((mine > 0.5) | (reference > 0.5)).sum()
+    return [f"shared area {both / max(1, either):.4f}, mean difference {np.abs(mine - reference).mean():.4f}"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -91,15 +91,15 @@ def smallest() -> Bundle:
     return to_bundle(lower.to_program(prepare(graph).graph, Target(weights="uniform")), ("a", "b", "c"))
 
 
-def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
+def _inputs(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
     """Return the inputs of a sound bundle: bytes of images, of the input's shape or another, and float values."""
     if name not in several.SEVERAL:
         entry = bundle.manifest.inputs[0]
         return {entry.name: np.random.default_rng(SEED).integers(0, 256, entry.shape, np.uint8)}
-    given = several.several_inputs(bundle.graph, SEED)
+    inputs = several.several_inputs(bundle.graph, SEED)
     for key, shape in SOURCES.get(name, {}).items():
-        given[key] = np.random.default_rng(SEED).integers(0, 256, shape, np.uint8)
-    return given
+        inputs[key] = np.random.default_rng(SEED).integers(0, 256, shape, np.uint8)
+    return inputs
 
 
 class Result(NamedTuple):
@@ -111,12 +111,12 @@ class Result(NamedTuple):
     differing: int
 
 
-def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
+def _results(bundle: Bundle, inputs: dict[str, NDArray[Any]]) -> list[Result]:
     """Return the reference values of every output."""
     fitted = {
-        entry.name: load_for(given[entry.name], entry)
-        if entry.kind == PICTURE and given[entry.name].shape != entry.shape
-        else given[entry.name]
+        entry.name: load_for(inputs[entry.name], entry)
+        if entry.kind == PICTURE and inputs[entry.name].shape != entry.shape
+        else inputs[entry.name]
         for entry in bundle.manifest.inputs
     }
     values = dict(reference.all_values(bundle, fitted))
@@ -142,10 +142,10 @@ def _step(value: Value) -> float:
     return value.scale / 256
 
 
-def _expected(result: Result, made: dict[str, bytes], bundle: str) -> dict[str, Any]:
+def _expected(result: Result, members: dict[str, bytes], bundle: str) -> dict[str, Any]:
     """Add the file of an output, and return its entry of the index."""
     file = f"{bundle}.out.{result.name}.f32"
-    made[file] = result.numbers.astype("<f4").tobytes()
+    members[file] = result.numbers.astype("<f4").tobytes()
     return {
         "name": result.name,
         "file": file,
@@ -155,49 +155,49 @@ def _expected(result: Result, made: dict[str, bytes], bundle: str) -> dict[str, 
     }
 
 
-def _of_parts(made: dict[str, bytes]) -> dict[str, Any]:
+def _of_parts(members: dict[str, bytes]) -> dict[str, Any]:
     """Add the files of the sound bundle of parts, and return its entry of the index."""
     bundle = parted.parted_bundle()
-    given = np.random.default_rng(SEED).integers(0, 256, bundle.manifest.input.shape, np.uint8)
-    made[parts.NAME] = zipped(parts.members())
-    made[f"{parts.NAME}.in.image.u8"] = given.tobytes()
-    entry = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(given.shape)}
-    numbers = reference.run(bundle, given)
+    picture = np.random.default_rng(SEED).integers(0, 256, bundle.manifest.input.shape, np.uint8)
+    members[parts.NAME] = zipped(parts.members())
+    members[f"{parts.NAME}.in.image.u8"] = picture.tobytes()
+    entry = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(picture.shape)}
+    numbers = reference.run(bundle, picture)
     result = Result(bundle.manifest.output.name, numbers, parts.TOLERANCE, 0)
     return {
         "file": parts.NAME,
         "operators": list(bundle.cpu_operators),
         "inputs": [entry],
-        "outputs": [_expected(result, made, parts.NAME)],
+        "outputs": [_expected(result, members, parts.NAME)],
     }
 
 
 def files() -> dict[str, bytes]:
     """Return every file of the folder by its name."""
-    made: dict[str, bytes] = {}
+    all_members: dict[str, bytes] = {}
     index: dict[str, Any] = {"sound": [], "parts": [], "damaged": []}
     for name, bundle in sound().items():
         members = _of_tomorrow(bundle) if name.startswith(TOMORROW) else members_of(bundle)
-        made[name] = zipped(members)
-        given = _given(name.partition(".")[0], bundle)
+        all_members[name] = zipped(members)
+        inputs = _inputs(name.partition(".")[0], bundle)
         entry: dict[str, Any] = {"file": name, "inputs": [], "outputs": []}
-        for key, array in given.items():
-            kind = "u8" if array.dtype == np.uint8 else "f32"
-            file = f"{name}.in.{key}.{kind}"
-            made[file] = array.astype("<f4" if kind == "f32" else np.uint8).tobytes()
+        for key, array in inputs.items():
+            suffix = "u8" if array.dtype == np.uint8 else "f32"
+            file = f"{name}.in.{key}.{suffix}"
+            all_members[file] = array.astype("<f4" if suffix == "f32" else np.uint8).tobytes()
             entry["inputs"].append({"name": key, "file": file, "shape": list(array.shape)})
-        entry["outputs"] = [_expected(output, made, name) for output in _results(bundle, given)]
+        entry["outputs"] = [_expected(output, all_members, name) for output in _results(bundle, inputs)]
         index["sound"].append(entry)
-    index["parts"].append(_of_parts(made))
+    index["parts"].append(_of_parts(all_members))
     numbers = several.several_bundle("numbers")
     for rule, name, content in damaged(members_of(smallest()), members_of(numbers)):
-        made[f"bad-{name}.glslnn"] = content
+        all_members[f"bad-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-{name}.glslnn", "rule": rule})
     for name, content in parts.damaged():
-        made[f"bad-parts-{name}.glslnn"] = content
+        all_members[f"bad-parts-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-parts-{name}.glslnn", "rule": "parts"})
-    made[INDEX] = (json.dumps(index, indent=1) + "\n").encode()
-    return made
+    all_members[INDEX] = (json.dumps(index, indent=1) + "\n").encode()
+    return all_members
 
 
 def main() -> int:
@@ -207,10 +207,10 @@ def main() -> int:
     add_debug(parser)
 
     def run(args: Any) -> int:
-        made = files()
+        members = files()
         if args.check:
             there = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-            different = sorted(name for name in {*made, *there} if made.get(name) != there.get(name))
+            different = sorted(name for name in {*members, *there} if members.get(name) != there.get(name))
             if different:
                 raise RunError(
                     f"{FOLDER}: {len(different)} files differ, {different[0]} first; run scripts/build/conformance.py"
@@ -219,9 +219,9 @@ def main() -> int:
         FOLDER.mkdir(exist_ok=True)
         for path in FOLDER.iterdir():
             path.unlink()
-        for name, data in made.items():
+        for name, data in members.items():
             (FOLDER / name).write_bytes(data)
-        print(f"{FOLDER}: {len(made)} files, {sum(map(len, made.values()))} bytes")
+        print(f"{FOLDER}: {len(members)} files, {sum(map(len, members.values()))} bytes")
         return 0
 
     parser.set_defaults(run=run)

@@ -243,14 +243,14 @@ def _outside_its_texture(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, file name, bytes) of damage to the file and its members, outside the manifest."""
-    whole = zipped(members)
-    yield "container", "cut-off", whole[: len(whole) // 2]
+    archive = zipped(members)
+    yield "container", "cut-off", archive[: len(archive) // 2]
     yield "container", "no-zip", b"not a zip file at all"
     yield "container", "foreign-member", zipped({**members, "weights/../escape": b"x"})
     yield "container", "not-listed", zipped({**members, "weights/more.f32": bytes(4)})
     yield "container", "damaged-member", zipped({**members, "labels.txt": b"x\ny\nz\n"})
     for name, change in TWO_MEANINGS.items():
-        yield "container", f"zip-{name}", change(whole)
+        yield "container", f"zip-{name}", change(archive)
     for name in ("graph.json", "passes.bin"):
         yield (
             "members",
@@ -279,8 +279,8 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
         changed = bundle_data.rehashed({**members, fragment: text})
         yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     floats = next(name for name in members if name.endswith(".f32"))
-    for name, number in {"nan": float("nan"), "huge": 1e14}.items():
-        numbers = struct.pack("<f", number) + members[floats][4:]
+    for name, value in {"nan": float("nan"), "huge": 1e14}.items():
+        numbers = struct.pack("<f", value) + members[floats][4:]
         yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
     yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))
     yield "passes", "passes-endless-loop", zipped(_outside_its_texture(members))

@@ -19,27 +19,27 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _moved(whole: bytes, before: bytes, between: bytes) -> bytes:
+def _shifted(archive: bytes, before: bytes, between: bytes) -> bytes:
     """Return a zip file with extra bytes before its members, or between them and the directory, and correct offsets."""
-    directory = struct.unpack("<L", whole[-6:-2])[0]
-    entries, at = bytearray(whole[directory:-22]), 0
+    directory = struct.unpack("<L", archive[-6:-2])[0]
+    entries, at = bytearray(archive[directory:-22]), 0
     while at < len(entries):
         entries[at + 42 : at + 46] = struct.pack("<L", struct.unpack_from("<L", entries, at + 42)[0] + len(before))
         at += 46 + struct.unpack_from("<H", entries, at + 28)[0]
-    end = whole[-22:-6] + struct.pack("<L", directory + len(before) + len(between)) + whole[-2:]
-    return before + whole[:directory] + between + bytes(entries) + end
+    end = archive[-22:-6] + struct.pack("<L", directory + len(before) + len(between)) + archive[-2:]
+    return before + archive[:directory] + between + bytes(entries) + end
 
 
-def _local(whole: bytes) -> bytes:
+def _local(archive: bytes) -> bytes:
     """Return a zip file with a member whose local header has another name than the directory."""
-    return whole.replace(b"labels.txt", b"labels.txu", 1)
+    return archive.replace(b"labels.txt", b"labels.txu", 1)
 
 
 TWO_MEANINGS: dict[str, Callable[[bytes], bytes]] = {
-    "before": lambda whole: _moved(whole, b"#!/bin/sh\n", b""),
-    "between": lambda whole: _moved(whole, b"", b"PK\3\4"),
-    "behind": lambda whole: whole + b"\n",
-    "comment": lambda whole: whole[:-2] + b"\1\0x",
+    "before": lambda archive: _shifted(archive, b"#!/bin/sh\n", b""),
+    "between": lambda archive: _shifted(archive, b"", b"PK\3\4"),
+    "behind": lambda archive: archive + b"\n",
+    "comment": lambda archive: archive[:-2] + b"\1\0x",
     "header": _local,
 }
 """Changes that make a file ambiguous: one reader could see another model than the next."""

@@ -25,7 +25,7 @@ HEADER = (
 def main() -> int:
     """Resolve all extras of pyproject.toml and write the file."""
     argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
-    installed = {found.metadata["Name"]: found.version for found in distributions() if found.metadata["Name"]}
+    installed = {package.metadata["Name"]: package.version for package in distributions() if package.metadata["Name"]}
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "constraints.txt"
         # uv prefers the versions in an existing output file.

@@ -99,19 +99,19 @@ def mirror_of(suite: str) -> Mirror:
     return Mirror(url) if url else own_mirror(suite)
 
 
-def keys_of(file: str, number: str) -> str:
+def keys_of(file: str, key_id: str) -> str:
     """Return the ``Signed-By`` value of an entry of apt's sources; empty if it has none.
 
     Args:
         file: path of a ``.sources`` file, or of a file with one entry a line.
-        number: 1-based index of the entry: a paragraph of a ``.sources`` file, else a line.
+        key_id: 1-based index of the entry: a paragraph of a ``.sources`` file, else a line.
     """
     text = Path(file).read_text("utf-8", errors="replace")
     if not file.endswith(".sources"):
-        match = re.search(r"\[[^]]*signed-by=([^\s\]]+)", text.splitlines()[int(number) - 1])
+        match = re.search(r"\[[^]]*signed-by=([^\s\]]+)", text.splitlines()[int(key_id) - 1])
         return match[1].replace(",", " ") if match else ""
     text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
-    paragraph = re.split(r"\n(?:[ \t]*\n)+", text.strip())[int(number) - 1]
+    paragraph = re.split(r"\n(?:[ \t]*\n)+", text.strip())[int(key_id) - 1]
     match = re.search(r"^Signed-By:(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE | re.IGNORECASE)
     return match[1].strip(" \t") if match else ""
 
@@ -144,8 +144,8 @@ def fetch(
     """
     mirror = mirror_of(suite)
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as made:
-        home = Path(made).resolve()
+    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as apt_folder:
+        home = Path(apt_folder).resolve()
         for name in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "var/lib/dpkg"):
             (home / name).mkdir(parents=True)
         archives = home / "var/cache/apt/archives"
@@ -237,15 +237,15 @@ def main() -> int:
     )
     parser.add_argument("--source", action="store_true", help="fetch source packages")
     parser.add_argument("--archives-only", action="store_true", help="with --source: do not unpack them")
-    given = parser.parse_args()
+    args = parser.parse_args()
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         print("error: this is not a Debian system, so Debian's packages cannot be fetched here", file=sys.stderr)
         return 1
-    suite = given.suite or (own_release() if given.missing else "") or "bookworm"
-    kinds = {"needs": given.needs, "missing": given.missing, "source": given.source}
-    kinds["archives_only"] = given.archives_only
+    suite = args.suite or (own_release() if args.missing else "") or "bookworm"
+    kinds = {"needs": args.needs, "missing": args.missing, "source": args.source}
+    kinds["archives_only"] = args.archives_only
     try:
-        fetch(given.folder, given.packages, suite, architecture=given.arch, **kinds)
+        fetch(args.folder, args.packages, suite, architecture=args.arch, **kinds)
     except PackageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

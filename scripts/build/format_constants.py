@@ -59,15 +59,15 @@ def _listed(opening: str, items: Sequence[str], closing: str, indent: str = "", 
 def _commented(line: str, about: str, mark: str) -> list[str]:
     """Return a line of code with its comment: after it if that fits, else above."""
     indent = line[: len(line) - len(line.lstrip())]
-    joined = f"{line}{'  ' if mark == '#' else ' '}{mark} {about}"
-    return [joined] if len(joined) <= WIDTH else [f"{indent}{mark} {about}", line]
+    line_with_comment = f"{line}{'  ' if mark == '#' else ' '}{mark} {about}"
+    return [line_with_comment] if len(line_with_comment) <= WIDTH else [f"{indent}{mark} {about}", line]
 
 
 def _strings(words: Sequence[str]) -> list[str]:
     return [json.dumps(word) for word in words]
 
 
-def _number(value: float) -> str:
+def _number_literal(value: float) -> str:
     return str(value).replace("e+", "e")
 
 
@@ -95,23 +95,23 @@ def _one_line(value: Any) -> str:
     return json.dumps(value)
 
 
-def _resolved(data: Data, kind: Any) -> Any:
+def _resolved(data: Data, field_type: Any) -> Any:
     """Return a type with the values of caps in place of their names."""
-    if isinstance(kind, dict):
+    if isinstance(field_type, dict):
         return {
             key: data["caps"][value][0] if key in ("most", "cap") and isinstance(value, str) else _resolved(data, value)
-            for key, value in kind.items()
+            for key, value in field_type.items()
         }
-    return kind
+    return field_type
 
 
 def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
     """Return the conditional keys, present only for some words in another key: (object, key, other key, words)."""
     return [
-        (name, key, other, words)
+        (name, key, condition_key, words)
         for name, entry in data["objects"].items()
         for key, condition in entry.get("only", {}).items()
-        for other, words in condition.items()
+        for condition_key, words in condition.items()
     ]
 
 
@@ -122,21 +122,21 @@ CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile", "attribute")
 """Types that readers check separately; the interpreter of descriptions accepts any value for them."""
 
 
-def _reachable(data: Data, kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+def _reachable(data: Data, field_type: Any, reachable: dict[str, Any]) -> dict[str, Any]:
     """Return the objects and types that a type consists of, by name: an object's entry, or a type's description."""
-    if isinstance(kind, dict):
-        for inner in kind["tuple"] if "tuple" in kind else [kind.get("list", kind.get("map"))]:
-            _reachable(data, inner, found)
-        for name in kind.get("choice", ()):
-            _reachable(data, f"object {name}", found)
-    elif isinstance(kind, str):
-        what, _, name = kind.partition(" ")
+    if isinstance(field_type, dict):
+        for inner in field_type["tuple"] if "tuple" in field_type else [field_type.get("list", field_type.get("map"))]:
+            _reachable(data, inner, reachable)
+        for name in field_type.get("choice", ()):
+            _reachable(data, f"object {name}", reachable)
+    elif isinstance(field_type, str):
+        what, _, name = field_type.partition(" ")
         entry = data["objects"][name] if what == "object" else data["types"].get(what)
-        if entry is not None and (name or what) not in found:
-            found[name or what] = entry
+        if entry is not None and (name or what) not in reachable:
+            reachable[name or what] = entry
             for inner in entry["keys"].values() if what == "object" else [entry]:
-                _reachable(data, inner, found)
-    return found
+                _reachable(data, inner, reachable)
+    return reachable
 
 
 def python(data: Data) -> str:
@@ -155,7 +155,7 @@ def python(data: Data) -> str:
         "",
     ]
     for name, (value, about) in data["caps"].items():
-        lines += _commented(f"{name} = {_number(value)}", about, "#")
+        lines += _commented(f"{name} = {_number_literal(value)}", about, "#")
     lines += ["", "RANGES: Mapping[str, tuple[int, int]] = {"]
     lines += [f'    "{name}": ({low}, {high}),  # {about}' for name, (low, high, about, *_) in data["integers"].items()]
     lines += ["}", '"""Smallest and largest integers."""', ""]
@@ -171,7 +171,7 @@ def python(data: Data) -> str:
     lines += [f'    "{name}": {value},  # {about}' for name, (value, about) in glsl["limits"].items()]
     lines += ["}", '"""The most of what a shader may have."""']
     objects = data["objects"]
-    types = {name: _resolved(data, kind) for name, kind in data["types"].items()}
+    types = {name: _resolved(data, field_type) for name, field_type in data["types"].items()}
     keys = {name: _resolved(data, entry["keys"]) for name, entry in objects.items()}
     sections = {name: entry["sections"] for name, entry in objects.items() if "sections" in entry}
     lines += [
@@ -188,7 +188,8 @@ def python(data: Data) -> str:
     ]
     lines.append("ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {")
     lines += [
-        f'    ("{name}", "{key}"): ("{other}", {_tuple(words)}),' for name, key, other, words in _conditions(data)
+        f'    ("{name}", "{key}"): ("{condition_key}", {_tuple(words)}),'
+        for name, key, condition_key, words in _conditions(data)
     ]
     lines += [
         "}",
@@ -217,8 +218,8 @@ def java(data: Data) -> str:
         f"    static final String PROBE_FORMULA = {json.dumps(data['formula'])};",
     ]
     for name, (value, about) in data["caps"].items():
-        kind = "int" if isinstance(value, int) else "double"
-        lines += _commented(f"    static final {kind} {name} = {_number(value)};", about, "//")
+        java_type = "int" if isinstance(value, int) else "double"
+        lines += _commented(f"    static final {java_type} {name} = {_number_literal(value)};", about, "//")
     lines += ["", "    // Smallest and largest integers."]
     for name, (low, high, about, *_) in data["integers"].items():
         lines += _commented(f"    static final int[] {name.upper()}_RANGE = {{{low}, {high}}};", about, "//")
@@ -231,9 +232,9 @@ def java(data: Data) -> str:
     glsl = data["glsl"]
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
-        kind = "int" if value < 1 << 31 else "double"
-        number = f"{value}{'' if kind == 'int' else '.0'}"
-        lines += _commented(f"    static final {kind} GLSL_MOST_{name.upper()} = {number};", about, "//")
+        java_type = "int" if value < 1 << 31 else "double"
+        literal = f"{value}{'' if java_type == 'int' else '.0'}"
+        lines += _commented(f"    static final {java_type} GLSL_MOST_{name.upper()} = {literal};", about, "//")
     lines += [
         "",
         f"    /** Logit of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */",
@@ -271,38 +272,45 @@ def _java_tables(data: Data) -> list[str]:
             lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, entry)});")
             continue
         lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
-        for key, kind in entry["keys"].items():
-            made = _java(data, kind)
-            for other, words in entry.get("only", {}).get(key, {}).items():
-                joint = ",\n                " if len(made) > 60 else ", "  # limit of 120 characters
-                made = _java_array(['"only"', made, *_strings([other, *words])], joint)
-            lines.append(f"            {json.dumps(key)}, {made},")
+        for key, field_type in entry["keys"].items():
+            expression = _java(data, field_type)
+            for condition_key, words in entry.get("only", {}).get(key, {}).items():
+                joint = ",\n                " if len(expression) > 60 else ", "  # limit of 120 characters
+                expression = _java_array(['"only"', expression, *_strings([condition_key, *words])], joint)
+            lines.append(f"            {json.dumps(key)}, {expression},")
         lines.append("        });")
     return [*lines, "    }"]
 
 
-def _java(data: Data, kind: Any) -> str:
+def _java(data: Data, field_type: Any) -> str:
     """Return a type in the notation of the Java interpreter."""
-    if isinstance(kind, dict):
-        if "choice" in kind:
-            made = [f"new String[] {{{', '.join(_strings([name, *keys]))}}}" for name, keys in kind["choice"].items()]
-            return _java_array(['"choice"', *made], ",\n            ")
-        if "tuple" in kind:
-            return _java_array(['"tuple"', *(_java(data, item) for item in kind["tuple"])])
-        if "map" in kind:
-            return _java_array(['"map"', _java(data, kind["map"])])
-        if "default" in kind:
-            return _java_array(['"default"', _java(data, kind["type"]), json.dumps(json.dumps(kind["default"]))])
-        if "words" in kind:
-            return f"new String[] {{{', '.join(_strings(kind['words']))}}}"
-        if "integer" in kind or "number" in kind:
-            name = "int" if "integer" in kind else "double"
-            return f"new {name}[] {{{', '.join(map(str, kind.get('integer') or kind['number']))}}}"
-        if kind.get("or_one"):
-            return _java_array(['"one or list"', _java(data, kind["list"]), str(kind.get("least", 0))])
-        ends = [str(kind.get("least", 0)), *(str(kind[key]) for key in ("most", "cap") if key in kind)]
-        return _java_array(['"capped"' if "cap" in kind else '"list"', _java(data, kind["list"]), *ends])
-    what, _, name = str(kind).partition(" ")
+    if isinstance(field_type, dict):
+        if "choice" in field_type:
+            choices = [
+                f"new String[] {{{', '.join(_strings([name, *keys]))}}}" for name, keys in field_type["choice"].items()
+            ]
+            return _java_array(['"choice"', *choices], ",\n            ")
+        if "tuple" in field_type:
+            return _java_array(['"tuple"', *(_java(data, item) for item in field_type["tuple"])])
+        if "map" in field_type:
+            return _java_array(['"map"', _java(data, field_type["map"])])
+        if "default" in field_type:
+            return _java_array(
+                ['"default"', _java(data, field_type["type"]), json.dumps(json.dumps(field_type["default"]))]
+            )
+        if "words" in field_type:
+            return f"new String[] {{{', '.join(_strings(field_type['words']))}}}"
+        if "integer" in field_type or "number" in field_type:
+            name = "int" if "integer" in field_type else "double"
+            return f"new {name}[] {{{', '.join(map(str, field_type.get('integer') or field_type['number']))}}}"
+        if field_type.get("or_one"):
+            return _java_array(['"one or list"', _java(data, field_type["list"]), str(field_type.get("least", 0))])
+        limits = [
+            str(field_type.get("least", 0)),
+            *(str(field_type[key]) for key in ("most", "cap") if key in field_type),
+        ]
+        return _java_array(['"capped"' if "cap" in field_type else '"list"', _java(data, field_type["list"]), *limits])
+    what, _, name = str(field_type).partition(" ")
     if what == "integer":
         rule = data["integers"][name][3:]
         return _java_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
@@ -325,10 +333,13 @@ def java_tasks(data: Data) -> str:
         "",
         "    static {",
     ]
-    lines += [f"        TYPES.put({json.dumps(name)}, {_java(data, kind)});" for name, kind in tasks["types"].items()]
+    lines += [
+        f"        TYPES.put({json.dumps(name)}, {_java(data, field_type)});"
+        for name, field_type in tasks["types"].items()
+    ]
     for name, keys in tasks["objects"].items():
         lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
-        lines += [f"            {json.dumps(key)}, {_java(data, kind)}," for key, kind in keys.items()]
+        lines += [f"            {json.dumps(key)}, {_java(data, field_type)}," for key, field_type in keys.items()]
         lines.append("        });")
     return "\n".join([*lines, "    }", "", "    private TaskFormat() {}", "}", ""])
 
@@ -347,7 +358,7 @@ def typescript(data: Data) -> str:
         f"export const PROBE_FORMULA = {json.dumps(data['formula'])};",
     ]
     for name, (value, about) in data["caps"].items():
-        lines += _commented(f"export const {name} = {_number(value)};", about, "//")
+        lines += _commented(f"export const {name} = {_number_literal(value)};", about, "//")
     lines += ["", "// Smallest and largest integers, and the rule that a larger one breaks."]
     for name, (low, high, about, *rule) in data["integers"].items():
         limits = ", ".join([str(low), str(high), *_strings(rule)])
@@ -364,7 +375,7 @@ def typescript(data: Data) -> str:
     for name, (value, about) in glsl["limits"].items():
         lines += _commented(f"export const GLSL_MOST_{name.upper()} = {value};", about, "//")
     lines += ["", "/** The types that are built in. */"]
-    lines += [f"export const {name.upper()} = {number};" for number, name in enumerate((*SCALARS, "any"), 1)]
+    lines += [f"export const {name.upper()} = {code};" for code, name in enumerate((*SCALARS, "any"), 1)]
     runner = _reachable(data, "object manifest", {})
     graph = {name: entry for name, entry in _reachable(data, "object graph", {}).items() if name not in runner}
     for prefix, about, entries in (("", "manifest.json", runner), ("GRAPH_", "graph.json, without those", graph)):
@@ -375,7 +386,7 @@ def typescript(data: Data) -> str:
         lines += [f"  {name}: {keys}," for name, keys in objects.items()]
         lines += ["};", "/** Types that have a description. */"]
         lines.append(f"export const {prefix}TYPES: Readonly<Record<string, Type>> = {{")
-        lines += [f"  {name}: {kind}," for name, kind in types.items()]
+        lines += [f"  {name}: {field_type}," for name, field_type in types.items()]
         lines.append("};")
     sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
     lines += ["/** Keys of the manifest whose contents break the rule of their own name. */"]
@@ -390,38 +401,38 @@ def typescript(data: Data) -> str:
 def _typescript_object(data: Data, entry: Data) -> str:
     """Return an object's keys and types; ``onlyIf`` is another key, with its values for which the key exists."""
     keys = {}
-    for key, kind in entry["keys"].items():
-        keys[key] = _typescript(data, kind)
-        for other, words in entry.get("only", {}).get(key, {}).items():
-            keys[key] = f"{{ onlyIf: [{', '.join(_strings([other, *words]))}], thenType: {keys[key]} }}"
-    line = ", ".join(f"{key}: {kind}" for key, kind in keys.items())
-    inner = "".join(f"    {key}: {kind},\n" for key, kind in keys.items())
+    for key, field_type in entry["keys"].items():
+        keys[key] = _typescript(data, field_type)
+        for condition_key, words in entry.get("only", {}).get(key, {}).items():
+            keys[key] = f"{{ onlyIf: [{', '.join(_strings([condition_key, *words]))}], thenType: {keys[key]} }}"
+    line = ", ".join(f"{key}: {field_type}" for key, field_type in keys.items())
+    inner = "".join(f"    {key}: {field_type},\n" for key, field_type in keys.items())
     return f"{{ {line} }}" if len(line) < WIDTH - 24 else f"{{\n{inner}  }}"
 
 
-def _typescript(data: Data, kind: Any) -> str:
+def _typescript(data: Data, field_type: Any) -> str:
     """Return a type in the notation of the browser's interpreter."""
-    if isinstance(kind, dict):
-        if "choice" in kind:
-            choices = (f"{name}: [{', '.join(_strings(keys))}]" for name, keys in kind["choice"].items())
+    if isinstance(field_type, dict):
+        if "choice" in field_type:
+            choices = (f"{name}: [{', '.join(_strings(keys))}]" for name, keys in field_type["choice"].items())
             return f"{{ choiceOf: {{ {', '.join(choices)} }} }}"
-        if "tuple" in kind:
-            return f"{{ tupleOf: [{', '.join(_typescript(data, item) for item in kind['tuple'])}] }}"
-        if "words" in kind:
-            return f"[{', '.join(_strings(kind['words']))}]"
-        if "integer" in kind:
-            return json.dumps(kind["integer"])
-        if "number" in kind:
-            return f"between({', '.join(map(str, kind['number']))})"
-        if "default" in kind:
-            default = "new Map()" if kind["default"] == {} else json.dumps(kind["default"])
-            return f"optional({_typescript(data, kind['type'])}, {default})"
-        if kind.get("or_one"):
-            return f"oneOrList({_typescript(data, kind['list'])}, {kind.get('least', 0)})"
+        if "tuple" in field_type:
+            return f"{{ tupleOf: [{', '.join(_typescript(data, item) for item in field_type['tuple'])}] }}"
+        if "words" in field_type:
+            return f"[{', '.join(_strings(field_type['words']))}]"
+        if "integer" in field_type:
+            return json.dumps(field_type["integer"])
+        if "number" in field_type:
+            return f"between({', '.join(map(str, field_type['number']))})"
+        if "default" in field_type:
+            default = "new Map()" if field_type["default"] == {} else json.dumps(field_type["default"])
+            return f"optional({_typescript(data, field_type['type'])}, {default})"
+        if field_type.get("or_one"):
+            return f"oneOrList({_typescript(data, field_type['list'])}, {field_type.get('least', 0)})"
         names = {"list": "listOf", "map": "mapOf", "least": "atLeast", "most": "atMost", "cap": "capped"}
-        keys = {names[key]: value for key, value in kind.items() if key != "unique"}  # checked with all names
+        keys = {names[key]: value for key, value in field_type.items() if key != "unique"}  # checked with all names
         return "{ " + ", ".join(f"{key}: {_typescript(data, value)}" for key, value in keys.items()) + " }"
-    what, _, name = str(kind).partition(" ")
+    what, _, name = str(field_type).partition(" ")
     constants = {"integer": f"{name.upper()}_RANGE", "word": name.upper(), "pattern": f"{name.upper()}_PATTERN"}
     if what in constants:
         return constants[what]
@@ -444,11 +455,11 @@ def typescript_tasks(data: Data) -> str:
     lines += ['import { NAME } from "../formatConstants.ts";']
     lines += ['import { between, boolean, oneOrList, optional } from "./types.ts";', ""]
     lines += ["export const TYPES: Readonly<Record<string, Type>> = {"]
-    lines += [f"  {name}: {_typescript(data, kind)}," for name, kind in tasks["types"].items()]
+    lines += [f"  {name}: {_typescript(data, field_type)}," for name, field_type in tasks["types"].items()]
     lines += ["};", "", "export const OBJECTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {"]
     for name, keys in tasks["objects"].items():
         lines.append(f"  {name}: {{")
-        lines += [f"    {key}: {_typescript(data, kind)}," for key, kind in keys.items()]
+        lines += [f"    {key}: {_typescript(data, field_type)}," for key, field_type in keys.items()]
         lines.append("  },")
     return "\n".join([*lines, "};", ""])
 
@@ -461,17 +472,17 @@ def schema_text(data: Data) -> str:
 _ONE_LINE = -(10**9)
 
 
-def _json(value: Any, indent: str = "", room: int = 0) -> str:
-    """Return JSON, on one line if it fits; ``room`` is the number of characters before it on its line."""
+def _json(value: Any, indent: str = "", reserved: int = 0) -> str:
+    """Return JSON, on one line if it fits; ``reserved`` is the number of characters before it on its line."""
     line = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
-        return _number(value)
+        return _number_literal(value)
     if isinstance(value, dict) and value:
-        fields = (f"{json.dumps(key)}: {_json(item, room=_ONE_LINE)}" for key, item in value.items())
+        fields = (f"{json.dumps(key)}: {_json(item, reserved=_ONE_LINE)}" for key, item in value.items())
         line = f"{{ {', '.join(fields)} }}"
     if isinstance(value, list) and value:
-        line = f"[{', '.join(_json(item, room=_ONE_LINE) for item in value)}]"
-    if not isinstance(value, (dict, list)) or len(indent) + room + len(line) < WIDTH:
+        line = f"[{', '.join(_json(item, reserved=_ONE_LINE) for item in value)}]"
+    if not isinstance(value, (dict, list)) or len(indent) + reserved + len(line) < WIDTH:
         return line
     inner = indent + "  "
     if isinstance(value, list):

@@ -59,42 +59,44 @@ def _value(without_views: str) -> Schema:
 def _object(name: str, data: Data) -> Schema:
     entry = data["objects"][name]
     only = entry.get("only", {})
-    made: Schema = {
+    schema: Schema = {
         "type": "object",
         "additionalProperties": False,
         "required": [key for key in entry["keys"] if key not in only],
-        "properties": {key: _type(data, kind) for key, kind in entry["keys"].items()},
+        "properties": {key: _type(data, field_type) for key, field_type in entry["keys"].items()},
     }
     rules: list[Schema] = [
         {
-            "if": {"properties": {other: {"enum": words}}},
+            "if": {"properties": {condition_key: {"enum": words}}},
             "then": {"required": [key]},
             "else": {"properties": {key: False}},
         }
         for key, condition in only.items()
-        for other, words in condition.items()
+        for condition_key, words in condition.items()
     ]
     if name in data["schema"]:
         rules.append(data["schema"][name])
-    return {**made, "allOf": rules} if rules else made
+    return {**schema, "allOf": rules} if rules else schema
 
 
-def _type(data: Data, kind: Any) -> Schema:
+def _type(data: Data, field_type: Any) -> Schema:
     """Return the schema of a type of format.json."""
-    if isinstance(kind, dict):
-        if "tuple" in kind:
-            return _tuple(data, kind["tuple"])
-        if "map" in kind:
-            return {"type": "object", "additionalProperties": _type(data, kind["map"])}
-        made: Schema = {"type": "array"}
-        if "least" in kind:
-            made["minItems"] = kind["least"]
-        for key in {"most", "cap"} & set(kind):
-            made["maxItems"] = kind[key] if isinstance(kind[key], int) else data["caps"][kind[key]][0]
-        if "unique" in kind:
-            made["uniqueItems"] = True
-        return {**made, "items": _type(data, kind["list"])}
-    what, _, name = kind.partition(" ")
+    if isinstance(field_type, dict):
+        if "tuple" in field_type:
+            return _tuple(data, field_type["tuple"])
+        if "map" in field_type:
+            return {"type": "object", "additionalProperties": _type(data, field_type["map"])}
+        schema: Schema = {"type": "array"}
+        if "least" in field_type:
+            schema["minItems"] = field_type["least"]
+        for key in {"most", "cap"} & set(field_type):
+            schema["maxItems"] = (
+                field_type[key] if isinstance(field_type[key], int) else data["caps"][field_type[key]][0]
+            )
+        if "unique" in field_type:
+            schema["uniqueItems"] = True
+        return {**schema, "items": _type(data, field_type["list"])}
+    what, _, name = field_type.partition(" ")
     if what == "integer":
         return {"$ref": f"#/$defs/{name}"} if name in SHORT else _integer(data, name)
     if what == "word":
@@ -136,6 +138,6 @@ def _integer(data: Data, name: str) -> Schema:
 
 
 def _tuple(data: Data, kinds: list[Any], about: str = "") -> Schema:
-    made: Schema = {"description": about} if about else {}
-    items = [_type(data, kind) for kind in kinds]
-    return {**made, "type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    schema: Schema = {"description": about} if about else {}
+    items = [_type(data, field_type) for field_type in kinds]
+    return {**schema, "type": "array", "prefixItems": items, "items": False, "minItems": len(items)}

@@ -20,28 +20,28 @@ LONGEST = 120
 
 def faults(path: Path) -> Iterator[str]:
     """Yield "line: fault" for a file."""
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for line_number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if len(line) > LONGEST:
-            yield f"{number}: {len(line)} characters; at most {LONGEST}"
+            yield f"{line_number}: {len(line)} characters; at most {LONGEST}"
         if "\t" in line:
-            yield f"{number}: a tab; indent by 4 spaces"
+            yield f"{line_number}: a tab; indent by 4 spaces"
         if line != line.rstrip():
-            yield f"{number}: trailing spaces"
+            yield f"{line_number}: trailing spaces"
         if re.search(r"\b(?:mediump|lowp)\b", line.partition("//")[0]) and path.name != "prelude.glsl":
-            yield f"{number}: less than the precision that prelude.glsl sets; leave it out"
+            yield f"{line_number}: less than the precision that prelude.glsl sets; leave it out"
 
 
 def main() -> int:
     """Check every template; return the exit code."""
     argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
-    found = [
+    problems = [
         f"{path.relative_to(ROOT)}:{fault}"
         for path in sorted((ROOT / "shaders").iterdir())
         if path.suffix in (".frag", ".vert", ".glsl")
         for fault in faults(path)
     ]
-    print("\n".join(found), end="\n" * bool(found), file=sys.stderr)
-    return 1 if found else 0
+    print("\n".join(problems), end="\n" * bool(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

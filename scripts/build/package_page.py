@@ -37,19 +37,19 @@ def page(text: str, repository: str, version: str) -> str:
 
 
 def _line(line: str, repository: str, tag: str) -> str:
-    def picture(found: re.Match[str]) -> str:
-        path = found["path"] or found["src"]
+    def picture(match: re.Match[str]) -> str:
+        path = match["path"] or match["src"]
         if _absolute(path):
-            return found[0]
+            return match[0]
         if not repository:
             return ""
         address = f"{repository}/raw/{tag}/{path}"
-        return f'<img src="{address}"{found["rest"]}>' if found["src"] else f"![{found['alt']}]({address})"
+        return f'<img src="{address}"{match["rest"]}>' if match["src"] else f"![{match['alt']}]({address})"
 
-    def link(found: re.Match[str]) -> str:
-        if _absolute(found["path"]):
-            return found[0]
-        return f"[{found['text']}]({repository}/blob/{tag}/{found['path']})" if repository else found["text"]
+    def link(match: re.Match[str]) -> str:
+        if _absolute(match["path"]):
+            return match[0]
+        return f"[{match['text']}]({repository}/blob/{tag}/{match['path']})" if repository else match["text"]
 
     return _LINK.sub(link, _PICTURE.sub(picture, line)).rstrip()
 
@@ -64,10 +64,10 @@ def repository() -> str:
     Raises:
         ValueError: the value is not the address of a repository.
     """
-    given = os.environ.get(REPOSITORY, "").rstrip("/").removesuffix(".git")
-    if given and not re.fullmatch(r"https://[^/\s]+/\S+", given):
-        raise ValueError(f"{REPOSITORY}={given!r}: give the repository's address, https://HOST/OWNER/NAME")
-    return given
+    address = os.environ.get(REPOSITORY, "").rstrip("/").removesuffix(".git")
+    if address and not re.fullmatch(r"https://[^/\s]+/\S+", address):
+        raise ValueError(f"{REPOSITORY}={address!r}: give the repository's address, https://HOST/OWNER/NAME")
+    return address
 
 
 class PackagePage(MetadataHookInterface):
@@ -76,11 +76,11 @@ class PackagePage(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Add ``readme`` and ``urls`` to a project's metadata."""
         root = Path(self.root)
-        made = root / "PKG-INFO"
-        if made.exists():  # a source distribution
-            message = email.message_from_bytes(made.read_bytes())
+        page_path = root / "PKG-INFO"
+        if page_path.exists():  # a source distribution
+            message = email.message_from_bytes(page_path.read_bytes())
             text = message.get_payload(decode=True).decode("utf-8")  # type: ignore[union-attr]
-            urls = dict(one.split(", ", 1) for one in message.get_all("Project-URL", []))
+            urls = dict(entry.split(", ", 1) for entry in message.get_all("Project-URL", []))
         else:
             version = re.search(r'^__version__ = "(.+)"$', (root / "glsl_infer/__init__.py").read_text("utf-8"), re.M)
             assert version

@@ -65,33 +65,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def version_of(root: Path) -> str:
     """Return the version of glsl_infer, which all other files must match."""
-    found = re.search(r'^__version__ = "(.+)"$', (root / PYTHON).read_text("utf-8"), re.MULTILINE)
-    if not found:
+    match = re.search(r'^__version__ = "(.+)"$', (root / PYTHON).read_text("utf-8"), re.MULTILINE)
+    if not match:
         raise ReleaseError(f"{PYTHON} has no line __version__ =")
-    return found[1]
+    return match[1]
 
 
 def faults(root: Path, tag: str | None = None) -> list[str]:
     """Return the disagreements of other files with the version, or of the version with a tag."""
-    version, found = version_of(root), []
+    version, problems = version_of(root), []
     if not VERSION.fullmatch(version):
-        found.append(f"{PYTHON}: version {version!r}; give three numbers below 100, as in 0.2.0")
+        problems.append(f"{PYTHON}: version {version!r}; give three numbers below 100, as in 0.2.0")
     for name in ("package.json", "package-lock.json"):
         data = json.loads((root / WEB / name).read_text("utf-8"))
-        for part in (data, data.get("packages", {}).get("", data)):
-            if part["version"] != version:
-                found.append(f"{WEB}/{name}: version {part['version']}, where {PYTHON} has {version}")
+        for package in (data, data.get("packages", {}).get("", data)):
+            if package["version"] != version:
+                problems.append(f"{WEB}/{name}: version {package['version']}, where {PYTHON} has {version}")
     heading = _heading(root)
     if heading[0] != version:
-        found.append(f"{CHANGES} begins with {heading[0]}, where {PYTHON} has {version}")
+        problems.append(f"{CHANGES} begins with {heading[0]}, where {PYTHON} has {version}")
     if tag is not None:
         if tag != f"v{version}":
-            found.append(f"tag {tag}, where {PYTHON} has {version}: python scripts/build/release.py version N.N.N")
+            problems.append(f"tag {tag}, where {PYTHON} has {version}: python scripts/build/release.py version N.N.N")
         if heading[1] == UNRELEASED:
-            found.append(
+            problems.append(
                 f"{CHANGES}: {version} is {UNRELEASED}; python scripts/build/release.py version {version} dates it"
             )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def write_version(root: Path, version: str) -> None:
@@ -113,8 +113,8 @@ def write_version(root: Path, version: str) -> None:
     for name in ("package.json", "package-lock.json"):
         path = root / WEB / name
         data = json.loads(path.read_text("utf-8"))
-        for part in (data, data.get("packages", {}).get("", data)):
-            part["version"] = version
+        for package in (data, data.get("packages", {}).get("", data)):
+            package["version"] = version
         path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -170,8 +170,8 @@ def npm_package(out: Path, repository: str = "") -> None:
         }
     (folder / "package.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
     quiet = ["--offline", "--no-audit", "--no-fund", "--no-update-notifier"]
-    said = _run(["npm", "publish", "--dry-run", *quiet, folder])
-    warned = [line for line in said.splitlines() if line.startswith("npm warn publish") and "logged in" not in line]
+    output = _run(["npm", "publish", "--dry-run", *quiet, folder])
+    warned = [line for line in output.splitlines() if line.startswith("npm warn publish") and "logged in" not in line]
     if warned:
         raise ReleaseError("npm publish --dry-run: " + "\n       ".join(warned))
     _run(["npm", "pack", *quiet, "--pack-destination", out, folder])
@@ -180,10 +180,10 @@ def npm_package(out: Path, repository: str = "") -> None:
 
 def _heading(root: Path) -> tuple[str, str]:
     """Return version and date of CHANGELOG.md's first heading."""
-    found = re.search(r"^## (\S+) - (\S+)$", (root / CHANGES).read_text("utf-8"), re.MULTILINE)
-    if not found:
+    match = re.search(r"^## (\S+) - (\S+)$", (root / CHANGES).read_text("utf-8"), re.MULTILINE)
+    if not match:
         raise ReleaseError(f"{CHANGES} has no heading like '## 0.2.0 - {UNRELEASED}'")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _replace(path: Path, pattern: str, line: str) -> None:

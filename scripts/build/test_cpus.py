@@ -93,7 +93,7 @@ def environment(cpu: Cpu, dispatched: Sequence[str], has: Mapping[str, bool]) ->
     return variables
 
 
-def others(cpus: Sequence[Cpu], dispatched: Sequence[str], has: Mapping[str, bool], count: int = 2) -> list[Cpu]:
+def other_cpus(cpus: Sequence[Cpu], dispatched: Sequence[str], has: Mapping[str, bool], count: int = 2) -> list[Cpu]:
     """Return CPUs with other loops of NumPy than this one, and others if these are fewer than ``count``."""
     different = [cpu for cpu in cpus if "NPY_DISABLE_CPU_FEATURES" in environment(cpu, dispatched, has)]
     return [*different, *(cpu for cpu in cpus if cpu not in different)][:count]
@@ -106,7 +106,7 @@ def main() -> int:
     arguments = parser.parse_args().arguments
     dispatched, has = numpy_features()
     failed = []
-    for cpu in others(CPUS.get(platform.machine(), ()), dispatched, has):
+    for cpu in other_cpus(CPUS.get(platform.machine(), ()), dispatched, has):
         variables = environment(cpu, dispatched, has)
         print(f"as {cpu.name}:", *(f"{name}='{value}'" for name, value in variables.items()), flush=True)
         drawing = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "llvmpipe", "LP_NUM_THREADS": "0"}

@@ -57,8 +57,8 @@ class Done:
         """Number of passed, failed and other tests, in all pytest runs of the part."""
         counts: Counter[str] = Counter()
         for line in CLOSING.findall(self.output):
-            for number, kind in re.findall(r"(\d+) ([a-z]+)", line):
-                counts[kind.rstrip("s") if kind.rstrip("s") in PLURALS else kind] += int(number)
+            for count, outcome in re.findall(r"(\d+) ([a-z]+)", line):
+                counts[outcome.rstrip("s") if outcome.rstrip("s") in PLURALS else outcome] += int(count)
         return counts
 
 
@@ -100,11 +100,11 @@ class Lanes:
                     return
                 name = self._waiting.pop(0)
                 print(f"{name}: begins", flush=True)  # a log without output for minutes looks stuck
-            done = self._part(name)
+            done = self._run_part(name)
             with self._lock:
                 self._report(done)
 
-    def _part(self, name: str) -> Done:
+    def _run_part(self, name: str) -> Done:
         with tempfile.TemporaryFile() as file:
             began = time.monotonic()
             process = subprocess.Popen(
@@ -142,12 +142,14 @@ def summary(parts: Sequence[Done], wall: float) -> str:
     lines += [f"{seconds:8.1f} s  {name} ({part})" for seconds, name, part in sorted(files, reverse=True)[:10]]
     counts = sum((done.counts for done in parts), Counter())
     cpu = sum(done.cpu for done in parts)
-    said = ", ".join(
-        f"{counts[kind]} {kind}{'s' * (kind in PLURALS and counts[kind] > 1)}" for kind in KINDS if counts[kind]
+    summary = ", ".join(
+        f"{counts[outcome]} {outcome}{'s' * (outcome in PLURALS and counts[outcome] > 1)}"
+        for outcome in KINDS
+        if counts[outcome]
     )
-    said = said or "no tests ran"
+    summary = summary or "no tests ran"
     lines.append(f"all parts: {cpu:.0f} s of CPU time")
-    return "\n".join([*lines, f"===== {said} in {wall:.2f}s ({int(wall) // 60}:{int(wall) % 60:02} minutes) ====="])
+    return "\n".join([*lines, f"===== {summary} in {wall:.2f}s ({int(wall) // 60}:{int(wall) % 60:02} minutes) ====="])
 
 
 def main() -> int:
@@ -155,9 +157,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("parts", nargs="+", metavar="PART", help="a target of the Makefile, or NAME=VALUE")
     parser.add_argument("--jobs", type=int, default=3, metavar="N", help="parts at a time (default: 3)")
-    given = parser.parse_args()
-    if given.jobs < 1:
-        parser.error(f"--jobs {given.jobs}; give 1 or more")
+    args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error(f"--jobs {args.jobs}; give 1 or more")
     ended: list[Done] = []
 
     def report(done: Done) -> None:
@@ -165,7 +167,7 @@ def main() -> int:
         show(done)
 
     root = Path(__file__).resolve().parents[2]
-    variables = [word for word in given.parts if "=" in word]
+    variables = [word for word in args.parts if "=" in word]
     lanes = Lanes(["make", "--no-print-directory", "-C", str(root), *variables], report)
 
     def stop(*_: object) -> None:
@@ -176,7 +178,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     began = time.monotonic()
-    lanes.run([word for word in given.parts if "=" not in word], given.jobs)
+    lanes.run([word for word in args.parts if "=" not in word], args.jobs)
     print(summary(ended, time.monotonic() - began), flush=True)
     return 1 if stopped or any(done.code for done in ended) else 0
 

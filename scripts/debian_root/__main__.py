@@ -163,11 +163,18 @@ def key_of(*contents: bytes) -> str:
     return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
-def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
+def copy_checkout(root: Root, work: str, folders: tuple[str, ...]) -> None:
     """Replace the copy of the checkout in a root, except the folders filled by its commands."""
     target = root.path / work.lstrip("/")
     target.mkdir(parents=True, exist_ok=True)
-    old = ["find", ".", "-mindepth", "1", *(f"-path ./{name} -prune -o" for name in kept), "! -type d -exec rm -f {} +"]
+    old = [
+        "find",
+        ".",
+        "-mindepth",
+        "1",
+        *(f"-path ./{name} -prune -o" for name in folders),
+        "! -type d -exec rm -f {} +",
+    ]
     subprocess.run(" ".join(old), shell=True, cwd=target, check=True)
     files = subprocess.run(
         ["git", "-c", f"safe.directory={PROJECT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -184,16 +191,16 @@ def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
 
 def all_files() -> bytes:
     """Return the NUL-terminated names of all files of a checkout without a git repository, such as one of .ci/run."""
-    found = []
+    paths = []
     for folder, folders, files in os.walk(PROJECT):
-        place = Path(folder).relative_to(PROJECT)
+        relative = Path(folder).relative_to(PROJECT)
         folders[:] = [
             name for name in folders
-            if name not in ("node_modules", "__pycache__") and str(place / name) not in NOT_COPIED
+            if name not in ("node_modules", "__pycache__") and str(relative / name) not in NOT_COPIED
             and (not name.startswith(".") or name in (".ci", ".github"))
         ]  # fmt: skip
-        found += [os.fsencode(place / name) for name in files]
-    return b"\0".join(found)
+        paths += [os.fsencode(relative / name) for name in files]
+    return b"\0".join(paths)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def page_commands(text: str) -> list[str]:
     lines = {name: re.findall(r"^ {4}(\S[^#\n]*)", section, re.MULTILINE) for name, section in sections.items()}
     every = [line.strip() for section in lines.values() for line in section]
     packages = [line for line in every if re.match(r"sudo apt(-get)? (update|install)\b", line)]
-    others = [line for line in lines["Install"] + lines["Check"] if re.match(r"cd |python3 |\.venv/bin/", line)]
-    return packages + [line.strip() for line in others]
+    later = [line for line in lines["Install"] + lines["Check"] if re.match(r"cd |python3 |\.venv/bin/", line)]
+    return packages + [line.strip() for line in later]
 
 
 def prepare(root: Root, project: Path) -> None:
@@ -123,10 +123,13 @@ def deploy(root: Root) -> None:
     served = json.loads(user.run("cat /var/log/glsl-infer.service.jsonl", capture=True).splitlines()[0])
     line = f"/opt/glsl-infer/venv/bin/classify --model /opt/glsl-infer/models/trash.glslnn --top 1 --json {SCENE}"
     (expected,) = json.loads(user.run(line, capture=True))
-    label, other = (one["predictions"][0] for one in (served, expected))
+    label, expected_label = (answer["predictions"][0] for answer in (served, expected))
     owner = user.run("stat --format %U /var/lib/glsl-infer", capture=True).strip()
-    print(f"served: {json.dumps(served)}\nclassified: {json.dumps(other)}\nthe service runs as {owner}", flush=True)
-    if label["label"] != other["label"] or abs(label["probability"] - other["probability"]) > 0.02:
-        raise StepError(f"the service finds {label}, classify {other}")
+    print(
+        f"served: {json.dumps(served)}\nclassified: {json.dumps(expected_label)}\nthe service runs as {owner}",
+        flush=True,
+    )
+    if label["label"] != expected_label["label"] or abs(label["probability"] - expected_label["probability"]) > 0.02:
+        raise StepError(f"the service finds {label}, classify {expected_label}")
     if owner != USER:
         raise StepError(f"the service runs as {owner} and not as {USER}, who installed it")

@@ -152,7 +152,7 @@ def folders() -> list[str]:
     )
     settings = [listed.stdout, *(value for name, value in os.environ.items() if name.startswith("PIP_"))]
     named = {Path(name) for text in settings for name in re.findall(r"(?:file://|(?<![\w:/.]))(/[^\s'\",:\\]+)", text)}
-    own = ("/usr", "/etc", "/dev", "/proc", "/sys", "/tmp", "/run")
+    mounted = ("/usr", "/etc", "/dev", "/proc", "/sys", "/tmp", "/run")
     # The pages of an index link to files in its parent folder.
-    places = {path.parent if path.name == "simple" else path for path in named if path.is_dir()}
-    return sorted(str(path) for path in places if not str(path).startswith(own))
+    folders = {path.parent if path.name == "simple" else path for path in named if path.is_dir()}
+    return sorted(str(path) for path in folders if not str(path).startswith(mounted))

@@ -65,7 +65,7 @@ def broken_links(folder: Path) -> list[str]:
         page.resolve(): re.sub(r"<script.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
         for page in folder.rglob("*.html")
     }
-    places = {
+    anchors = {
         page: {unescape(anchor) for anchor in re.findall(r'\bid="([^"]+)"', text)} for page, text in pages.items()
     }
     broken = []
@@ -73,11 +73,11 @@ def broken_links(folder: Path) -> list[str]:
         for link in map(unescape, re.findall(r'\b(?:href|src)="([^"]*)"', text)):
             if re.match(r"[a-z]+:", link):
                 continue
-            path, _, place = link.partition("#")
-            if place.endswith(".__init__"):
-                place = place[: -len(".__init__")]  # pdoc links to constructors of abstract classes without text
+            path, _, anchor = link.partition("#")
+            if anchor.endswith(".__init__"):
+                anchor = anchor[: -len(".__init__")]  # pdoc links to constructors of abstract classes without text
             target = (page.parent / unquote(path)).resolve() if path else page
-            if not target.exists() or (place and unquote(place) not in places.get(target, set())):
+            if not target.exists() or (anchor and unquote(anchor) not in anchors.get(target, set())):
                 broken.append(f"{page.relative_to(folder.resolve())}: {link}")
     return broken
 
@@ -95,13 +95,13 @@ def build(folder: Path) -> int:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as work:
-            made = Path(work) / "made"
-            pages = write(made)
-            broken = broken_links(made)
+            output = Path(work) / "made"
+            pages = write(output)
+            broken = broken_links(output)
             if broken:
                 raise RunError("broken links in the API reference: " + ", ".join(broken))
             shutil.rmtree(folder, ignore_errors=True)
-            made.rename(folder)
+            output.rename(folder)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
     return pages

@@ -44,13 +44,13 @@ def page() -> str:
 
 
 def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    return next(dict(one.choices) for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    return next(dict(action.choices) for action in parser._actions if isinstance(action, argparse._SubParsersAction))
 
 
 def _section(name: str, parser: argparse.ArgumentParser) -> str:
-    actions = [one for one in parser._actions if one.help is not argparse.SUPPRESS]
-    required = [_invocation(one) for one in actions if one.option_strings and one.required]
-    positional = [_invocation(one) for one in actions if not one.option_strings]
+    actions = [action for action in parser._actions if action.help is not argparse.SUPPRESS]
+    required = [_invocation(action) for action in actions if action.option_strings and action.required]
+    positional = [_invocation(action) for action in actions if not action.option_strings]
     lines = [f"## {name}", "", _block(parser.description), "```text"]
     usage = " ".join([name, "[options]", *required, *positional])
     lines += [" ".join((parser.usage or usage).split()), *_examples(parser), "```", ""]
@@ -97,8 +97,7 @@ def _invocation(action: argparse.Action) -> str:
 
 
 def _title(title: str | None) -> str:
-    names = {"positional arguments": "Arguments", "options": "Options", "optional arguments": "Options"}
-    return f"**{names.get(title or '', title or 'Options')}**"
+    return f"**{title or 'Options'}**"
 
 
 def _block(text: str | None) -> str:

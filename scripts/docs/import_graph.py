@@ -43,7 +43,7 @@ def forbidden() -> set[tuple[str, str]]:
     """Return the pairs of packages whose import the contract "reader" forbids: (importer, imported)."""
     contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
     reader = next(contract for contract in contracts if contract["id"] == "reader")
-    return {(_room(a), _room(b)) for a in reader["source_modules"] for b in reader["forbidden_modules"]}
+    return {(_package(a), _package(b)) for a in reader["source_modules"] for b in reader["forbidden_modules"]}
 
 
 def imports(rooms: Sequence[str]) -> Edges:
@@ -53,21 +53,21 @@ def imports(rooms: Sequence[str]) -> Edges:
         graph = grimp.build_graph(PACKAGE, cache_dir=None)
     finally:
         sys.path.remove(str(ROOT))
-    edges: dict[str, set[str]] = {room: set() for room in rooms}
+    edges: dict[str, set[str]] = {package: set() for package in rooms}
     for module in graph.modules:
         for imported in graph.find_modules_directly_imported_by(module):
-            if _room(module) in edges and _room(imported) in edges and _room(module) != _room(imported):
-                edges[_room(module)].add(_room(imported))
-    return {room: frozenset(to) for room, to in edges.items()}
+            if _package(module) in edges and _package(imported) in edges and _package(module) != _package(imported):
+                edges[_package(module)].add(_package(imported))
+    return {package: frozenset(to) for package, to in edges.items()}
 
 
 def shortest(edges: Edges) -> Edges:
     """Remove every import implied by other imports; the imports must have no cycle."""
 
-    def reached(room: str) -> set[str]:
-        return set(edges[room]).union(*(reached(below) for below in edges[room]))
+    def reached(package: str) -> set[str]:
+        return set(edges[package]).union(*(reached(below) for below in edges[package]))
 
-    return {room: frozenset(to - set().union(*(reached(below) for below in to))) for room, to in edges.items()}
+    return {package: frozenset(to - set().union(*(reached(below) for below in to))) for package, to in edges.items()}
 
 
 def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, str]]) -> str:
@@ -79,8 +79,8 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
         wrong: imports forbidden by the contracts, some of which still exist; upward imports count as wrong without
             them.
     """
-    order = [room for row in rows for room in row]
-    depth = {room: number for number, row in enumerate(rows) for room in row}
+    order = [package for row in rows for package in row]
+    depth = {package: index for index, row in enumerate(rows) for package in row}
     removed = {(a, b) for a in order for b in edges[a] if depth[a] >= depth[b] or (a, b) in wrong}
     allowed = {a: frozenset(b for b in edges[a] if (a, b) not in removed) for a in order}
     arrows = shortest(allowed)
@@ -88,7 +88,7 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
     lines += [f"    {a}-->{b}" for a in order for b in order if b in arrows[a]]
     lines += [f"    {a} -. to be removed .-> {b}" for a in order for b in order if (a, b) in removed]
     lines += ["```", "", "An arrow is an import. It is left out where other arrows lead to the same room.", ""]
-    lines += [f"- `{_path(room)}`: {_purpose(room)}" for room in order]
+    lines += [f"- `{_path(package)}`: {_purpose(package)}" for package in order]
     return "\n".join(lines)
 
 
@@ -98,17 +98,17 @@ def written(page: str, text: str) -> str:
     Raises:
         ValueError: the page does not have the marks.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, remainder = page.partition(BEGIN)
+    _, end, after = remainder.partition(END)
     if not begin or not end:
         raise ValueError(f"no section of rooms; put {BEGIN} and {END} where it belongs")
     return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
-def made() -> str:
+def new_page() -> str:
     """Return the section for the current code and pyproject.toml."""
     rows = layers()
-    return section(rows, imports([room for row in rows for room in row]), forbidden())
+    return section(rows, imports([package for row in rows for package in row]), forbidden())
 
 
 def main() -> int:
@@ -119,7 +119,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     try:
-        page = written(args.out.read_text("utf-8"), made())
+        page = written(args.out.read_text("utf-8"), new_page())
         args.out.write_text(page, "utf-8")
     except (OSError, ValueError) as error:
         print(f"error: {args.out}: {error}", file=sys.stderr)
@@ -128,18 +128,18 @@ def main() -> int:
     return 0
 
 
-def _room(module: str) -> str:
+def _package(module: str) -> str:
     """Return the package of a module by its dotted name; for glsl_infer itself, its name."""
     return module.split(".")[1] if "." in module else module
 
 
-def _path(room: str) -> str:
-    return f"{room}/" if (ROOT / PACKAGE / room).is_dir() else f"{room}.py"
+def _path(package: str) -> str:
+    return f"{package}/" if (ROOT / PACKAGE / package).is_dir() else f"{package}.py"
 
 
-def _purpose(room: str) -> str:
+def _purpose(package: str) -> str:
     """Return the first paragraph of the package's docstring, with the names of its folders."""
-    folder = ROOT / PACKAGE / room
+    folder = ROOT / PACKAGE / package
     source = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
     first = re.sub(r"``([^`]*)``", r"`\1`", text.partition("\n\n")[0].replace("\n", " "))

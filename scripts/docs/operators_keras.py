@@ -29,9 +29,9 @@ def export(row: Row, folder: Path) -> dict[str, bool]:
     """Write one row's files; return its entry of rows.json."""
     model = models.row_model(row)
     graph = to_graph(model, row.input_range)
-    picture, *others = models.pictures(row)
-    made, calibrated = models.bundle_of(graph, others)
-    bundles.write(made, folder / f"{row.name}.glslnn")
+    picture, *calibration_images = models.pictures(row)
+    bundle, calibrated = models.bundle_of(graph, calibration_images)
+    bundles.write(bundle, folder / f"{row.name}.glslnn")
     if row.without is not None:
         bundles.write(without(row.without, row.size, row.channels), folder / f"{row.name}.without.glslnn")
     np.savez(folder / f"{row.name}.npz", picture=picture, expected=models.expected(row, model, picture))

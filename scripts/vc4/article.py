@@ -37,18 +37,18 @@ TOGETHER = 25
 def write() -> None:
     """Build the network, simulate a frame, count its ARM instructions, and write both."""
     options = Options(layout="planar", memory="naive", weights="uniform", weight_bits="16")
-    made, _, _ = build(x22(385, 120), [f"class {number}" for number in range(120)], options=options)
+    bundle, _, _ = build(x22(385, 120), [f"class {index}" for index in range(120)], options=options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "article.glslnn"
-        bundles.write(made, path)
+        bundles.write(bundle, path)
         simulation = simulate(path, executor.find())
         counted = subprocess.run([ROOT / "scripts/vc4/arm/count", path], stdout=subprocess.PIPE, text=True, check=True)
     frame = json.loads(counted.stdout)[path.name]
     each = list(zip(*(clocks.of_jobs for clocks in simulation.sets)))
     jobs = []
     for at in range(0, len(each), TOGETHER):
-        part = each[at : at + TOGETHER]
-        jobs.append([len(part), *(round(sum(clocks) / len(part)) for clocks in zip(*part))])
+        group = each[at : at + TOGETHER]
+        jobs.append([len(group), *(round(sum(clocks) / len(group)) for clocks in zip(*group))])
     data = {
         "about": "python scripts/vc4/article.py --write",
         "draws": simulation.draws,

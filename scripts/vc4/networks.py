@@ -120,8 +120,8 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         shape = graph.shapes[graph.output]
         labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
         began, worked = time.monotonic(), time.process_time()
-        made, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
-        bundles.write(made, folder / "network.glslnn", read_back=True)
+        bundle, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
+        bundles.write(bundle, folder / "network.glslnn", read_back=True)
         seconds, processor = time.monotonic() - began, time.process_time() - worked
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         report = vc4.report(*vc4.measure(folder / "network.glslnn", driver), name)

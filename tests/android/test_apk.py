@@ -55,10 +55,10 @@ def test_its_icon(apk: Path, badging: str) -> None:
 
 
 def test_it_verifies_from_v1_to_v3(tools: Tools, apk: Path) -> None:
-    said = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
-    assert said.startswith("Verifies\n")
+    message = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
+    assert message.startswith("Verifies\n")
     for version in (1, 2, 3):
-        assert re.search(rf"using v{version} scheme \(.*\): true", said)
+        assert re.search(rf"using v{version} scheme \(.*\): true", message)
 
 
 def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path) -> None:
@@ -136,5 +136,5 @@ def test_the_runner_knows_nothing_of_android() -> None:
 def test_no_line_of_java_is_longer_than_those_of_python() -> None:
     for folder in (ROOT / "android", ROOT / "tests" / "android"):
         for path in folder.rglob("*.java"):
-            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-                assert len(line) <= 120, f"{path}:{number}"
+            for index, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                assert len(line) <= 120, f"{path}:{index}"

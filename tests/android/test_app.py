@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
-    made = Phone(app, apk, tmp_path)
-    yield made
-    made.close()
+    phone = Phone(app, apk, tmp_path)
+    yield phone
+    phone.close()
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, p
     """Check the screen against Python's results for the same bytes, and its first label for the photograph."""
     size = classifier.session.bundle.manifest.input.size
     logits = classifier.session.run(np.ascontiguousarray(phone.input(size, size)[..., :3]))
-    wanted = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
-    assert labels(state) == wanted
-    assert classifier.classify(picture, top=1)[0].label == wanted[0][0]
+    expected = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
+    assert labels(state) == expected
+    assert classifier.classify(picture, top=1)[0].label == expected[0][0]
 
 
 def test_what_the_network_is_given(phone: Phone) -> None:
@@ -64,14 +64,14 @@ def test_what_the_network_is_given(phone: Phone) -> None:
 @pytest.mark.exhaustive
 def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classifier) -> None:
     phone.start()
-    found = []
+    results = []
     for name in ("pineapple007.jpg", "banana006.jpg", "leek001.jpg", "carrots014.jpg"):
         picture = scene(name)
         state = phone.look(picture)
         assert_labels(phone, state, classifier, picture)
         assert state["gl_error"] == 0
-        found.append(labels(state)[0][0])
-    assert found == ["Pineapple", "Banana", "Leek", "Carrots"]
+        results.append(labels(state)[0][0])
+    assert results == ["Pineapple", "Banana", "Leek", "Carrots"]
     assert not any("results/s" in text for text in state["texts"])
     phone.tell("press", "Times")
     state = phone.tell("idle")
@@ -87,8 +87,8 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     phone.tell("choose", "Open a file ...")
     phone.tell("file", tmp_path / "long.glslnn")
     phone.ready()
-    found = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
-    shown = {label for label, _ in found}
+    result = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
+    shown = {label for label, _ in result}
     assert set(long[:2]) < shown
     (shortened,) = shown - set(long[:2])
     assert re.fullmatch("W{12,}…", shortened)
@@ -178,9 +178,9 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         turned.save(tmp_path / name, quality=95, exif=exif)
         state = phone.photograph(tmp_path / name)
         assert (state["open"], state["gl_error"]) == (0, 0)
-        wanted = classifier.classify(tmp_path / name, top=3)
-        assert [label for label, _ in labels(state)] == [one.label for one in wanted]
-        assert [chance for _, chance in labels(state)] == pytest.approx([100 * o.probability for o in wanted], abs=1)
+        expected = classifier.classify(tmp_path / name, top=3)
+        assert [label for label, _ in labels(state)] == [one.label for one in expected]
+        assert [chance for _, chance in labels(state)] == pytest.approx([100 * o.probability for o in expected], abs=1)
         screen, size = phone.shot(), (PORTRAIT[0], round(PORTRAIT[0] * upright.height / upright.width))
         top = (PORTRAIT[1] - size[1]) // 2
         middle = slice(size[0] // 4, size[0] * 3 // 4)
@@ -193,12 +193,12 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
             assert labels(phone.look(scene("pineapple007.jpg")))[0][0] == "Pineapple"
     phone.tell("press", "Model")  # another model classifies the same photograph
     phone.tell("choose", MODEL.stem)
-    assert labels(phone.ready())[0][0] == wanted[0].label
+    assert labels(phone.ready())[0][0] == expected[0].label
     phone.tell("pause")
     phone.tell("lose")
     phone.tell("resume")
     state = phone.tell("idle")
-    assert (state["open"], labels(state)[0][0]) == (0, wanted[0].label)
+    assert (state["open"], labels(state)[0][0]) == (0, expected[0].label)
 
 
 def test_what_is_no_photograph(phone: Phone) -> None:
@@ -207,7 +207,7 @@ def test_what_is_no_photograph(phone: Phone) -> None:
     phone.tell("press", "Photo")
     phone.tell("file", ROOT / "README.md")
     state = phone.tell("wait", "README.md is no")
-    assert "README.md is no picture that this device can read" in " ".join(state["texts"])
+    assert "README.md cannot be read as a picture on this device" in " ".join(state["texts"])
     assert (labels(state), state["open"]) == (before, 1)
     phone.tell("touch")
     assert "README.md" not in " ".join(phone.tell("idle")["texts"])
@@ -257,8 +257,8 @@ def test_everything_has_room(
                 least = 48 * min(screen) / points if points < 400 else 0
                 assert left >= 0 and right <= wide and top >= 0 and bottom <= high, name
                 assert min(right - left, bottom - top) >= least, name  # the size of a finger
-            for one in boxes.values():
-                assert sum(max(one[0], o[0]) < min(one[2], o[2]) and max(one[1], o[1]) < min(one[3], o[3])
+            for box in boxes.values():
+                assert sum(max(box[0], o[0]) < min(box[2], o[2]) and max(box[1], o[1]) < min(box[3], o[3])
                            for o in boxes.values()) == 1  # itself  # fmt: skip
     finally:
         phone.close()
@@ -383,8 +383,10 @@ def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str)
     assert (given[..., 1:] == (0, 0, 255)).all()
     with glsl_infer.Session(model) as session:
         chances = session.run({"image": np.ascontiguousarray(given[..., :1])})["label"]
-    wanted = sorted(zip("abc", (round(100 * float(chance), 1) for chance in chances)), key=lambda pair: -pair[1])
-    assert labels(state) == wanted
+    reference_output = sorted(
+        zip("abc", (round(100 * float(chance), 1) for chance in chances)), key=lambda pair: -pair[1]
+    )
+    assert labels(state) == reference_output
     assert state["gl_error"] == 0
 
 

@@ -31,9 +31,9 @@ PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
 
 @pytest.fixture
 def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
-    made = Phone(app, apk, tmp_path)
-    yield made
-    made.close()
+    phone = Phone(app, apk, tmp_path)
+    yield phone
+    phone.close()
 
 
 def choose(phone: Phone, title: str) -> Any:
@@ -94,8 +94,8 @@ def test_two_boxes_and_a_turned_phone(phone: Phone) -> None:
     phone.rotate(1)
     state = phone.look(scene((85.5 - 1.5 * CELL, 64 + 0.5 * CELL, CELL), wide=True))
     assert "Squares: 1 found" in state["texts"]
-    found = coloured(phone.shot(), YELLOW)
-    assert found[0] == pytest.approx(on_screen(85.5 - 1.5 * CELL, 0, wide=True)[0], abs=12)
+    result = coloured(phone.shot(), YELLOW)
+    assert result[0] == pytest.approx(on_screen(85.5 - 1.5 * CELL, 0, wide=True)[0], abs=12)
 
 
 def test_a_front_camera_shows_a_mirror_image(phone: Phone) -> None:

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.exhaustive
 
 
 def test_it_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
-    made = new_operator.written(tmp_path)
-    outputs, _ = runner.run(made.bundle, made.picture[np.newaxis], tmp_path)
-    np.testing.assert_allclose(outputs[0], made.output, atol=made.tolerance)
-    layers = runner.json("check", made.bundle)["layers"]
+    project = new_operator.written(tmp_path)
+    outputs, _ = runner.run(project.bundle, project.picture[np.newaxis], tmp_path)
+    np.testing.assert_allclose(outputs[0], project.output, atol=project.tolerance)
+    layers = runner.json("check", project.bundle)["layers"]
     assert layers == 5

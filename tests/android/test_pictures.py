@@ -32,9 +32,9 @@ def photographs(data_set: str) -> list[Image.Image]:
     if files:
         return [preprocess.open_image(path) for path in files[:: len(files) // 20][:20]]
     originals = [preprocess.open_image(path) for path in PHOTOGRAPHS]
-    changed = [ImageOps.mirror(one) for one in originals]
-    changed += [one.rotate(90, expand=True) for one in originals]
-    changed += [ImageEnhance.Brightness(one).enhance(0.8) for one in originals]
+    changed = [ImageOps.mirror(original) for original in originals]
+    changed += [original.rotate(90, expand=True) for original in originals]
+    changed += [ImageEnhance.Brightness(original).enhance(0.8) for original in originals]
     return [*originals, *changed][:20]
 
 
@@ -69,12 +69,12 @@ def test_the_same_picture(
 
 def test_a_picture_of_another_size_is_fitted(runner: Jvm, tmp_path: Path) -> None:
     """The runner itself fits an image of another size, in a model that also reads values."""
-    made, model = several_bundle("several"), tmp_path / "several.glslnn"
-    bundles.write(made, model)
-    inputs = several_inputs(made.graph, seed=4)
+    bundle, model = several_bundle("several"), tmp_path / "several.glslnn"
+    bundles.write(bundle, model)
+    inputs = several_inputs(bundle.graph, seed=4)
     photograph = np.asarray(preprocess.open_image(PHOTOGRAPHS[0]))
     rgba = np.dstack([photograph, np.full(photograph.shape[:2], 255, np.uint8)])
-    picture = made.manifest.inputs[0]
+    picture = bundle.manifest.inputs[0]
     fitted = preprocess.load_for(photograph, picture)
     results = runner.frame(model, {**inputs, picture.name: argb(rgba)}, tmp_path)
     expected = runner.frame(model, {**inputs, picture.name: fitted}, tmp_path)
@@ -87,13 +87,13 @@ def test_a_picture_of_another_size_is_fitted(runner: Jvm, tmp_path: Path) -> Non
 def test_an_image_becomes_a_picture_again(
     runner: Jvm, tmp_path: Path, channels: int, low: tuple[float, ...], high: tuple[float, ...]
 ) -> None:
-    made, model = image_models.filtered(channels, low=low, high=high), tmp_path / "image.glslnn"
-    bundles.write(made, model)
-    picture = made.manifest.input
+    bundle, model = image_models.filtered(channels, low=low, high=high), tmp_path / "image.glslnn"
+    bundles.write(bundle, model)
+    picture = bundle.manifest.input
     pixels = np.random.default_rng(2).integers(0, 256, picture.shape, np.uint8)
     runner.json("image", model, tmp_path / "image", *input_words({picture.name: pixels}, tmp_path))
     with glsl_infer.Session(model) as session:
-        expected = to_picture(session.run(pixels), made)
+        expected = to_picture(session.run(pixels), bundle)
     assert len(np.unique(expected)) > 15
     assert (tmp_path / "image").read_bytes() == expected.tobytes()
 
@@ -108,9 +108,9 @@ def test_20_photographs(runner: Jvm, model: Path, tmp_path: Path) -> None:
     pictures = photographs(model.stem.partition("-")[0])
     assert len(pictures) == 20
     size = bundles.read(model).manifest.input.size
-    pixels = np.stack([preprocess.load(one, size) for one in pictures])
+    pixels = np.stack([preprocess.load(picture, size) for picture in pictures])
     outputs, _ = runner.run(model, pixels, tmp_path)
     with glsl_infer.Session(model) as session:
-        expected = np.stack([session.run(one) for one in pixels])
+        expected = np.stack([session.run(image) for image in pixels])
     assert outputs.tobytes() == expected.astype("<f4").tobytes()
     assert len(set(outputs.argmax(axis=1))) > 2

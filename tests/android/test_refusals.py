@@ -85,10 +85,12 @@ INPUTS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", INPUTS)
 def test_inputs_that_do_not_fit(runner: Jvm, tmp_path: Path, what: str) -> None:
-    made, model = several_bundle("several"), tmp_path / "several.glslnn"
-    bundles.write(made, model)
+    bundle, model = several_bundle("several"), tmp_path / "several.glslnn"
+    bundles.write(bundle, model)
     changes, message = INPUTS[what]
-    inputs = {name: array for name, array in {**several_inputs(made.graph, 1), **changes}.items() if array is not None}
+    inputs = {
+        name: array for name, array in {**several_inputs(bundle.graph, 1), **changes}.items() if array is not None
+    }
     assert message in runner.refused("frame", model, tmp_path / "out", *input_words(inputs, tmp_path))
 
 

@@ -68,7 +68,7 @@ def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pyt
         size = session.bundle.manifest.input.size
         noise = np.random.default_rng(7).integers(0, 256, (size, size, 3), np.uint8)
         pictures = np.stack([preprocess.load(EXAMPLE, size), noise])
-        expected = np.stack([session.run(one).reshape(-1) for one in pictures])
+        expected = np.stack([session.run(picture).reshape(-1) for picture in pictures])
         statistics = session.statistics()
     outputs, facts = runner.run(model, pictures, tmp_path)
     assert outputs.tobytes() == expected.astype("<f4").tobytes()
@@ -90,9 +90,9 @@ def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout:
 @pytest.mark.sampled(4)
 @each_of(("name", [*SEVERAL]), ("layout", ["atlas", "planar"]))
 def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
-    made, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
-    bundles.write(made, model)
-    inputs = several_inputs(made.graph, seed=4)
+    bundle, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
+    bundles.write(bundle, model)
+    inputs = several_inputs(bundle.graph, seed=4)
     assert_same_layers(runner, model, inputs, tmp_path)
     results = runner.frame(model, inputs, tmp_path)
     with glsl_infer.Session(model) as session:

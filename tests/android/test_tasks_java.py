@@ -31,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
-    with Context() as made:
-        yield made
+    with Context() as context:
+        yield context
 
 
 def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.ndarray], folder: Path) -> list[Any]:
@@ -48,9 +48,9 @@ def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.nda
 
 
 def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
-    found = looked(runner, str(folder), "squares", "look", [pixels for pixels, _ in PICTURES], tmp_path)
+    result = looked(runner, str(folder), "squares", "look", [pixels for pixels, _ in PICTURES], tmp_path)
     with Detector(folder / "squares.json", context=context) as detector:
-        for things, (pixels, off) in zip(found, PICTURES):
+        for things, (pixels, off) in zip(result, PICTURES):
             same_boxes(things, list(detector(pixels)), off)
 
 
@@ -66,36 +66,36 @@ def test_every_rule_means_the_same(
         expected = list(detector(pixels))
     assert expected
     mine.write_text(json.dumps({**DETECTOR, **change}), "utf-8")
-    (found,) = looked(runner, f"{tmp_path}:{folder}", "mine", "look", [pixels], tmp_path)
-    same_boxes(found, expected, 0.1)
+    (result,) = looked(runner, f"{tmp_path}:{folder}", "mine", "look", [pixels], tmp_path)
+    same_boxes(result, expected, 0.1)
 
 
 def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
     stills = [picture(128, 128, (24, 24, 16), (88, 104, 16)), picture(128, 128, (40, 72, 24)), picture(128, 128)]
-    found = looked(runner, str(folder), "sides", "look", stills, tmp_path)
+    result = looked(runner, str(folder), "sides", "look", stills, tmp_path)
     with Landmarker(folder / "sides.json", context=context) as sides:
-        for things, pixels in zip(found, stills):
+        for things, pixels in zip(result, stills):
             expected = sorted(sides(pixels), key=lambda item: item.points[0, 0])
             assert len(things) == len(expected)
-            for one, other in zip(sorted(things, key=lambda one: one["points"][0][0]), expected):
-                same_points(one, other, 0.1)
+            for thing, other in zip(sorted(things, key=lambda thing: thing["points"][0][0]), expected):
+                same_points(thing, other, 0.1)
     film = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     film += [picture(128, 128, (88, 24, 16))] * 2 + [picture(128, 128, (88, 24, 16), (24, 104, 16))] * 16
-    found = looked(runner, str(folder), "sides", "film", film, tmp_path)
+    result = looked(runner, str(folder), "sides", "film", film, tmp_path)
     with Landmarker(folder / "sides.json", context=context) as sides:
         followed = [sides.follow(frame) for frame in film]
-    assert [len(things) for things in found] == [len(things) for things in followed]
+    assert [len(things) for things in result] == [len(things) for things in followed]
     assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one found later
-    for things, others in zip(found, followed):
-        for one, other in zip(things, others):
-            same_points(one, other, 0.2)
+    for things, others in zip(result, followed):
+        for thing, other in zip(things, others):
+            same_points(thing, other, 0.2)
 
 
 def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
     pictures = [picture(96, 64, (30, 30, 36)), picture(20, 25, (10, 10, 12))]
-    found = looked(runner, str(folder), "mask", "look", pictures, tmp_path)
+    result = looked(runner, str(folder), "mask", "look", pictures, tmp_path)
     with Segmenter(folder / "mask.json", context=context) as segmenter:
-        for (thing,), pixels in zip(found, pictures):
+        for (thing,), pixels in zip(result, pictures):
             expected = segmenter(pixels).alpha.astype(int)
             off = np.abs(np.array(thing["alpha"]).reshape(expected.shape) - expected)
             assert off.max() <= 12 and off.mean() <= 0.5  # a steep edge: one byte before is up to five after
@@ -121,8 +121,8 @@ def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: P
     assert (done.returncode, done.stderr) == (0, "")
     *lines, right = done.stdout.split("\n")[:-1]
     assert len(lines) == len(WRONG) and right == ""
-    for line, name, (_, _, said) in zip(lines, names, WRONG):
-        assert said in line and (name in line or said == "nowhere.glslnn")  # the missing file of a task
+    for line, name, (_, _, message) in zip(lines, names, WRONG):
+        assert message in line and (name in line or message == "nowhere.glslnn")  # the missing file of a task
     (tmp_path / "0.argb").write_bytes(np.array([1, 1, 0], "<u4").tobytes())
     assert lines[0] in runner.refused("task", folders, names[0], "look", tmp_path / "0.argb")
 
@@ -136,12 +136,12 @@ def test_published_networks_find_the_same(runner: Jvm, context: Context, tmp_pat
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")
     pixels = np.asarray(Image.open(PERSON).convert("RGB"))
-    (found,) = looked(runner, f"{DATA}:{models.folder()}", task, "look", [pixels], tmp_path)
-    with open_task(task, context=context) as made:
-        expected = made(PERSON)
+    (result,) = looked(runner, f"{DATA}:{models.folder()}", task, "look", [pixels], tmp_path)
+    with open_task(task, context=context) as opened:
+        expected = opened(PERSON)
     if task == "faces":
-        same_boxes(found, list(expected), 1.0)
+        same_boxes(result, list(expected), 1.0)
     elif task == "face-mesh":
-        same_points(found[0], expected[0], 1.0)
+        same_points(result[0], expected[0], 1.0)
     else:
-        assert np.abs(np.array(found[0]["alpha"]).reshape(expected.alpha.shape) - expected.alpha).mean() < 1.0
+        assert np.abs(np.array(result[0]["alpha"]).reshape(expected.alpha.shape) - expected.alpha).mean() < 1.0

@@ -114,6 +114,7 @@ def declarations() -> Files:
     members, texts = {**GOOD, "manifest.json": json.dumps(manifest).encode()}, []
     for test in ("test_what_declares_what_is_set", "test_a_uniform_that_nobody_sets_is_refused"):
         texts += getattr(unit, test).pytestmark[0].args[1]
+    texts += [text for text, _ in unit.test_what_is_set_and_what_is_declared_are_the_same.pytestmark[0].args[1]]
     return {text: zipped(rehashed(members, {SHADER: (text + unit.MAIN).encode()})) for text in texts}
 
 
@@ -211,10 +212,10 @@ def texts() -> Files:
         "not UTF-8": text.replace(b'"name": "tiny"', b'"name":"\xff"', 1),
     }
     for key in (b"max_error", b"scale", b"width", b"version"):
-        found = re.search(rb'"%s": ?([-.e\d]+)' % key, text)
-        assert found
+        result = re.search(rb'"%s": ?([-.e\d]+)' % key, text)
+        assert result
         for number in NUMBERS:
-            damaged[f"{key!r} {number}"] = text[: found.start(1)] + str(number).encode() + text[found.end(1) :]
+            damaged[f"{key!r} {number}"] = text[: result.start(1)] + str(number).encode() + text[result.end(1) :]
 
     return {name: with_manifest(data) for name, data in damaged.items()}
 

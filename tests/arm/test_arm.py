@@ -40,21 +40,21 @@ for name in (re.match(r"[\\w-]+", one)[0] for one in asked):
         found[name.lower()] = ""
 print(json.dumps(found))
 """
-    found = json.loads(arm.python("-c", program).stdout)
-    assert sorted(found) == ["glfw", "numpy", "pillow", "pyopengl"]
-    assert {name for name, folder in found.items() if not folder.rstrip("/").endswith("/dist-packages")} == {"glfw"}
+    report = json.loads(arm.python("-c", program).stdout)
+    assert sorted(report) == ["glfw", "numpy", "pillow", "pyopengl"]
+    assert {name for name, folder in report.items() if not folder.rstrip("/").endswith("/dist-packages")} == {"glfw"}
 
 
 def test_classify(arm: Arm) -> None:
     """The self-check of the first use has run, and the probabilities match the exact reference."""
     done = arm.command("classify", "--model", arm.model, "--json", arm.picture)
     assert (done.returncode, done.stderr) == (0, "")
-    (found,) = json.loads(done.stdout)
+    (report,) = json.loads(done.stdout)
     read = bundle.read(arm.model)
     exact = softmax(np.asarray(reference.run(read, tiny_picture(1)), np.float64))
     order = np.argsort(-exact)
-    assert [one["label"] for one in found["predictions"]] == [LABELS[index] for index in order]
-    assert [one["probability"] for one in found["predictions"]] == pytest.approx(exact[order], abs=0.01)
+    assert [prediction["label"] for prediction in report["predictions"]] == [LABELS[index] for index in order]
+    assert [prediction["probability"] for prediction in report["predictions"]] == pytest.approx(exact[order], abs=0.01)
 
 
 def test_every_layer_is_right(arm: Arm) -> None:

@@ -21,8 +21,8 @@ DRIVER_VARIABLES = ("GALLIUM_DRIVER", "MESA_GLES_VERSION_OVERRIDE", "LIBGL_ALWAY
 
 def pytest_report_header() -> list[str]:
     asked = [f"{name}={os.environ[name]}" for name in DRIVER_VARIABLES if name in os.environ]
-    with Context() as made:
-        driver = f"{made.gl.text(GL.GL_RENDERER)}, {made.gl.text(GL.GL_VERSION)}, by {made.how}"
+    with Context() as context:
+        driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}, by {context.how}"
     return [f"driver: {driver}", f"asked for: {' '.join(asked) or 'nothing'}"]
 
 
@@ -32,8 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def context() -> Iterator[Context]:
-    with Context() as made:
-        yield made
+    with Context() as context:
+        yield context
 
 
 @pytest.fixture

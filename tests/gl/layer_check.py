@@ -60,17 +60,17 @@ def make_bundle(
         Target(weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost),
     )
     classes = classes_of(program.graph)
-    made = to_bundle(program, [f"class {index}" for index in range(classes)])
+    bundle = to_bundle(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(
-        json.loads(json.dumps(manifest_json.to_json(made.manifest))), manifest_json.pass_table(made.manifest)
+        json.loads(json.dumps(manifest_json.to_json(bundle.manifest))), manifest_json.pass_table(bundle.manifest)
     )
-    return Bundle(read, made.members)
+    return Bundle(read, bundle.members)
 
 
-def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+def exact_steps(bundle: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     """Return the float64 output before rounding, in steps of its texture (saturated like a store)."""
     exact = ops.get(node.op).reference(node, [np.asarray(values, np.float64) for values in inputs])
-    value = made.values[node.name]
+    value = bundle.values[node.name]
     low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
     if isinstance(value, SixteenBitMap):
         low, high = 0, LIMIT_16_BITS
@@ -84,17 +84,17 @@ def gpu_steps(session: Session, name: str, inputs: Sequence[NDArray[np.floating]
 
 def layer_error(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> float:
     """Return the largest error of one layer of a session, in steps."""
-    given = gpu_steps(session, name, inputs)
-    wanted = exact_steps(session.bundle, session.bundle.graph.by_name[name], inputs)
-    assert given.shape == wanted.shape
-    return float(np.abs(given - wanted).max())
+    values = gpu_steps(session, name, inputs)
+    expected = exact_steps(session.bundle, session.bundle.graph.by_name[name], inputs)
+    assert values.shape == expected.shape
+    return float(np.abs(values - expected).max())
 
 
-def allowed(made: Bundle, name: str) -> float:
+def allowed(bundle: Bundle, name: str) -> float:
     """Return the largest allowed error of a layer, in steps."""
-    node = made.graph.by_name[name]
+    node = bundle.graph.by_name[name]
     textured = node.op == "convolution_products" and any(
-        member.startswith(f"weights/{name}.") and member.endswith(".rgba") for member in made.members
+        member.startswith(f"weights/{name}.") and member.endswith(".rgba") for member in bundle.members
     )
     return PARTIAL_TOLERANCE if textured else TOLERANCE
 
@@ -112,12 +112,12 @@ def worst(
         return layer_error(session, layer, inputs)
 
 
-def stored_inputs(made: Bundle, layer: str, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+def stored_inputs(bundle: Bundle, layer: str, rng: np.random.Generator) -> list[NDArray[np.float64]]:
     """Return random inputs of a layer, as their textures can store them: any byte, or any 16-bit value."""
     inputs: dict[str, NDArray[np.float64]] = {}
-    names = made.graph.by_name[layer].inputs
+    names = bundle.graph.by_name[layer].inputs
     for name in names:
-        value = made.values[name]
+        value = bundle.values[name]
         if isinstance(value, FeatureMap):
             inputs[name] = value.scale_of * (rng.integers(0, 256, shape_of(value)) - value.zero_of) / 255.0
         elif isinstance(value, SixteenBitMap):

@@ -17,6 +17,7 @@ from random_windows import WINDOWS
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
@@ -260,43 +261,46 @@ def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
         weights, layout = pick(rng, WEIGHTS), pick(rng, LAYOUTS)
-        ranged, _ = assign_ranges(graph, pictures)
+        ranged = assign_ranges(graph, Calibration(pictures)).graph
         bits = {name: pick(rng, [8, 16, 16]) for name in possible_layers(ranged)} if fine else {}
-        made = make_bundle(graph, weights, layout, pictures, precision_for=bits)
-        if all(rounding(made, node) <= AMPLIFIED for node in made.graph.nodes if node.op == "conv2d"):
-            return made
+        bundle = make_bundle(graph, weights, layout, pictures, precision_for=bits)
+        if all(rounding(bundle, node) <= AMPLIFIED for node in bundle.graph.nodes if node.op == "conv2d"):
+            return bundle
     raise AssertionError
 
 
-def rounding(made: Bundle, node: Node) -> float:
+def rounding(bundle: Bundle, node: Node) -> float:
     """Return the error of a convolution's sums in steps, if all 32-bit roundings are the largest and add up."""
     kernel = np.abs(node.weights["kernel"].astype(np.float64))
-    source, target = made.values[node.inputs[0]], made.values[node.name]
+    source, target = bundle.values[node.inputs[0]], bundle.values[node.name]
     filters, groups = kernel.shape[3], node.attrs["groups"]
     scales = np.broadcast_to(np.abs(source.scale_of), (source.channels,)).reshape(groups, -1)
     sums = np.einsum("yxcgf,gc->gf", kernel.reshape(*kernel.shape[:3], groups, filters // groups), scales).reshape(-1)
     return float((255.0 * sums / np.abs(target.scale_of) * 2.0**-24).max())
 
 
-def fine_rounding(made: Bundle, node: Node) -> float:
+def fine_rounding(bundle: Bundle, node: Node) -> float:
     """Return the error of 32-bit sums that the 256 times finer steps of 16 bits show, in steps of the node's output.
 
     Weights in a texture are bytes with 128 as 0, so intermediate sums are larger than the result.
     """
-    if not isinstance(made.values[node.name], SixteenBitMap) or node.op != "conv2d":
+    if not isinstance(bundle.values[node.name], SixteenBitMap) or node.op != "conv2d":
         return 0.0
-    layer = next(layer for layer in made.network.layers if layer.name == node.name)
-    return 256.0 * rounding(made, node) + 2.0 * any(member.endswith(".rgba") for member in layer.members)
+    layer = next(layer for layer in bundle.network.layers if layer.name == node.name)
+    return 256.0 * rounding(bundle, node) + 2.0 * any(member.endswith(".rgba") for member in layer.members)
 
 
-def drawn_nodes(made: Bundle) -> list[Node]:
+def drawn_nodes(bundle: Bundle) -> list[Node]:
     """Return the nodes with passes."""
-    return [node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)]
+    return [
+        node for node in bundle.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)
+    ]
 
 
 def layer_errors(session: Session, rng: Rng) -> dict[str, float]:
     """Return the error of every layer on random stored inputs, in steps."""
-    made = session.bundle
+    bundle = session.bundle
     return {
-        node.name: layer_error(session, node.name, stored_inputs(made, node.name, rng)) for node in drawn_nodes(made)
+        node.name: layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
+        for node in drawn_nodes(bundle)
     }

@@ -63,11 +63,11 @@ def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: st
     for node in (node for node in body if positive and node.attrs.get("activation") == text):
         for numbers in node.weights.values():
             np.abs(numbers, out=numbers)
-    made = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
-    assert (layout == "planar") == ("convolution_sum" in {node.op for node in made.graph.nodes})
-    with Session(made, context=context, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+    bundle = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
+    assert (layout == "planar") == ("convolution_sum" in {node.op for node in bundle.graph.nodes})
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
             assert error <= TOLERANCE, (node.name, error)
 
 
@@ -83,10 +83,10 @@ def test_behind_a_dense_layer(context: Context, text: str) -> None:
         dense_node(rng, "hidden", "pool", 7, CHANNELS, activation=text),
         dense_node(rng, "dense", "hidden", CHANNELS, 3),
     )
-    made = make_bundle(Graph("test", nodes, "dense"), pictures=pictures(rng))
-    with Session(made, context=context, selfcheck=True) as session:
-        (sums,) = stored_inputs(made, "hidden", rng)
-        source = made.values[made.graph.by_name["hidden"].inputs[0]]
+    bundle = make_bundle(Graph("test", nodes, "dense"), pictures=pictures(rng))
+    with Session(bundle, context=context, selfcheck=True) as session:
+        (sums,) = stored_inputs(bundle, "hidden", rng)
+        source = bundle.values[bundle.graph.by_name["hidden"].inputs[0]]
         assert isinstance(source, FixedPoint)
         error = layer_error(session, "hidden", [quantize.store16(sums / 16.0, source.scale)])
         assert error <= TOLERANCE, error
@@ -100,8 +100,8 @@ def test_slopes_of_each_channel_lie_behind_the_weights_in_a_texture(context: Con
         conv_node(rng, "conv", ("image",), 3, CHANNELS, activation="prelu(0.25,-0.5,1.5,0,0.125,-2)"),
         conv_node(rng, "same", ("conv",), CHANNELS, CHANNELS, activation="leaky_relu(-0.5)"),
     ]
-    made = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
-    draws = {name: sum(entry.layer == name for entry in made.manifest.passes) for name in ("conv", "same")}
+    bundle = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
+    draws = {name: sum(entry.layer == name for entry in bundle.manifest.passes) for name in ("conv", "same")}
     assert draws == {"conv": 1, "same": 1}
 
 
@@ -129,11 +129,11 @@ def test_behind_convolutions_residuals_and_sums(context: Context, seed: int, wei
         conv_node(rng, "many", ("alone",), 6, 40, activation=function),
         conv_node(rng, "wide", ("many",), 40, 6, activation=function),
     ]
-    made = make_bundle(classifier(rng, body, 6), weights, layout="planar")
-    assert "convolution_sum" in {node.op for node in made.graph.nodes}
-    with Session(made, context=context, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            assert layer_error(session, node.name, stored_inputs(made, node.name, rng)) <= TOLERANCE, node.name
+    bundle = make_bundle(classifier(rng, body, 6), weights, layout="planar")
+    assert "convolution_sum" in {node.op for node in bundle.graph.nodes}
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
 
 
 @pytest.mark.drivers("all")
@@ -147,9 +147,9 @@ def test_random_parameters_behind_a_dense_layer(context: Context, seed: int) -> 
         dense_node(rng, "hidden", "pool", 7, 9, activation=random_function(seed)),
         dense_node(rng, "dense", "hidden", 9, 3),
     )
-    made = make_bundle(Graph("test", nodes, "dense"))
-    with Session(made, context=context, selfcheck=True) as session:
-        assert layer_error(session, "hidden", stored_inputs(made, "hidden", rng)) <= TOLERANCE
+    bundle = make_bundle(Graph("test", nodes, "dense"))
+    with Session(bundle, context=context, selfcheck=True) as session:
+        assert layer_error(session, "hidden", stored_inputs(bundle, "hidden", rng)) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -162,9 +162,9 @@ def test_a_line_leaves_the_shader_nothing(context: Context) -> None:
     ]
     texts = []
     for graph in graphs:
-        made = make_bundle(graph, "uniform")
-        (program,) = {one.program for one in made.manifest.passes if one.layer == "conv"}
-        (fragment,) = (one.fragment for one in made.manifest.programs if one.name == program)
-        texts.append(made.members[fragment])
+        bundle = make_bundle(graph, "uniform")
+        (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "conv"}
+        (fragment,) = (one.fragment for one in bundle.manifest.programs if one.name == program)
+        texts.append(bundle.members[fragment])
     assert texts[0] == texts[1]
     assert worst(context, graphs[0], "conv", [stored_map(rng, (5, 5, 3))]) <= TOLERANCE

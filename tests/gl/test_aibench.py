@@ -65,8 +65,8 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
-    said = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
-    assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in said
+    message = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
+    assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in message
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
@@ -74,8 +74,8 @@ def test_a_machine_that_has_and_builds_no_network_is_told_once(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundles, "_can_build", lambda: False)
-    said = refused(capsys, ["aibench", "--quick", "--only", "4,8,9", "--models", str(tmp_path)])
-    assert f"{tmp_path} has no srcnn-48x48.glslnn or dped-48x32.glslnn; to build it" in said
+    message = refused(capsys, ["aibench", "--quick", "--only", "4,8,9", "--models", str(tmp_path)])
+    assert f"{tmp_path} has no srcnn-48x48.glslnn or dped-48x32.glslnn; to build it" in message
     (folder_of_tiny(tmp_path) / "dped-48x32.glslnn").unlink()
     assert main(["aibench", "--quick", "--only", "4,8", "--json", "--models", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["tests"]
@@ -136,7 +136,7 @@ def test_the_formula_and_the_scores_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "the first line is to be phone,1,2,3,4,5,6,7,8,9,score"),
         ("phone,1\n", "the first line is to be"),
@@ -144,12 +144,12 @@ def test_the_formula_and_the_scores_of_the_paper() -> None:
         ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 3: no number: 'x', 'nan', '-'"),
     ],
 )
-def test_a_file_of_other_devices_is_checked(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_of_other_devices_is_checked(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "others.csv"
     file.write_text(text, "utf-8")
     with pytest.raises(InputError) as refusal:
         phones.read(file)
-    assert said in str(refusal.value) and str(file) in str(refusal.value)
+    assert message in str(refusal.value) and str(file) in str(refusal.value)
 
 
 def test_what_is_no_file_of_devices_is_refused(tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.
 
 def test_ranges_are_learnt_from_photographs_as_the_network_reads_them(tmp_path: Path) -> None:
     (icnet,) = tests.chosen("7", quick=False)
-    made = sorted(before.typical(icnet, tmp_path).iterdir())
-    assert [path.stem for path in made] == sorted(path.stem for path in before.PICTURES.glob("*.jpg"))
-    assert {open_image(path).size for path in made} == {(576, 384)}
+    items = sorted(before.typical(icnet, tmp_path).iterdir())
+    assert [path.stem for path in items] == sorted(path.stem for path in before.PICTURES.glob("*.jpg"))
+    assert {open_image(path).size for path in items} == {(576, 384)}
 
 
 @pytest.mark.parametrize(("number", "quantised"), [("1", True), ("8", False)])

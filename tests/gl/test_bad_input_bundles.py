@@ -111,8 +111,8 @@ def test_a_device(capfd: Capture) -> None:
 
 def test_a_socket(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # socket names are limited in length
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind("model.glslnn")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("model.glslnn")
         assert "is a socket" in model_refused(capfd, Path("model.glslnn"))
 
 

@@ -34,7 +34,10 @@ def answers(capfd: Capture, *arguments: object) -> list[dict[str, float]]:
     assert main(["classify", "--json", *map(str, arguments)]) == 0
     output = capfd.readouterr()
     assert output.err == ""
-    return [{one["label"]: one["probability"] for one in entry["predictions"]} for entry in json.loads(output.out)]
+    return [
+        {prediction["label"]: prediction["probability"] for prediction in entry["predictions"]}
+        for entry in json.loads(output.out)
+    ]
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 5000), (20_000, 30)])
@@ -60,7 +63,7 @@ def test_a_photograph_in_many_forms(capfd: Capture, tmp_path: Path) -> None:
     saved(tmp_path, photo, "two.mpo", save_all=True, append_images=[turned]).rename(tmp_path / "two.jpg")
     saved(tmp_path, wide, "wide.jpg", quality=95)
     saved(tmp_path, photo.quantize(256), "palette.png")
-    best = [max(one, key=one.__getitem__) for one in answers(capfd, tmp_path)]
+    best = [max(answer, key=answer.__getitem__) for answer in answers(capfd, tmp_path)]
     assert best == ["Lemon"] * 9
 
 
@@ -110,18 +113,18 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "20000x15000 JPEG": (jpeg_of(20_000, 15_000), "shrink it first"),
     "a pipe": (os.mkfifo, "is a pipe"),
     "a dead link": (lambda path: path.symlink_to("nowhere"), "no such file"),
-    "an empty folder": (lambda path: path.mkdir(), "a folder without pictures"),
+    "an empty folder": (lambda path: path.mkdir(), "no images in this folder"),
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_refused(capfd: Capture, tmp_path: Path, kind: str) -> None:
-    make, said = BAD[kind]
+    make, wording = BAD[kind]
     model, path = write_tiny(tmp_path), tmp_path / "picture.jpg"
     make(path)
     message = refused(capfd, ["classify", "--model", model, path])
     assert message.startswith(f"error: {path}: ")
-    assert said in message
+    assert wording in message
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -97,53 +97,59 @@ def test_a_profile_has_every_layer_that_draws(context: Context, queries: bool) -
     with Session(tiny_bundle(), context=context) as session:
         expected = session.run(tiny_picture(1))
         session.run(tiny_picture(2))
-        found = profile(session, tiny_picture(1), 4, 2, count, queries=queries)
+        result = profile(session, tiny_picture(1), 4, 2, count, queries=queries)
         np.testing.assert_array_equal(session.read_back(), expected)
         passes = session.bundle.manifest.passes
-    assert found["by"] == (QUERIES if queries else FINISHES)
-    assert found["runs"] == 4
+    assert result["by"] == (QUERIES if queries else FINISHES)
+    assert result["runs"] == 4
     assert sum(heard) == 6
-    assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(one.layer for one in passes))
-    assert sum(one["draws"] for one in found["layers"]) == len(passes)
-    assert sum(one["share"] for one in found["layers"]) == pytest.approx(1.0)
-    assert sum(one["ms"]["median"] for one in found["layers"]) == pytest.approx(found["sum_ms"], abs=0.001)
-    for one in found["layers"]:
-        assert_ordered(one["ms"])
-    assert found["layers"][0] == {**found["layers"][0], "layer": "stem", "op": "conv2d", "shape": [5, 5, 6], "draws": 2}
+    assert [layer["layer"] for layer in result["layers"]] == list(dict.fromkeys(layer.layer for layer in passes))
+    assert sum(layer["draws"] for layer in result["layers"]) == len(passes)
+    assert sum(layer["share"] for layer in result["layers"]) == pytest.approx(1.0)
+    assert sum(layer["ms"]["median"] for layer in result["layers"]) == pytest.approx(result["sum_ms"], abs=0.001)
+    for layer in result["layers"]:
+        assert_ordered(layer["ms"])
+    assert result["layers"][0] == {
+        **result["layers"][0],
+        "layer": "stem",
+        "op": "conv2d",
+        "shape": [5, 5, 6],
+        "draws": 2,
+    }
 
 
 @pytest.mark.drivers("all")
 def test_a_profile_takes_the_way_that_the_driver_has(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
-        found = profile(session, tiny_picture(1), 1, 0, lambda count: None)
-    assert found["by"] == (QUERIES if timer_queries.available(context) else FINISHES)
+        result = profile(session, tiny_picture(1), 1, 0, lambda count: None)
+    assert result["by"] == (QUERIES if timer_queries.available(context) else FINISHES)
 
 
 @pytest.mark.drivers("all")
 def test_a_sustained_run_counts_every_frame(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
-        found = sustain(session, inputs_of(session), 0.04, lambda count: None)  # 2.4 s, so two stretches
-    assert len(found["windows"]) == 2
-    assert [one["from_s"] for one in found["windows"]] == [0.0, 1.2]
-    assert sum(one["runs"] for one in found["windows"]) == found["runs"]
-    low, high = (edge(one["ms"]["median"] for one in found["windows"]) for edge in (min, max))
-    assert low <= found["ms"]["median"] <= high
-    first, last = (found["windows"][index]["ms"]["median"] for index in (0, -1))
-    assert found["slowdown"] == pytest.approx(last / first)
+        result = sustain(session, inputs_of(session), 0.04, lambda count: None)  # 2.4 s, so two stretches
+    assert len(result["windows"]) == 2
+    assert [window["from_s"] for window in result["windows"]] == [0.0, 1.2]
+    assert sum(window["runs"] for window in result["windows"]) == result["runs"]
+    low, high = (edge(window["ms"]["median"] for window in result["windows"]) for edge in (min, max))
+    assert low <= result["ms"]["median"] <= high
+    first, last = (result["windows"][index]["ms"]["median"] for index in (0, -1))
+    assert result["slowdown"] == pytest.approx(last / first)
 
 
 @pytest.mark.drivers("all")
 def test_two_bundles_take_turns(tmp_path: Path) -> None:
     paths = write_tiny(tmp_path, "a.glslnn", "baked"), write_tiny(tmp_path, "b.glslnn", "uniform", "planar")
     heard, count = told()
-    found = comparison.bundles(*paths, context="auto", runs=6, warm_up=1, progress=count)
-    assert found["paired"] is True
+    result = comparison.bundles(*paths, context="auto", runs=6, warm_up=1, progress=count)
+    assert result["paired"] is True
     assert sum(heard) == 2 * (6 + 1)
-    assert [found[side]["file"] for side in "ab"] == [str(path) for path in paths]
-    assert found["runs"] == 6
+    assert [result[side]["file"] for side in "ab"] == [str(path) for path in paths]
+    assert result["runs"] == 6
     for step in frames.STEPS:
-        assert_ordered(found["ratio"][step])
-        assert_ordered(found["a"]["frame_ms"][step])
+        assert_ordered(result["ratio"][step])
+        assert_ordered(result["a"]["frame_ms"][step])
 
 
 FEW = ("--runs", "4", "--warm-up", "1")
@@ -185,15 +191,15 @@ def test_programs_from_the_cache_are_counted(
     path = write_tiny(tmp_path)
     output(capsys, path, *FEW)
     kept = 6 if (tmp_path / "cache").exists() else 0  # some drivers provide no program binaries
-    found = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
-    assert (found["programs"], found["programs_restored"]) == (6, kept)
+    report = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
+    assert (report["programs"], report["programs_restored"]) == (6, kept)
     assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)
     assert "from the cache" not in output(capsys, path, *FEW, "--no-cache")
 
 
 def test_the_model_of_the_package_is_the_default(calm: None, capsys: Capture) -> None:
-    found = json.loads(output(capsys, *FEW, "--json"))
-    assert found["model"]["file"] == str(default_model())
+    report = json.loads(output(capsys, *FEW, "--json"))
+    assert report["model"]["file"] == str(default_model())
 
 
 def test_a_profile_as_text_csv_and_picture(calm: None, tmp_path: Path, capsys: Capture) -> None:
@@ -221,8 +227,8 @@ def test_a_sustained_run_as_text_csv_and_picture(calm: None, tmp_path: Path, cap
 
 def test_every_run_is_a_row_of_the_csv(calm: None, tmp_path: Path, capsys: Capture) -> None:
     table = tmp_path / "runs.csv"
-    found = json.loads(output(capsys, write_tiny(tmp_path), *FEW, "--json", "--csv", table))
-    assert [float(row["total"]) for row in rows(table)] == found["runs_ms"]["total"]
+    report = json.loads(output(capsys, write_tiny(tmp_path), *FEW, "--json", "--csv", table))
+    assert [float(row["total"]) for row in rows(table)] == report["runs_ms"]["total"]
     assert [row["run"] for row in rows(table)] == ["0", "1", "2", "3"]
 
 
@@ -231,8 +237,8 @@ def test_saved_results_are_compared(calm: None, tmp_path: Path, capsys: Capture)
     saved.write_text(output(capsys, write_tiny(tmp_path), *FEW, "--json"), "utf-8")
     text = output(capsys, "--compare", saved, saved)
     assert "as far as the two spreads allow" in text
-    found = json.loads(output(capsys, "--compare", saved, saved, "--json"))
-    assert {ratio["median"] for ratio in found["ratio"].values()} == {1.0}
+    report = json.loads(output(capsys, "--compare", saved, saved, "--json"))
+    assert {ratio["median"] for ratio in report["ratio"].values()} == {1.0}
 
 
 def test_bundles_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> None:
@@ -245,7 +251,7 @@ def test_bundles_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> No
 def test_a_busy_machine_is_mentioned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
     monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 400.0)
     assert main(["benchmark", str(write_tiny(tmp_path)), *FEW]) == 0
-    assert "warning: other work was running (load average 400 on" in capsys.readouterr().err
+    assert "warning: other programs were running (load average 400 on" in capsys.readouterr().err
 
 
 def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

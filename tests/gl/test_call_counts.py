@@ -48,13 +48,13 @@ def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
 @each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: str, layout: str) -> None:
     with Session(tiny_bundle(weights, layout), context=tiled) as session:
-        found = frames.counts(session, tiny_picture(0))
+        result = frames.counts(session, tiny_picture(0))
         statistics = session.statistics()
-    calls = found["gl_calls_of_frame"]
-    assert found["gl_calls"] == {"upload": 3, "frame": statistics.gl_calls, "read_back": 2}
+    calls = result["gl_calls_of_frame"]
+    assert result["gl_calls"] == {"upload": 3, "frame": statistics.gl_calls, "read_back": 2}
     assert sum(calls.values()) == statistics.gl_calls
-    assert calls["glDrawArrays"] == found["draws"] == statistics.passes
-    assert calls["glBindFramebuffer"] == calls["glClear"] == found["jobs"] == statistics.jobs
+    assert calls["glDrawArrays"] == result["draws"] == statistics.passes
+    assert calls["glBindFramebuffer"] == calls["glClear"] == result["jobs"] == statistics.jobs
     assert not set(NEVER_IN_A_FRAME) & set(calls)
 
 
@@ -91,7 +91,7 @@ def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
                 key = (name, state["glActiveTexture"])
             elif name.startswith("glUniform"):
                 key = (name, state["glUseProgram"], arguments[0])
-            given = tuple(one if isinstance(one, int) else bytes(one) for one in arguments)
+            given = tuple(argument if isinstance(argument, int) else bytes(argument) for argument in arguments)
             assert state.get(key) != given, f"{key} is set to {given} again"
             state[key] = given
 
@@ -120,23 +120,23 @@ CLASSES = 120
 
 
 @pytest.fixture(scope="module")
-def made() -> bundles.Bundle:
+def bundle() -> bundles.Bundle:
     graph = prepare(optimize(x22(385, CLASSES))).graph
     return to_bundle(lower.to_program(graph, Target(memory="by-size")), [f"class {index}" for index in range(CLASSES)])
 
 
 @pytest.mark.slow
-def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:
-    with Session(made, context=context, selfcheck=True) as session:
+def test_a_frame_of_few_draws(bundle: bundles.Bundle, context: Context, tmp_path: Path) -> None:
+    with Session(bundle, context=context, selfcheck=True) as session:
         counts = session.statistics()
     assert (counts.passes, counts.jobs, counts.programs) == (234, 44, 11)
     assert counts.gl_calls <= 800
 
 
-def test_where_weights_lie(made: bundles.Bundle) -> None:
+def test_where_weights_lie(bundle: bundles.Bundle) -> None:
     """Weights are in textures from 23 x 23 pixels down, with 16 bits, because there are no calibration images."""
-    textures = {one.name for one in made.manifest.textures}
-    maps = {one.name: one.output for one in made.network.layers if one.op == "conv2d"}
+    textures = {texture.name for texture in bundle.manifest.textures}
+    maps = {layer.name: layer.output for layer in bundle.network.layers if layer.op == "conv2d"}
     assert {name for name in maps if f"{name}.weights" in textures} == {
         name for name, output in maps.items() if getattr(output, "height", 0) <= 23
     }

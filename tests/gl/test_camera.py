@@ -63,12 +63,12 @@ def lines(capsys: Capture) -> list[dict[str, object]]:
 def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, tmp_path: Path, capsys: Capture) -> None:
     path = film(tmp_path / "film.webp", 5)
     assert main(["camera", "--source", str(path), "--model", str(model), "--headless", "--json"]) == 0
-    found = lines(capsys)
-    assert [one["frame"] for one in found] == list(range(5))
-    assert all(set(one) == {"frame", "seconds", "fps", "predictions"} for one in found)
+    result = lines(capsys)
+    assert [one["frame"] for one in result] == list(range(5))
+    assert all(set(one) == {"frame", "seconds", "fps", "predictions"} for one in result)
     stills = folder(tmp_path / "stills", 5)
     assert main(["camera", "--source", str(stills), "--model", str(model), "--json"]) == 0
-    assert [one["predictions"] for one in lines(capsys)] == [one["predictions"] for one in found]
+    assert [line["predictions"] for line in lines(capsys)] == [line["predictions"] for line in result]
 
 
 def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -80,7 +80,7 @@ def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None
             container.mux(stream.encode(av.VideoFrame.from_image(noise(index))))
         container.mux(stream.encode())
     assert main(["camera", "--source", str(path), "--model", str(model), "--json"]) == 0
-    assert [one["frame"] for one in lines(capsys)] == list(range(6))
+    assert [line["frame"] for line in lines(capsys)] == list(range(6))
 
 
 @pytest.mark.parametrize(("threshold", "none"), [("0", False), ("1", True)])
@@ -90,18 +90,18 @@ def test_below_the_threshold_it_is_none_of_these(
     source = folder(tmp_path / "f", 2)
     words = ["--model", str(model), "--json", "--top", "1", "--threshold", threshold]
     assert main(["camera", "--source", str(source), *words]) == 0
-    watched = [one["predictions"][0]["label"] for one in lines(capsys)]
+    watched = [line["predictions"][0]["label"] for line in lines(capsys)]
     assert main(["classify", str(source), *words]) == 0
-    assert [one["predictions"][0]["label"] for one in json.loads(capsys.readouterr().out)] == watched
+    assert [load["predictions"][0]["label"] for load in json.loads(capsys.readouterr().out)] == watched
     assert [label == NONE for label in watched] == [none] * 2
 
 
 def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:
     argv = ["camera", "--source", str(folder(tmp_path / "f", 9)), "--model", str(model), "--json", "--every", "2"]
     assert main(argv) == 0
-    assert [one["frame"] for one in lines(capsys)] == [0, 2, 4, 6, 8]
+    assert [line["frame"] for line in lines(capsys)] == [0, 2, 4, 6, 8]
     assert main([*argv, "--frames", "3"]) == 0
-    assert [one["frame"] for one in lines(capsys)] == [0, 2, 4]
+    assert [line["frame"] for line in lines(capsys)] == [0, 2, 4]
 
 
 def test_a_bad_picture_is_passed_over(model: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -202,4 +202,4 @@ def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "--window and --json" in refused(capsys, ["camera", "--source", source, "--window", "--json"])
     assert "needs --window" in refused(capsys, ["camera", "--source", source, "--screenshot", "a.png"])
     (tmp_path / "empty").mkdir()
-    assert "without pictures" in refused(capsys, ["camera", "--source", tmp_path / "empty"])
+    assert "no images in this folder" in refused(capsys, ["camera", "--source", tmp_path / "empty"])

@@ -52,9 +52,9 @@ class CameraDriver:
     def __call__(self, target: int, buffer: int | None, attributes: list[int]) -> egl_image.EglImage:
         if self.refuses:
             raise ImageError("EGL_BAD_ATTRIBUTE")
-        given = dict(zip(attributes[::2], attributes[1::2]))
-        width, height = given[0x3057], given[0x3056]
-        texels = contents(given[0x3272], given[0x3273], given[0x3274], width, height)
+        values = dict(zip(attributes[::2], attributes[1::2]))
+        width, height = values[0x3057], values[0x3056]
+        texels = contents(values[0x3272], values[0x3273], values[0x3274], width, height)
         if self.garbles:
             texels = texels[..., ::-1]
         objects = Objects(gles2())
@@ -88,13 +88,13 @@ def camera(model: Path, *more: str) -> int:
 
 
 def ways(picamera2: Picamera) -> list[str]:
-    return [one.camera_configuration()["main"]["format"] for one in picamera2.cameras]
+    return [camera.camera_configuration()["main"]["format"] for camera in picamera2.cameras]
 
 
 def labels(capsys: Capture) -> dict[int, object]:
     """Return the printed predictions, by the index of the image."""
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return {one["frame"] % len(PICTURES): one["predictions"] for one in lines}
+    return {line["frame"] % len(PICTURES): line["predictions"] for line in lines}
 
 
 def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:

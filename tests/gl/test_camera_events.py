@@ -117,12 +117,12 @@ def test_a_camera_tells_a_broker_and_switches_a_pin(
 def test_a_broker_that_goes_and_comes(tmp_path: Path, capfd: Capture) -> None:
     port = free_port()
     with broker(tmp_path, port):
-        told = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
-        told.changed("a/b#c+", True)
-    with told:
-        wait_for(lambda: "has gone; waiting for it" in capfd.readouterr().err)
-        told.changed("dog", True)
-        told.changed("a/b#c+", False)
+        client = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
+        client.changed("a/b#c+", True)
+    with client:
+        wait_for(lambda: "connecting again" in capfd.readouterr().err)
+        client.changed("dog", True)
+        client.changed("a/b#c+", False)
         with broker(tmp_path, port):
             heard = Heard(port)
             wait_for(lambda: heard.last == {"cam/status": "online", "cam/a_b_c_": "OFF", "cam/dog": "ON"})
@@ -132,10 +132,10 @@ def test_a_broker_that_goes_and_comes(tmp_path: Path, capfd: Capture) -> None:
 def test_the_broker_says_that_a_camera_was_cut_off(tmp_path: Path) -> None:
     with broker(tmp_path, port := free_port()):
         heard = Heard(port)
-        told = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
+        client = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
         wait_for(lambda: heard.last.get("cam/status") == "online")
-        told._client.loop_stop()
-        told._client.socket().close()
+        client._client.loop_stop()
+        client._client.socket().close()
         wait_for(lambda: heard.last["cam/status"] == "offline")
         heard.close()
 
@@ -144,13 +144,13 @@ def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.Monk
     with broker(tmp_path, port := free_port(), users=True):
         for url in (f"mqtt://127.0.0.1:{port}/cam", f"mqtt://{USER}:wrong@127.0.0.1:{port}/cam"):
             with pytest.raises(
-                RunError, match=r"the broker refuses \(.*password in GLSL_INFER_MQTT_PASSWORD"
+                RunError, match=r"the broker refuses \(.*password in the variable GLSL_INFER_MQTT_PASSWORD"
             ) as caught:
                 mqtt.Broker(url)
             assert "wrong" not in str(caught.value)
         monkeypatch.setenv(mqtt.PASSWORD, PASSWORD)
-        with mqtt.Broker(f"mqtt://{USER}@127.0.0.1:{port}/cam") as told:
-            told.changed("cat", True)
+        with mqtt.Broker(f"mqtt://{USER}@127.0.0.1:{port}/cam") as client:
+            client.changed("cat", True)
     with pytest.raises(RunError, match="cannot be reached"):
         mqtt.Broker(f"mqtt://127.0.0.1:{free_port()}/cam")
 
@@ -180,8 +180,8 @@ def test_what_is_no_address(url: str) -> None:
 def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:
     camera = ["camera", "--model", write_tiny(tmp_path), "--source", film]
     assert "from 0 to 27" in refused(capsys, [*camera, "--gpio", "cat=28"])
-    assert "Give --gpio LABEL=17" in refused(capsys, [*camera, "--gpio", "17"])
-    assert "with --task give --gpio 17" in refused(capsys, [*camera, "--task", "faces", "--gpio", "cat=17"])
+    assert "give --gpio LABEL=17" in refused(capsys, [*camera, "--gpio", "17"])
+    assert "a task has no labels; give --gpio 17" in refused(capsys, [*camera, "--task", "faces", "--gpio", "cat=17"])
     assert "--gpio cow: " in refused(capsys, [*camera, "--gpio", "cow=17"])
     gpiozero.Device.pin_factory = None
     with pytest.MonkeyPatch.context() as patch:

@@ -27,7 +27,7 @@ def image(most: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def made() -> Bundle:
+def bundle() -> Bundle:
     """A network calibrated on dark images: a threshold that only bright images exceed by much, and a sigmoid."""
     kernel = np.array([[1, 0, 0, 0.02], [0, 1, 0, 0.02], [0, 0, 1, 0.02]], np.float32)
     mixed = np.array([[1, 0.5], [0.5, 1], [1, 1], [1, 1]], np.float32)
@@ -53,10 +53,10 @@ def made() -> Bundle:
     return build(graph, (), options=Options(precision="8"), calibration=dark)[0]
 
 
-def test_a_bright_image_is_clipped_and_a_dark_one_is_not(made: Bundle, context: Context) -> None:
-    with Session(made, context=context, check_ranges=True) as session:
-        (found, *others) = session.saturation(image(255))
-        assert found.layer == "threshold" and found.high > 0.2 and not found.low and not others
+def test_a_bright_image_is_clipped_and_a_dark_one_is_not(bundle: Bundle, context: Context) -> None:
+    with Session(bundle, context=context, check_ranges=True) as session:
+        (result, *others) = session.saturation(image(255))
+        assert result.layer == "threshold" and result.high > 0.2 and not result.low and not others
         with pytest.warns(UserWarning, match=r"'threshold' \(.* % of its values\).*--images"):
             session.run(image(255))
         with warnings.catch_warnings():
@@ -64,9 +64,9 @@ def test_a_bright_image_is_clipped_and_a_dark_one_is_not(made: Bundle, context: 
             session.run(image(50))
 
 
-def test_run_reports_it(made: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_reports_it(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, bright, out = tmp_path / "model.glslnn", tmp_path / "bright.png", tmp_path / "out.json"
-    bundles.write(made, model)
+    bundles.write(bundle, model)
     Image.fromarray(image(255)).save(bright)
     command = ["run", str(model), str(bright), "-o", str(out), "--no-selfcheck"]
     assert main([*command, "--check-ranges"]) == 0

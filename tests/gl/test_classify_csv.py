@@ -40,16 +40,16 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     argv = ["classify", "--model", str(model), "--top", "2", str(folder)]
     assert main([*argv, "--csv", str(out)]) == 2
     printed = capsys.readouterr()
-    assert "5 pictures, 1 of them cannot be read" in printed.out
+    assert "5 images, 1 of them cannot be read" in printed.out
     assert printed.err.count("error:") == 1
-    found = rows(out)
-    assert [Path(row["file"]).name for row in found] == [f"{index:05d}.png" for index in range(5)]
-    assert [bool(row["error"]) for row in found] == [False, False, True, False, False]
-    assert str(folder) not in found[2]["error"]
+    result = rows(out)
+    assert [Path(row["file"]).name for row in result] == [f"{index:05d}.png" for index in range(5)]
+    assert [bool(row["error"]) for row in result] == [False, False, True, False, False]
+    assert str(folder) not in result[2]["error"]
     assert main([*argv, "--json"]) == 2
-    one = json.loads(capsys.readouterr().out)[0]["predictions"]
-    assert [found[0]["label_1"], found[0]["label_2"]] == [entry["label"] for entry in one]
-    assert float(found[0]["probability_1"]) == pytest.approx(one[0]["probability"], abs=1e-6)
+    report = json.loads(capsys.readouterr().out)[0]["predictions"]
+    assert [result[0]["label_1"], result[0]["label_2"]] == [entry["label"] for entry in report]
+    assert float(result[0]["probability_1"]) == pytest.approx(report[0]["probability"], abs=1e-6)
 
 
 def test_no_more_columns_than_labels(tmp_path: Path, capsys: Capture) -> None:
@@ -62,8 +62,8 @@ def test_no_more_columns_than_labels(tmp_path: Path, capsys: Capture) -> None:
 def test_json_beside_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
     folder, out = photos(tmp_path / "photos", 3), tmp_path / "out.csv"
     assert main(["classify", "--json", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["pictures"], found["unreadable"], sum(found["first"].values())) == (3, 0, 3)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["pictures"], report["unreadable"], sum(report["first"].values())) == (3, 0, 3)
 
 
 def test_refusals_leave_the_old_file(tmp_path: Path, capsys: Capture) -> None:
@@ -90,11 +90,11 @@ def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path, 
     while process.poll() is None and not has_rows(tmp_path):
         time.sleep(0.01)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     partial = tmp_path / "out.csv.partial"
     by_signal = f"interrupted by {number.name}; the rows so far are in {partial}\n"
-    assert said == ("interrupted\n" if number == signal.SIGINT else by_signal)
+    assert message == ("interrupted\n" if number == signal.SIGINT else by_signal)
     assert out.read_text() == "mine"
     assert 0 < len(rows(partial)) < 3000
     assert sorted(path.name for path in tmp_path.glob(".tmp-*")) == []

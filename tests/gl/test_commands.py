@@ -51,7 +51,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["classify", "--json", "--top", "2", str(EXAMPLE)]) == 0
     (entry,) = json.loads(capsys.readouterr().out)
     assert entry["file"] == str(EXAMPLE)
-    assert [sorted(one) for one in entry["predictions"]] == [["index", "label", "probability"]] * 2
+    assert [sorted(prediction) for prediction in entry["predictions"]] == [["index", "label", "probability"]] * 2
     assert entry["predictions"][0]["label"] == "Lemon"
 
 
@@ -80,10 +80,10 @@ def test_info(way: str, screen: str, capsys: pytest.CaptureFixture[str]) -> None
         assert word in printed
     assert printed.count("works: ") == 3
     assert main(["info", "--json", "--context", way]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
-    assert found["context"] == ("surfaceless" if way == "auto" else way)
-    assert {name: one["works"] for name, one in found["contexts"].items()} == dict.fromkeys(WAYS, True)
+    report = json.loads(capsys.readouterr().out)
+    assert report["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
+    assert report["context"] == ("surfaceless" if way == "auto" else way)
+    assert {name: one["works"] for name, one in report["contexts"].items()} == dict.fromkeys(WAYS, True)
 
 
 @pytest.mark.usefixtures("no_screen")
@@ -99,10 +99,10 @@ def test_info_says_why_a_context_fails(capsys: pytest.CaptureFixture[str]) -> No
     assert "GL_MAX_TEXTURE_SIZE" not in printed.out
     assert printed.err.startswith("error: --context glfw fails on this machine")
     assert main(["info", "--json", "--context", "glfw"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["context"] is None
-    assert found["contexts"]["glfw"]["works"] is False
-    assert "DISPLAY" in found["contexts"]["glfw"]["reason"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["context"] is None
+    assert report["contexts"]["glfw"]["works"] is False
+    assert "DISPLAY" in report["contexts"]["glfw"]["reason"]
 
 
 @pytest.mark.usefixtures("no_screen")

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.drivers
 
 @pytest.mark.parametrize("choice, how", [("surfaceless", "surfaceless EGL"), ("device", "EGL device"), ("auto", "")])
 def test_each_way_gives_es_2(choice: str, how: str) -> None:
-    with Context(choice) as made:
-        assert made.how.startswith(how)
-        assert made.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
-        assert not made.refusals
+    with Context(choice) as context:
+        assert context.how.startswith(how)
+        assert context.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
+        assert not context.refusals
 
 
 def test_the_context_is_what_was_asked_for(context: Context) -> None:
@@ -42,16 +42,16 @@ def refuse(monkeypatch: pytest.MonkeyPatch, *ways: str, advice: str = "") -> Non
 
 def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, "surfaceless")
-    with Context() as made:
-        assert made.how.startswith("EGL device")
-        assert made.refusals == ["surfaceless: broken"]
+    with Context() as context:
+        assert context.how.startswith("EGL device")
+        assert context.refusals == ["surfaceless: broken"]
 
 
 def test_then_to_a_hidden_window(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
     refuse(monkeypatch, "surfaceless", "device")
-    with Context() as made:
-        assert made.how.startswith("hidden glfw window")
-        assert made.refusals == ["surfaceless: broken", "device: broken"]
+    with Context() as context:
+        assert context.how.startswith("hidden glfw window")
+        assert context.refusals == ["surfaceless: broken", "device: broken"]
 
 
 def test_without_any_way_the_error_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +81,11 @@ def test_unknown_choice() -> None:
 
 
 def test_a_closed_context_says_so(context: Context) -> None:
-    made = Context()
-    made.close()
-    made.close()
+    opened = Context()
+    opened.close()
+    opened.close()
     with pytest.raises(ContextError, match="closed"):
-        made.make_current()
+        opened.make_current()
 
 
 def test_gl_errors_are_reported_by_name(context: Context) -> None:
@@ -96,10 +96,10 @@ def test_gl_errors_are_reported_by_name(context: Context) -> None:
 
 
 def test_description_has_what_a_bug_report_needs(context: Context) -> None:
-    found = describe(context)
-    assert found["renderer"]
-    assert found["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8
-    assert found["precision"]["highp"]["mantissa_bits"] >= 16
+    result = describe(context)
+    assert result["renderer"]
+    assert result["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8
+    assert result["precision"]["highp"]["mantissa_bits"] >= 16
 
 
 def test_stores_are_measured(context: Context) -> None:

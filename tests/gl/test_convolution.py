@@ -69,11 +69,11 @@ def convolution_graph(rng: np.random.Generator, shape: dict[str, object]) -> Gra
 def test_random_convolutions_are_exact(context: Context, shape: dict[str, object]) -> None:
     rng = np.random.default_rng(shape["seed"])
     graph = convolution_graph(rng, shape)
-    made = make_bundle(graph, str(shape["weights"]))
-    with Session(made, context=context) as session:
-        drawn = [name for name in ("conv-products", "conv") if name in made.graph.by_name]
-        errors = {name: layer_error(session, name, stored_inputs(made, name, rng)) for name in drawn}
-    assert all(error <= allowed(made, name) for name, error in errors.items()), errors
+    bundle = make_bundle(graph, str(shape["weights"]))
+    with Session(bundle, context=context) as session:
+        drawn = [name for name in ("conv-products", "conv") if name in bundle.graph.by_name]
+        errors = {name: layer_error(session, name, stored_inputs(bundle, name, rng)) for name in drawn}
+    assert all(error <= allowed(bundle, name) for name, error in errors.items()), errors
 
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
@@ -81,10 +81,10 @@ def test_random_convolutions_are_exact(context: Context, shape: dict[str, object
 def test_pad_lanes_hold_zero(context: Context, filters: int, weights: str) -> None:
     rng = np.random.default_rng(filters)
     graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, filters)], filters)
-    made = make_bundle(graph, weights)
-    with Session(made, context=context) as session:
+    bundle = make_bundle(graph, weights)
+    with Session(bundle, context=context) as session:
         session.run_layer("conv", [stored_map(rng, (5, 5, 3))])
-        value = made.values["conv"]
+        value = bundle.values["conv"]
         assert isinstance(value, FeatureMap)
         view = value.views[-1]
         texture = session.read_texture(view.texture)
@@ -100,12 +100,12 @@ def test_gutters_stay_zero_under_same_padding(context: Context) -> None:
         conv_node(rng, "first", ("image",), 3, 20),
         conv_node(rng, "second", ("first",), 20, 20, kernel=(5, 5), groups=5, padding=(2, 2, 2, 2)),
     ]
-    made = make_bundle(classifier(rng, body, 20), memory="naive")  # a shared texture would contain a later layer
-    with Session(made, context=context) as session:
+    bundle = make_bundle(classifier(rng, body, 20), memory="naive")  # a shared texture would contain a later layer
+    with Session(bundle, context=context) as session:
         for _ in range(2):
             session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))
         texture = session.read_texture("first")
-    value = made.values["first"]
+    value = bundle.values["first"]
     assert isinstance(value, FeatureMap)
     assert value.gutter == 2
     inside = np.zeros(texture.shape[:2], bool)

@@ -54,12 +54,12 @@ def labels(graph: Graph) -> tuple[str, ...]:
 def test_every_layer_in_turn(context: Context, name: str, layer: str) -> None:
     graph, samples = NETWORKS[name]
     options = Options(delegate_for=(layer,), weights="uniform")
-    made = build(graph, labels(graph), options=options, calibration=samples)
-    assert any(layer in part.nodes for part in made.parts if part.on_cpu)
-    with Session(made.bundle, context=context, cache=False, selfcheck=True) as session:
+    built = build(graph, labels(graph), options=options, calibration=samples)
+    assert any(layer in part.nodes for part in built.parts if part.on_cpu)
+    with Session(built.bundle, context=context, cache=False, selfcheck=True) as session:
         results, values = session.run(samples[0]), session.output_values()
-    expected = reference.run(made.bundle, samples[0])
-    for output in made.bundle.manifest.outputs:
+    expected = reference.run(built.bundle, samples[0])
+    for output in built.bundle.manifest.outputs:
         if any(step.step == ARGMAX for step in output.steps):
             assert (results[output.name] != expected[output.name]).mean() < 0.02
             continue
@@ -73,31 +73,31 @@ def test_attention_between_shaders(context: Context, tmp_path: Path) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (11, 11, 3), np.uint8)
     exact = reference.run(parted.attentive(), picture, mode="float")
     with Session(path, context=context, selfcheck=True) as session:
-        found = session.run(picture)
+        outputs = session.run(picture)
         kinds = [(run.kind, run.uploaded > 0, run.read_back > 0) for run in session.part_runs]
         assert kinds == [("gpu", True, True), ("cpu", False, False), ("gpu", True, True)]
         assert [name for name, _ in session.layers(picture)][:4] == ["a", "rows", "query", "mixed"]
-        assert session.run_async(picture).result().tolist() == found.tolist()
-        assert [result.tolist() for result in session.stream([picture] * 2)] == [found.tolist()] * 2
+        assert session.run_async(picture).result().tolist() == outputs.tolist()
+        assert [result.tolist() for result in session.stream([picture] * 2)] == [outputs.tolist()] * 2
         assert (session.input_pixels() == picture).all()
         assert session.statistics().passes == sum(len(part.manifest.passes) for part in session.bundle.gpu_parts)
-    assert np.abs(found - reference.run(bundles.read(path), picture)).max() <= 0.02
-    assert np.abs(found - exact).max() <= 0.2
+    assert np.abs(outputs - reference.run(bundles.read(path), picture)).max() <= 0.02
+    assert np.abs(outputs - exact).max() <= 0.2
     with Classifier(path, context=context) as classifier:
         best = classifier.classify(np.zeros((20, 30, 3), np.uint8), top=1)[0]
         assert best.label in parted.LABELS
 
 
 def test_a_detector(context: Context) -> None:
-    made = build(parted.detector(), ())
+    built = build(parted.detector(), ())
     picture = np.random.default_rng(1).integers(0, 256, (13, 13, 3), np.uint8)
-    with Session(made.bundle, context=context, cache=False) as session:
+    with Session(built.bundle, context=context, cache=False) as session:
         results = session.run({"image": picture})
-    wanted = reference.run(made.bundle, {"image": picture})
-    assert [part.on_cpu for part in made.parts] == [False, True]
+    expected = reference.run(built.bundle, {"image": picture})
+    assert [part.on_cpu for part in built.parts] == [False, True]
     assert {name: array.shape for name, array in results.items()} == {"boxes": (6, 4), "best": (6, 2)}
-    assert np.abs(results["boxes"] - wanted["boxes"]).max() <= 0.2
-    assert (results["best"] == wanted["best"]).mean() >= 0.8
+    assert np.abs(results["boxes"] - expected["boxes"]).max() <= 0.2
+    assert (results["best"] == expected["best"]).mean() >= 0.8
 
 
 def test_a_picture_that_the_cpu_reads(context: Context) -> None:
@@ -111,13 +111,13 @@ def test_a_picture_that_the_cpu_reads(context: Context) -> None:
         parted.pool_node("pool", "a"),
         parted.dense_node(rng, "dense", "pool", 4, 3),
     ]
-    made = build(Graph("m", body, "dense"), parted.LABELS)
+    built = build(Graph("m", body, "dense"), parted.LABELS)
     picture = rng.integers(0, 256, (8, 8, 3), np.uint8)
-    with Session(made.bundle, context=context, cache=False) as session:
-        found = session.run(picture)
+    with Session(built.bundle, context=context, cache=False) as session:
+        outputs = session.run(picture)
         larger = session.run(picture.repeat(2, 0).repeat(2, 1))
-    assert np.abs(found - reference.run(made.bundle, picture)).max() <= 0.02
-    assert np.abs(found - larger).max() <= 0.2
+    assert np.abs(outputs - reference.run(built.bundle, picture)).max() <= 0.02
+    assert np.abs(outputs - larger).max() <= 0.2
 
 
 def own(x: NDArray[Any], *, factor: float) -> NDArray[Any]:
@@ -172,9 +172,9 @@ def test_attributes_that_make_no_sense_are_told(context: Context) -> None:
         parted.conv_node(np.random.default_rng(0), "a", ("image",), 3, 4),
         Node("n", "tensor_norm", ("a",), {"epsilon": "x"}),
     ]
-    made = build(Graph("m", body, "n"), ())
+    built = build(Graph("m", body, "n"), ())
     with (
-        Session(made.bundle, context=context, cache=False) as session,
+        Session(built.bundle, context=context, cache=False) as session,
         pytest.raises(RunError, match="layer 'n'"),
     ):
         session.run(np.zeros((6, 6, 3), np.uint8))

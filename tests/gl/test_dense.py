@@ -30,21 +30,21 @@ def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int
 
 def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Generator) -> None:
     """Compare every 16-bit layer with the reference on random stored inputs."""
-    made = make_bundle(graph)
-    with Session(made, context=context) as session:
-        for node in made.graph.nodes:
-            value = made.values[node.name]
+    bundle = make_bundle(graph)
+    with Session(bundle, context=context) as session:
+        for node in bundle.graph.nodes:
+            value = bundle.values[node.name]
             if not isinstance(value, FixedPoint):
                 continue
             inputs = []
             for name in node.inputs:
-                source = made.values[name]
-                shape = made.graph.shapes[name]
+                source = bundle.values[name]
+                shape = bundle.graph.shapes[name]
                 if isinstance(source, FixedPoint):
                     inputs.append(quantize.store16(rng.uniform(0, 1, shape) * 30 * source.scale, source.scale))
                 else:
                     inputs.append(stored_map(rng, shape))
-            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(made, node, inputs)).max()
+            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(bundle, node, inputs)).max()
             assert difference <= TOLERANCE, (node.name, difference)
 
 
@@ -82,8 +82,8 @@ def test_a_signal_of_a_network_that_never_learnt_is_no_zero(context: Context) ->
 def test_long_rows_take_several_sums(context: Context, inputs: int, outputs: int, count: int) -> None:
     rng = np.random.default_rng(inputs)
     graph = dense_graph(rng, inputs, outputs)
-    made = make_bundle(graph)
-    sums = [node for node in made.graph.nodes if node.op == "dense_sum"]
+    bundle = make_bundle(graph)
+    sums = [node for node in bundle.graph.nodes if node.op == "dense_sum"]
     assert len(sums) == count
     check_all_fixed_layers(context, graph, rng)
 
@@ -108,12 +108,12 @@ def test_flatten_of_one_pixel(context: Context) -> None:
 
 def test_values_saturate_and_never_wrap(context: Context) -> None:
     rng = np.random.default_rng(4)
-    made = make_bundle(dense_graph(rng, 16, 4))
-    node = made.graph.by_name["dense"]
-    source = made.values["pool"]
+    bundle = make_bundle(dense_graph(rng, 16, 4))
+    node = bundle.graph.by_name["dense"]
+    source = bundle.values["pool"]
     assert isinstance(source, FixedPoint)
     largest = 127.0 * source.scale * np.sign(node.weights["kernel"][:, 0])
-    with Session(made, context=context) as session:
+    with Session(bundle, context=context) as session:
         steps = gpu_steps(session, "dense", [largest])
     exact = node.weights["row_scale"] * (largest @ node.weights["kernel"].astype(np.float64)) + node.weights["bias"]
     scale = node.attrs["scale"]

@@ -28,10 +28,10 @@ def pyramid(size: int, channels: int) -> Graph:
     """Return three rates and a plain 1x1 convolution on a map with ``channels`` channels, and their concatenation."""
     rng = np.random.default_rng(size)
     body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
-    for number, (down, across) in enumerate(RATES):
+    for index, (down, across) in enumerate(RATES):
         options = {"kernel": (3, 3), "padding": (down, down, across, across), "dilations": (down, across)}
-        body.append(conv_node(rng, f"rate{number}", ("feed",), channels, 4, **options))
-    branches = tuple(f"rate{number}" for number in range(len(RATES)))
+        body.append(conv_node(rng, f"rate{index}", ("feed",), channels, 4, **options))
+    branches = tuple(f"rate{index}" for index in range(len(RATES)))
     body += [Node("joined", "concat", branches), conv_node(rng, "last", ("joined",), 4 * len(RATES), 5)]
     return classifier(rng, body, 5)
 
@@ -42,11 +42,11 @@ def pyramid(size: int, channels: int) -> Graph:
     ("size, channels", [(21, 12), (8, 12), (13, 36)]),
 )
 def test_a_pyramid_of_rates(context: Context, size: int, channels: int, weights: str, layout: str) -> None:
-    made = make_bundle(optimize(pyramid(size, channels)), weights, layout)
+    bundle = make_bundle(optimize(pyramid(size, channels)), weights, layout)
     rng = np.random.default_rng(1)
-    with Session(made, context=context) as session:
-        names = [node.name for node in made.graph.nodes if node.name.startswith("rate")]
-        errors = {name: layer_error(session, name, stored_inputs(made, name, rng)) for name in names}
+    with Session(bundle, context=context) as session:
+        names = [node.name for node in bundle.graph.nodes if node.name.startswith("rate")]
+        errors = {name: layer_error(session, name, stored_inputs(bundle, name, rng)) for name in names}
     assert all(error <= allowed(session.bundle, name) for name, error in errors.items()), errors
 
 
@@ -66,20 +66,20 @@ def test_on_a_picture_whose_gutter_is_not_zero(context: Context, weights: str) -
     rng = np.random.default_rng(3)
     image = input_node(9).with_attrs(scales=(2.0,), zeros=(127.5,))
     node = conv_node(rng, "n", ("image",), 3, 5, kernel=(3, 3), padding=(4, 4, 2, 2), dilations=(4, 2))
-    made = make_bundle(classifier(rng, [image, node], 5), weights)
-    assert made.graph.by_name["n"].attrs["alpha"]
-    with Session(made, context=context, selfcheck=True) as session:
-        assert layer_error(session, "n", stored_inputs(made, "n", rng)) <= TOLERANCE
+    bundle = make_bundle(classifier(rng, [image, node], 5), weights)
+    assert bundle.graph.by_name["n"].attrs["alpha"]
+    with Session(bundle, context=context, selfcheck=True) as session:
+        assert layer_error(session, "n", stored_inputs(bundle, "n", rng)) <= TOLERANCE
 
 
 def pool(offset: float) -> Graph:
     """Return a dilated 3x3 pooling with padding, of a map with values of both signs, or of -4 and less."""
-    made = File(5)
-    x = made.conv(made.input((1, 3, 12, 10)), 4)
-    x = made.op("Add", [made.op("Tanh", [x], (1, 4, 12, 10)), made.constant(offset)], (1, 4, 12, 10))
-    x = made.op("MaxPool", [x], (1, 4, 12, 10), kernel_shape=[3, 3], dilations=[2, 2], pads=[2] * 4, strides=[1, 1])
-    made.output(x)
-    return importer.load(made.model())
+    file = File(5)
+    x = file.conv(file.input((1, 3, 12, 10)), 4)
+    x = file.op("Add", [file.op("Tanh", [x], (1, 4, 12, 10)), file.constant(offset)], (1, 4, 12, 10))
+    x = file.op("MaxPool", [x], (1, 4, 12, 10), kernel_shape=[3, 3], dilations=[2, 2], pads=[2] * 4, strides=[1, 1])
+    file.output(x)
+    return importer.load(file.model())
 
 
 @pytest.mark.parametrize("offset", [0.0, -5.0])
@@ -121,8 +121,8 @@ def test_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: 
     rng = np.random.default_rng(channels)
     operator, attrs = case
     body = [input_node(9), conv_node(rng, "a", ("image",), 3, channels), Node("n", operator, ("a",), attrs)]
-    made = make_bundle(classifier(rng, body, channels), pictures=[rng.integers(0, 256, (9, 9, 3), np.uint8)])
-    drawn = [len(entry.quads) for entry in made.manifest.passes if entry.layer == "n"]
+    bundle = make_bundle(classifier(rng, body, channels), pictures=[rng.integers(0, 256, (9, 9, 3), np.uint8)])
+    drawn = [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "n"]
     assert drawn == [-(-channels // 4)]
-    with Session(made, context=context) as session:
-        assert layer_error(session, "n", stored_inputs(made, "n", rng)) <= TOLERANCE
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "n", stored_inputs(bundle, "n", rng)) <= TOLERANCE

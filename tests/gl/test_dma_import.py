@@ -35,8 +35,8 @@ SOME = DmaBuf(64, 48, "XB24", (DmaBufPlane(0, 0, 256),))
 
 @pytest.fixture(scope="module")
 def session(context: Context) -> Iterator[Session]:
-    with Session(tiny_bundle(), context=context) as made:
-        yield made
+    with Session(tiny_bundle(), context=context) as session:
+        yield session
 
 
 @pytest.mark.parametrize(("width", "height"), [(SIZE, SIZE), (64, 48), (640, 480), (101, 77), (3, 5)])
@@ -116,30 +116,30 @@ def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def wanted(session: Session) -> np.ndarray:
+def expected(session: Session) -> np.ndarray:
     return session.run(photograph(SOME.width, SOME.height))
 
 
-def test_the_output_of_what_was_imported(session: Session, imported: _Imported, wanted: np.ndarray) -> None:
-    np.testing.assert_array_equal(session.run(SOME), wanted)
+def test_the_output_of_what_was_imported(session: Session, imported: _Imported, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(session.run(SOME), expected)
     assert len(imported.made) == 1 and imported.alive() == 0, "once, and given back when the output was read"
 
 
 def test_an_import_lasts_until_its_own_output_is_read(
-    session: Session, imported: _Imported, wanted: np.ndarray
+    session: Session, imported: _Imported, expected: np.ndarray
 ) -> None:
     first, second = session.run_async(SOME), session.run_async(SOME)
     assert imported.alive() == 2
-    np.testing.assert_array_equal(first.result(), wanted)
+    np.testing.assert_array_equal(first.result(), expected)
     assert [one.handle is not None for one in imported.made] == [False, True]
-    np.testing.assert_array_equal(second.result(), wanted)
+    np.testing.assert_array_equal(second.result(), expected)
     assert imported.alive() == 0
 
 
-def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, wanted: np.ndarray) -> None:
+def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, expected: np.ndarray) -> None:
     other = session.run(tiny_picture(1))
     outputs = list(session.stream([SOME, tiny_picture(1), SOME, SOME, tiny_picture(1)]))
-    np.testing.assert_array_equal(outputs, [wanted, other, wanted, wanted, other])
+    np.testing.assert_array_equal(outputs, [expected, other, expected, expected, other])
     assert len(imported.made) == 3 and imported.alive() == 0
 
 
@@ -161,7 +161,7 @@ def test_closing_gives_imports_back(context: Context, imported: _Imported) -> No
 
 
 def test_what_the_driver_refuses(
-    session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, wanted: np.ndarray
+    session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, expected: np.ndarray
 ) -> None:
     def refuses(*arguments: object) -> None:
         raise ImageError("EGL_BAD_MATCH")
@@ -170,7 +170,7 @@ def test_what_the_driver_refuses(
         patch.setattr(dma_import, "EglImage", refuses)
         with pytest.raises(ImageError, match=r"the driver refuses it \(EGL_BAD_MATCH\)"):
             session.run(SOME)
-    np.testing.assert_array_equal(session.run(SOME), wanted)
+    np.testing.assert_array_equal(session.run(SOME), expected)
 
 
 def test_formats_and_modifiers_that_the_driver_does_not_list(

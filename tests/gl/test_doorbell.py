@@ -80,8 +80,10 @@ def test_from_films_to_a_message(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    write_film(tmp_path / "film.mp4", [frame for seed, name in enumerate(PEOPLE) for frame in frames(name, EACH, seed)])
     collect = printed("your-classes.md", "collect --source film.mp4")
+    every = int(collect[collect.index("--every") + 1])
+    views = [frame for seed, name in enumerate(PEOPLE) for frame in frames(name, EACH, seed)]
+    write_film(tmp_path / "film.mp4", [frame for frame in views for _ in range(every)])
     classes = collect.index("--classes") + 1
     assert collect[classes].endswith(",none")
     collect[classes] = ",".join([*PEOPLE, "none"])

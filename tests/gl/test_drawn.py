@@ -48,22 +48,22 @@ def arrays_set(session: Session) -> int:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["uniform", "texture", "auto"])
 def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = make_bundle(network(4), weights, memory="naive")
+    bundle = make_bundle(network(4), weights, memory="naive")
     picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
     stored: list[dict[str, bytes]] = []
     calls = []
     for wanted in (False, True):
         monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", wanted)
-        with Session(made, context=context) as session:
+        with Session(bundle, context=context) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
             calls.append(len(session.frame))
     assert stored[0] == stored[1]
     assert calls[0] == calls[1]
-    assert len(stored[0]) >= len(drawn_nodes(made))
+    assert len(stored[0]) >= len(drawn_nodes(bundle))
 
 
 def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
+    bundle = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
     picture = np.random.default_rng(6).integers(0, 256, (385, 385, 3), np.uint8)
     stored, started = [], []
     start = Objects.start_program
@@ -71,7 +71,7 @@ def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch
     counts = []
     for merge in (lambda bundle: bundle, own_coordinates.merged):
         monkeypatch.setattr(own_coordinates, "merged", merge)
-        with Session(made, context=fetching, cache=False) as session:
+        with Session(bundle, context=fetching, cache=False) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
         counts.append(len(started))
     assert counts == [11, 11 + 10]
@@ -101,7 +101,7 @@ def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.M
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
 def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
-    units = max(len(one.samplers) for one in tiny_bundle("uniform").manifest.programs) + left
+    units = max(len(program.samplers) for program in tiny_bundle("uniform").manifest.programs) + left
     integer = fetching.gl.integer
     monkeypatch.setattr(
         fetching.gl, "integer", lambda name: units if name == GL.GL_MAX_TEXTURE_IMAGE_UNITS else integer(name)
@@ -114,14 +114,14 @@ def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyP
 def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
     first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
     picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
-    with Session(first, context=fetching) as one:
-        alone = one.run(picture)
-    with Session(first, context=fetching) as one:
+    with Session(first, context=fetching) as session:
+        alone = session.run(picture)
+    with Session(first, context=fetching) as session:
         with Session(second, context=fetching) as two:
             assert not np.array_equal(two.run(picture), alone)
-            np.testing.assert_array_equal(one.run(picture), alone)
+            np.testing.assert_array_equal(session.run(picture), alone)
             assert not np.array_equal(two.run(picture), alone)
-        np.testing.assert_array_equal(one.run(picture), alone)
+        np.testing.assert_array_equal(session.run(picture), alone)
 
 
 @pytest.mark.drivers("all")

@@ -38,8 +38,8 @@ def _images(context: Context) -> None:
 
 @pytest.fixture(scope="module")
 def session(context: Context) -> Iterator[Session]:
-    with Session(tiny_bundle(), context=context) as made:
-        yield made
+    with Session(tiny_bundle(), context=context) as session:
+        yield session
 
 
 @pytest.mark.parametrize(("width", "height"), [(SIZE, SIZE), (1, 1), (640, 480), *SIZES])
@@ -59,7 +59,7 @@ def test_all_kinds_take_turns(context: Context, session: Session) -> None:
         picture = upload(context, objects, photograph(31, 17))
         with external(context, upload(context, objects, photograph(50, 60, 1))) as shared:
             kinds = [shared, tiny_picture(0), picture, photograph(40, 50), shared, photograph(3, 4)]
-            alone = [session.run(one) for one in kinds]
+            alone = [session.run(kind) for kind in kinds]
             np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 
 

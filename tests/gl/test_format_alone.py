@@ -39,10 +39,10 @@ pytestmark = pytest.mark.drivers("all")
 @each_of(("layout", LAYOUTS), ("weights", ["auto", "baked", "uniform"]))
 def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> None:
     path = tiny.write_tiny(tmp_path, weights=weights, layout=layout)
-    wanted = frames(path, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
+    expected = frames(path, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     with Context() as context:
         runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
-        for picture, logits, textures in wanted:
+        for picture, logits, textures in expected:
             drawn = list(runner.layers({"image": picture.tobytes()}))
             assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense"]
             assert {name: runner.read(name) for name in textures} == textures
@@ -54,11 +54,11 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
 @each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, layout: str) -> None:
     path = ranged.write_ranged(tmp_path, end, layout)
-    wanted = frames(path, [ranged.ranged_picture(1), ranged.ranged_picture(2)])
+    expected = frames(path, [ranged.ranged_picture(1), ranged.ranged_picture(2)])
     with Context() as context:
         runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         assert any(any(clear) for clear in runner.clears.values()), "a gutter that is not 0 is tested"
-        for picture, output, textures in wanted:
+        for picture, output, textures in expected:
             drawn = list(runner.layers({"image": picture.tobytes()}))
             assert drawn[:4] == ["first", "wide-products", "wide", "peak"]
             assert {name: runner.read(name) for name in textures} == textures
@@ -87,10 +87,10 @@ def test_the_probe_finds_a_wrong_clear_colour(tmp_path: Path) -> None:
 
 def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
     """Partial sums are compared as integers: from 0x8000 to 0x7fff is one step, and the high byte alone is 256."""
-    made = ranged.ranged_bundle()
-    member = made.manifest.probe.member
-    (entry,) = (one for one in made.manifest.probe.layers if one.layer == "wide-products")
-    records = np.frombuffer(made.members[member], RECORD).copy()
+    bundle = ranged.ranged_bundle()
+    member = bundle.manifest.probe.member
+    (entry,) = (layer for layer in bundle.manifest.probe.layers if layer.layer == "wide-products")
+    records = np.frombuffer(bundle.members[member], RECORD).copy()
     mine = records["value"][entry.offset : entry.offset + entry.count]
     row, half = np.argwhere(mine[:, 1::2] == 0)[0]
     pair = (row, slice(2 * half, 2 * half + 2))
@@ -102,7 +102,7 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
             runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
             runner.members[member] = records.tobytes()
             assert failed_layers(runner) == failed
-            with Session(Bundle(made.manifest, runner.members), context=context) as session:
+            with Session(Bundle(bundle.manifest, runner.members), context=context) as session:
                 if failed:
                     with pytest.raises(SelfCheckError, match="layer 'wide-products'"):
                         session.selfcheck()
@@ -149,19 +149,19 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
 @pytest.mark.sampled(4)
 @each_of(("layout", LAYOUTS), ("name", ["several", "alpha", "numbers"]))
 def test_several_inputs_and_outputs(tmp_path: Path, name: str, layout: str) -> None:
-    made = several_bundle(name, layout=layout)
-    bundles.write(made, tmp_path / "several.glslnn")
-    given = several_inputs(made.graph, 1)
-    with Session(made) as session:
-        wanted = session.run(given)
+    bundle = several_bundle(name, layout=layout)
+    bundles.write(bundle, tmp_path / "several.glslnn")
+    inputs = several_inputs(bundle.graph, 1)
+    with Session(bundle) as session:
+        expected = session.run(inputs)
     plain = {
-        key: array.tobytes() if array.dtype == np.uint8 else array.ravel().tolist() for key, array in given.items()
+        key: array.tobytes() if array.dtype == np.uint8 else array.ravel().tolist() for key, array in inputs.items()
     }
     with Context() as context:
         runner = PlainRunner(tmp_path / "several.glslnn", context.gl, driver_of(context).device_lines)
         for _ in runner.layers(plain):
             pass
-        same(runner, wanted)
+        same(runner, expected)
         assert failed_layers(runner) == []
         context.gl.check("in the plain runner")
 
@@ -189,18 +189,18 @@ def frames(
     return made
 
 
-def same(runner: PlainRunner, wanted: dict[str, NDArray[np.float32]]) -> None:
+def same(runner: PlainRunner, expected: dict[str, NDArray[np.float32]]) -> None:
     """Compare the outputs of the last frame with those of the engine."""
     results = runner.results()
-    assert list(results) == list(wanted)
+    assert list(results) == list(expected)
     for name, (shape, numbers) in results.items():
-        assert shape == wanted[name].shape
-        np.testing.assert_allclose(np.array(numbers, np.float32).reshape(shape), wanted[name], rtol=3e-7)
+        assert shape == expected[name].shape
+        np.testing.assert_allclose(np.array(numbers, np.float32).reshape(shape), expected[name], rtol=3e-7)
 
 
 def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
     """Return the probe's inputs, by name, in the plain runner's format."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for i, entry in enumerate(runner.manifest["inputs"]):
         value = entry["value"]
         height, width, channels = (value.get(key, 1) for key in ("height", "width", "channels"))
@@ -211,15 +211,15 @@ def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
             for c in range(channels)
         ]
         if entry["kind"] == "picture":
-            given[entry["name"]] = bytes(stored)
+            arguments[entry["name"]] = bytes(stored)
         elif "scale" in value:
-            given[entry["name"]] = [256 * (b - 128) * value["scale"] / 256 for b in stored]
+            arguments[entry["name"]] = [256 * (b - 128) * value["scale"] / 256 for b in stored]
         else:
             scales, zeros = value["scales"], value["zeros"]
-            given[entry["name"]] = [
+            arguments[entry["name"]] = [
                 of(scales, k % channels) * (b - of(zeros, k % channels)) / 255 for k, b in enumerate(stored)
             ]
-    return given
+    return arguments
 
 
 def failed_layers(runner: PlainRunner) -> list[str]:
@@ -247,8 +247,8 @@ def failed_layers(runner: PlainRunner) -> list[str]:
     for _ in runner.layers(probe_inputs(runner)):
         pass
     for expected, (name, arrays) in zip(probe["outputs"], runner.values().items()):
-        wanted = [expected["numbers"]] if expected["numbers"] else [numbers for _, numbers in before[name]]
-        pairs = [pair for (_, given), right in zip(arrays, wanted) for pair in zip(given, right)]
+        reference_output = [expected["numbers"]] if expected["numbers"] else [numbers for _, numbers in before[name]]
+        pairs = [pair for (_, given), right in zip(arrays, reference_output) for pair in zip(given, right)]
         if max(abs(a - b) for a, b in pairs) > expected["max_error"]:
             failed.append(name)
     return failed
@@ -257,10 +257,10 @@ def failed_layers(runner: PlainRunner) -> list[str]:
 @each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_a_bundle_in_memory_is_the_one_in_its_file(tmp_path: Path, end: str, layout: str) -> None:
     """A compiled bundle has the 32-bit floats of passes.bin, so reading its file gives the same bundle."""
-    made = ranged.ranged_bundle(end, layout)
+    bundle = ranged.ranged_bundle(end, layout)
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
-    assert read.manifest == made.manifest
-    assert read.members == made.members
+    assert read.manifest == bundle.manifest
+    assert read.members == bundle.members
 
 
 def test_a_frame_needs_no_graph(tmp_path: Path) -> None:

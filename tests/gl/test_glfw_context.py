@@ -39,12 +39,12 @@ def initialised() -> bool:
 
 
 def test_it_is_an_es_2_context_with_a_hidden_window(screen: str) -> None:
-    with Context("glfw") as made:
-        assert made.how == "hidden glfw window (X11, EGL)"
-        assert made.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
-        assert not glfw.get_window_attrib(made.native.handle, glfw.VISIBLE)
-        assert abs(made.store_threshold - 0.5) < 0.1
-        made.gl.check("with a hidden window")
+    with Context("glfw") as context:
+        assert context.how == "hidden glfw window (X11, EGL)"
+        assert context.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
+        assert not glfw.get_window_attrib(context.native.handle, glfw.VISIBLE)
+        assert abs(context.store_threshold - 0.5) < 0.1
+        context.gl.check("with a hidden window")
 
 
 @pytest.mark.parametrize("kind", ["egl", "native"])
@@ -53,9 +53,9 @@ def test_sessions_give_the_same_bytes(
 ) -> None:
     if kind == "native":
         find_no_egl(monkeypatch)
-    with Session(tiny_bundle(), context=context) as usual, Context("glfw") as made:
-        assert ("native" in made.how) == (kind == "native")
-        with Session(tiny_bundle(), context=made, selfcheck=True) as session:
+    with Session(tiny_bundle(), context=context) as usual, Context("glfw") as opened:
+        assert ("native" in opened.how) == (kind == "native")
+        with Session(tiny_bundle(), context=opened, selfcheck=True) as session:
             for seed in range(3):  # alternate: each call makes another context current
                 np.testing.assert_array_equal(session.run(tiny_picture(seed)), usual.run(tiny_picture(seed)))
     context.make_current()
@@ -101,32 +101,32 @@ def test_only_one_of_several_is_current(context: Context, screen: str, monkeypat
 
 
 def test_another_thread_cannot_use_it_meanwhile(screen: str) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
     def use() -> None:
         with pytest.raises(ContextError) as caught:
-            made.make_current()
-        said.append(str(caught.value))
+            context.make_current()
+        messages.append(str(caught.value))
 
-    with Context("glfw") as made:
+    with Context("glfw") as context:
         thread = threading.Thread(target=use)
         thread.start()
         thread.join()
-    assert "give each thread its own Session" in said[0]
+    assert "give each thread its own Session" in messages[0]
 
 
 def test_only_the_main_thread_makes_windows(screen: str) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
     def make() -> None:
         with pytest.raises(ContextError) as caught:
             Context("glfw")
-        said.append(str(caught.value))
+        messages.append(str(caught.value))
 
     thread = threading.Thread(target=make)
     thread.start()
     thread.join()
-    assert said == ["glfw makes windows in the main thread only; choose another context in other threads"]
+    assert messages == ["glfw makes windows in the main thread only; choose another context in other threads"]
 
 
 # Errors ----------------------------------------------------------------------------------------------

@@ -60,14 +60,14 @@ def within(session: Session, texture: np.ndarray) -> np.ndarray:
     return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
 
 
-def off(found: np.ndarray, wanted: np.ndarray) -> int:
-    return int(np.abs(found.astype(int) - wanted.astype(int)).max())
+def off(result: np.ndarray, expected: np.ndarray) -> int:
+    return int(np.abs(result.astype(int) - expected.astype(int)).max())
 
 
 @pytest.fixture(scope="module")
 def session(context: Context) -> Iterator[Session]:
-    with Session(tiny_bundle(), context=context) as made:
-        yield made
+    with Session(tiny_bundle(), context=context) as session:
+        yield session
 
 
 def upload(context: Context, objects: Objects, picture: np.ndarray, alpha: int = 255) -> TexturePicture:
@@ -83,9 +83,9 @@ def upload(context: Context, objects: Objects, picture: np.ndarray, alpha: int =
 def test_a_picture_of_any_size(session: Session, width: int, height: int) -> None:
     picture = photograph(width, height)
     session.upload(picture)
-    found = inside(session)
-    assert off(found[..., :3], expected(picture)) <= TOLERANCE
-    assert (found[..., 3] == 255).all()
+    result = inside(session)
+    assert off(result[..., :3], expected(picture)) <= TOLERANCE
+    assert (result[..., 3] == 255).all()
 
 
 def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
@@ -101,9 +101,9 @@ def test_networks_of_other_sizes(context: Context, size: int, width: int, height
     rng = np.random.default_rng(0)
     body = [input_node(size), conv_node(rng, "stem", ("image",), 3, 4, kernel=(3, 3), strides=(2, 2))]
     picture = photograph(width, height)
-    with Session(make_bundle(classifier(rng, body, 4)), context=context) as made:
-        made.upload(picture)
-        assert off(inside(made)[..., :3], expected(picture, size)) <= TOLERANCE
+    with Session(make_bundle(classifier(rng, body, 4)), context=context) as session:
+        session.upload(picture)
+        assert off(inside(session)[..., :3], expected(picture, size)) <= TOLERANCE
 
 
 def test_the_shape_of_the_errors_is_one_of_rounding(session: Session) -> None:
@@ -119,13 +119,13 @@ def test_the_shape_of_the_errors_is_one_of_rounding(session: Session) -> None:
 def test_the_texture_around_the_picture_stays_zero(context: Context) -> None:
     rng = np.random.default_rng(0)
     stem = conv_node(rng, "stem", ("image",), 3, 4, kernel=(5, 5), padding=(2, 2, 2, 2))
-    with Session(make_bundle(classifier(rng, [input_node(9), stem], 4)), context=context) as made:
-        before = texels(made)
-        made.upload(photograph(50, 40))
-        found = texels(made)
-        assert found.shape == before.shape
-        within(made, found)[:] = 0
-        assert not found.any()
+    with Session(make_bundle(classifier(rng, [input_node(9), stem], 4)), context=context) as session:
+        before = texels(session)
+        session.upload(photograph(50, 40))
+        pixels = texels(session)
+        assert pixels.shape == before.shape
+        within(session, pixels)[:] = 0
+        assert not pixels.any()
 
 
 @each_of(("value", [0, 1, 127, 254, 255]), ("width", [5, 50]))
@@ -150,9 +150,9 @@ def test_pictures_of_all_kinds_take_turns(context: Context, session: Session) ->
     with Objects(context.gl) as objects:
         textured = upload(context, objects, photograph(31, 17))
         kinds = [tiny_picture(0), photograph(40, 50), textured, photograph(40, 40), tiny_picture(1), photograph(3, 4)]
-        alone = [session.run(one) for one in kinds]
+        alone = [session.run(kind) for kind in kinds]
         assert len({one.tobytes() for one in alone}) == len(kinds)
-        np.testing.assert_array_equal([session.run(one) for one in kinds], alone)
+        np.testing.assert_array_equal([session.run(kind) for kind in kinds], alone)
         np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 
 
@@ -173,7 +173,7 @@ def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, 
 
 def test_a_texture_may_change_while_its_frame_is_on_its_way(context: Context, session: Session) -> None:
     pictures = [photograph(30, 20, seed) for seed in range(4)]
-    alone = [session.run(one) for one in pictures]
+    alone = [session.run(picture) for picture in pictures]
     with Objects(context.gl) as objects:
 
         def camera() -> Iterator[TexturePicture]:
@@ -224,7 +224,7 @@ def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
-        with Session(tiny_bundle(), context=fresh) as made:
+        with Session(tiny_bundle(), context=fresh) as session:
             for width in (20, 30, 5):
-                made.run(photograph(width, 40))
+                session.run(photograph(width, 40))
         assert living(fresh.gl) == before

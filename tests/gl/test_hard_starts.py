@@ -34,8 +34,8 @@ def ended(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def words(*given: str) -> str:
-    return shlex.join([sys.executable, *given])
+def words(*text: str) -> str:
+    return shlex.join([sys.executable, *text])
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
@@ -87,9 +87,9 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
     command, cache = words("-m", "glsl_infer", *argv), tmp_path / "cache"
     first = ended(command, GLSL_INFER_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
-    kept = sorted(cache.iterdir())
-    assert {path.suffix for path in kept} == {".passed", ".programs", ".shaders"}
-    for path in kept:
+    items = sorted(cache.iterdir())
+    assert {path.suffix for path in items} == {".passed", ".programs", ".shaders"}
+    for path in items:
         path.unlink()
         os.mkfifo(path)
     again = ended(command, GLSL_INFER_CACHE=str(cache))
@@ -101,8 +101,8 @@ def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     bundle = ROOT / "tests/conformance/numbers.glslnn"
-    given = [str(pipe)] if suffix == ".npz" else [f"{name}={pipe}" for name in ("depth", "heat", "speed")]
-    options = [word for one in given for word in ("--input", one)]
+    arguments = [str(pipe)] if suffix == ".npz" else [f"{name}={pipe}" for name in ("depth", "heat", "speed")]
+    options = [word for one in arguments for word in ("--input", one)]
     done = run("run", bundle, *options, "-o", tmp_path / "out.npz")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

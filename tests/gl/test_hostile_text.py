@@ -26,8 +26,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder named with escapes, with an image and a bundle that has escapes in its labels and one layer name."""
     folder = tmp_path_factory.mktemp("hostile") / f"folder{ESCAPES}"
     folder.mkdir()
-    made = tiny.tiny_bundle(labels=LABELS)
-    members = {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
+    bundle = tiny.tiny_bundle(labels=LABELS)
+    members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
     text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(LAYER))
     zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
     Image.fromarray(tiny.tiny_picture(1)).save(folder / "picture.png")
@@ -47,11 +47,11 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_terminal_gets_no_escape(name: str, hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = {"MODEL": hostile / "hostile.glslnn", "PICTURE": hostile / "picture.png", "FOLDER": hostile}
-    code = main([str(given.get(word, word)) for word in COMMANDS[name]])
-    said = capsys.readouterr()
-    assert code == (2 if name == "a refusal" else 0), said.err
-    shown = said.out + said.err
+    values = {"MODEL": hostile / "hostile.glslnn", "PICTURE": hostile / "picture.png", "FOLDER": hostile}
+    code = main([str(values.get(word, word)) for word in COMMANDS[name]])
+    printed = capsys.readouterr()
+    assert code == (2 if name == "a refusal" else 0), printed.err
+    shown = printed.out + printed.err
     assert "\\u001b]0;owned\\u0007\\u009b2J\\u202e\\u007f\\u000d" in shown
     assert all(one.isprintable() for line in shown.split("\n") for one in line if one not in "\u200d\t")
     assert not any(line.startswith("error: forged") for line in shown.split("\n"))
@@ -64,7 +64,7 @@ def test_json_keeps_the_text(hostile: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["classify", picture, "--model", model, "--json", "--no-selfcheck"]) == 0
     text = capsys.readouterr().out
     [answer] = json.loads(text)
-    assert {one["label"] for one in answer["predictions"]} == set(LABELS)
+    assert {prediction["label"] for prediction in answer["predictions"]} == set(LABELS)
     assert answer["file"] == picture
     assert text.isascii() and "\x1b" not in text and "\x7f" not in text
 

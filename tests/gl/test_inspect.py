@@ -40,17 +40,17 @@ def photo(tmp_path: Path) -> Path:
 def test_the_numbers_are_those_of_the_bundle(tmp_path: Path, capsys: Capture) -> None:
     path = write_tiny(tmp_path)
     assert main(["inspect", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     manifest, network = tiny_bundle().manifest, tiny_bundle().network
-    assert found["file"] == {"path": str(path), "bytes": path.stat().st_size}
-    assert found["totals"]["passes"] == len(manifest.passes) == sum(one["passes"] for one in found["layers"])
-    assert found["totals"]["jobs"] == sum(one["clear"] for one in found["passes"])
-    assert found["memory"]["total"] == sum(one["bytes"] for one in found["textures"])
-    assert found["members"]["total"] == sum(map(len, tiny_bundle().members.values()))
-    assert [one["layer"] for one in found["layers"]] == [layer.name for layer in network.layers]
-    stem = next(one for one in found["layers"] if one["layer"] == "stem")
+    assert report["file"] == {"path": str(path), "bytes": path.stat().st_size}
+    assert report["totals"]["passes"] == len(manifest.passes) == sum(layer["passes"] for layer in report["layers"])
+    assert report["totals"]["jobs"] == sum(draw["clear"] for draw in report["passes"])
+    assert report["memory"]["total"] == sum(texture["bytes"] for texture in report["textures"])
+    assert report["members"]["total"] == sum(map(len, tiny_bundle().members.values()))
+    assert [layer["layer"] for layer in report["layers"]] == [layer.name for layer in network.layers]
+    stem = next(layer for layer in report["layers"] if layer["layer"] == "stem")
     assert (stem["op"], stem["shape"], stem["stored"]) == ("conv2d", [5, 5, 6], "8 bit, 2 slices")
-    gains = {one["layer"]: one["gain"] for one in found["layers"] if one["gain"] is not None}
+    gains = {layer["layer"]: layer["gain"] for layer in report["layers"] if layer["gain"] is not None}
     assert gains == pytest.approx(amplification.gains(tiny_bundle().graph, tiny_bundle().values))
     assert list(gains) == ["stem", "expand", "unit-pw", "unit-dw"]
 
@@ -142,8 +142,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        given = dict(attrs)
-        assert not {"src", "srcset", "onload", "onclick", "style"} & given.keys()
+        values = dict(attrs)
+        assert not {"src", "srcset", "onload", "onclick", "style"} & values.keys()
         self.ids += [value for key, value in attrs if key == "id" and value]
         self.links += [value for key, value in attrs if key == "href" and value]
 
@@ -200,8 +200,8 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
 
 
 def _hostile(folder: Path) -> Path:
-    made = tiny.tiny_bundle()
-    members = {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
+    bundle = tiny.tiny_bundle()
+    members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
     text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(HOSTILE))
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
@@ -240,10 +240,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    options, said = REFUSED[case]
+    options, message = REFUSED[case]
     path = tiny.write_tiny(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, ["inspect", path, *options])
+    assert message in refused(capsys, ["inspect", path, *options])
 
 
 def test_without_onnx_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -39,27 +39,27 @@ def block(size: int = 16, channels: int = 12) -> Graph:
     return Graph("block", nodes, [GraphOutput(name, (name,)) for name in ("boxes", "scores")])
 
 
-def jobs(made: Bundle) -> list[list[str]]:
+def jobs(bundle: Bundle) -> list[list[str]]:
     """Return the layers of each job."""
-    found: list[list[str]] = []
-    for entry in made.manifest.passes:
+    results: list[list[str]] = []
+    for entry in bundle.manifest.passes:
         if entry.clear:
-            found.append([])
-        if entry.layer not in found[-1]:
-            found[-1].append(entry.layer)
-    return found
+            results.append([])
+        if entry.layer not in results[-1]:
+            results[-1].append(entry.layer)
+    return results
 
 
 @each_of(("memory", ["naive", "greedy", "by-size"]), ("precision", ["8", "16"]))
 def test_what_does_not_read_each_other_is_one_job(
     context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = make_bundle(block(), memory=memory, precision=precision)
-    assert jobs(made) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
+    bundle = make_bundle(block(), memory=memory, precision=precision)
+    assert jobs(bundle) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
     rng = np.random.default_rng(2)
-    with Session(made, context=context, selfcheck=True) as session:
+    with Session(bundle, context=context, selfcheck=True) as session:
         for layer in ("b", "pool", "sum", "boxes", "scores") if precision == "8" else ():
-            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= TOLERANCE
+            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= TOLERANCE
         together = session.run({"image": PICTURE})
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), memory=memory, precision=precision), context=context) as session:
@@ -73,9 +73,9 @@ def test_maps_of_8_and_of_16_bits_are_one_job(
     context: Context, sixteen: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bits = dict.fromkeys(sixteen, 16)
-    made = make_bundle(block(), precision_for=bits)
-    assert jobs(made) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
-    with Session(made, context=context, selfcheck=True) as session:
+    bundle = make_bundle(block(), precision_for=bits)
+    assert jobs(bundle) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
+    with Session(bundle, context=context, selfcheck=True) as session:
         together = session.run({"image": PICTURE})
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), precision_for=bits), context=context) as session:
@@ -99,11 +99,11 @@ def test_a_map_that_no_reader_pads_is_beside_one_of_any_colour(
         nodes.append(conv_node(rng, name, (source,), 8, 4, activation="relu(6)", **wide))
     graph = Graph("colours", nodes, [GraphOutput(name, (name,)) for name in ("d", "e")])
     pictures = [np.random.default_rng(seed).integers(0, 256, (16, 16, 3), np.uint8) for seed in range(4)]
-    made = make_bundle(graph, pictures=pictures)
-    colours = {texture.clear for texture in made.manifest.textures if any(texture.clear)}
+    bundle = make_bundle(graph, pictures=pictures)
+    colours = {texture.clear for texture in bundle.manifest.textures if any(texture.clear)}
     assert len(colours) == (2 if padded == "both" else 1)
-    assert jobs(made)[1:] == ([["b"], ["c"], ["d", "e"]] if padded == "both" else [["b", "c"], ["d", "e"]])
-    with Session(made, context=context, selfcheck=True) as session:
+    assert jobs(bundle)[1:] == ([["b"], ["c"], ["d", "e"]] if padded == "both" else [["b", "c"], ["d", "e"]])
+    with Session(bundle, context=context, selfcheck=True) as session:
         together = session.run({"image": PICTURE})
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(graph, pictures=pictures), context=context) as session:
@@ -121,14 +121,14 @@ def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:
         conv_node(rng, "near", ("a",), 8, 4, **clip),
         conv_node(rng, "far", ("b",), 8, 4, **clip),
     ]
-    made = make_bundle(Graph("heads", nodes, [GraphOutput(name, (name,)) for name in ("near", "far")]))
-    assert jobs(made) == [["a"], ["b"], ["near", "far"]]
+    bundle = make_bundle(Graph("heads", nodes, [GraphOutput(name, (name,)) for name in ("near", "far")]))
+    assert jobs(bundle) == [["a"], ["b"], ["near", "far"]]
 
 
 def test_tiles_of_a_job_never_meet() -> None:
-    made = make_bundle(block())
+    bundle = make_bundle(block())
     taken: dict[str, set[tuple[int, int]]] = {}
-    for entry in made.manifest.passes:
+    for entry in bundle.manifest.passes:
         pixels = taken.setdefault(entry.target, set())
         if entry.clear:
             pixels.clear()

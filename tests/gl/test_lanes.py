@@ -13,7 +13,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
-from glsl_infer.program.texels import unpack_tiles
+from glsl_infer.program.texels import decode_tiles
 from glsl_infer.runtime.session import Session
 
 SIZE = 7
@@ -39,17 +39,17 @@ def made_of(source: Node, channels: int, filled: int, bits: int, padding: int = 
 )
 def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, activation: str, bits: int) -> None:
     rng = np.random.default_rng(channels)
-    made = made_of(conv_node(rng, "c", ("image",), 3, channels, activation=activation), channels, filled, bits)
-    assert not [one for one in made.manifest.passes if one.layer == "grown"]
-    with Session(made, context=context) as session:
-        given = stored_inputs(made, "end", rng)
-        most = TOLERANCE + fine_rounding(made, made.graph.by_name["end"])
-        assert layer_error(session, "end", given) <= most
-        session.run_layer("c", stored_inputs(made, "c", rng))
-        value = made.values["grown"]
+    bundle = made_of(conv_node(rng, "c", ("image",), 3, channels, activation=activation), channels, filled, bits)
+    assert not [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
+    with Session(bundle, context=context) as session:
+        inputs = stored_inputs(bundle, "end", rng)
+        most = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["end"])
+        assert layer_error(session, "end", inputs) <= most
+        session.run_layer("c", stored_inputs(bundle, "c", rng))
+        value = bundle.values["grown"]
         places = [(session.read_texture(view.texture), view) for view in value.views]
         tiles = np.stack([texture[view.y : view.y + SIZE, view.x : view.x + SIZE] for texture, view in places])
-        grown = unpack_tiles(tiles, value)
+        grown = decode_tiles(tiles, value)
         assert grown[..., :channels].any() and not grown[..., channels:].any()
 
 
@@ -58,22 +58,22 @@ def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, acti
 def test_a_padded_map_is_drawn(context: Context, bits: int) -> None:
     """A padded map is drawn, because the gutter of a 16-bit map has the same colour in all lanes."""
     rng = np.random.default_rng(1)
-    made = made_of(conv_node(rng, "c", ("image",), 3, 6, activation="linear"), 6, 2, bits, padding=1)
-    assert [one for one in made.manifest.passes if one.layer == "grown"]
-    with Session(made, context=context) as session:
+    bundle = made_of(conv_node(rng, "c", ("image",), 3, 6, activation="linear"), 6, 2, bits, padding=1)
+    assert [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
+    with Session(bundle, context=context) as session:
         for layer in ("grown", "end"):
-            most = TOLERANCE + fine_rounding(made, made.graph.by_name[layer])
-            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= most
+            most = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name[layer])
+            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= most
 
 
 @pytest.mark.drivers("all")
 def test_a_pictures_alpha_is_no_zero(context: Context) -> None:
-    made = made_of(input_node(SIZE), 3, 1, 8)
-    assert [one for one in made.manifest.passes if one.layer == "grown"]
+    bundle = made_of(input_node(SIZE), 3, 1, 8)
+    assert [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
     rng = np.random.default_rng(0)
-    with Session(made, context=context) as session:
-        assert layer_error(session, "grown", stored_inputs(made, "grown", rng)) <= TOLERANCE
-        assert layer_error(session, "end", stored_inputs(made, "end", rng)) <= TOLERANCE
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "grown", stored_inputs(bundle, "grown", rng)) <= TOLERANCE
+        assert layer_error(session, "end", stored_inputs(bundle, "end", rng)) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -91,11 +91,11 @@ def test_a_residual_that_is_or_holds_the_picture(
     else:
         nodes.append(conv_node(rng, "b", ("a", "image"), 4, 3, **options))
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(3)]
-    made = make_bundle(Graph("skip", tuple(nodes), "b"), "auto", layout, pictures)
-    with Session(made, context=context, selfcheck=True) as session:
-        given = session.run(pictures[0])
-    step = max(made.values["b"].scales) / 255
-    np.testing.assert_allclose(given, reference.run(made, pictures[0]), atol=1.01 * step)
+    bundle = make_bundle(Graph("skip", tuple(nodes), "b"), "auto", layout, pictures)
+    with Session(bundle, context=context, selfcheck=True) as session:
+        outputs = session.run(pictures[0])
+    step = max(bundle.values["b"].scales) / 255
+    np.testing.assert_allclose(outputs, reference.run(bundle, pictures[0]), atol=1.01 * step)
 
 
 @pytest.mark.drivers
@@ -105,15 +105,15 @@ def test_a_head_of_one_pixel(context: Context, bits: int, layout: str, most: int
     rng = np.random.default_rng(bits)
     head = conv_node(rng, "head", ("body",), 8, 37, kernel=(3, 3), strides=(3, 3), activation="linear")
     nodes = (input_node(3), conv_node(rng, "body", ("image",), 3, 8), head)
-    made = make_bundle(
+    bundle = make_bundle(
         Graph("test", nodes, [GraphOutput("numbers", ("head",), purpose="values")]),
         "texture",
         layout,
         [rng.integers(0, 256, (3, 3, 3), np.uint8)] * 2,
         precision_for={"head": bits},
     )
-    passes = [one for one in made.manifest.passes if one.layer == "head"]
-    assert {sum(quad.width * quad.height for quad in one.quads) for one in passes} == {10 * bits // 8 // len(passes)}
-    assert len(passes) <= most and all(len(one.quads) <= bits // 8 for one in passes)
-    with Session(made, context=context) as session:
-        assert layer_error(session, "head", stored_inputs(made, "head", rng)) <= TOLERANCE
+    passes = [draw for draw in bundle.manifest.passes if draw.layer == "head"]
+    assert {sum(quad.width * quad.height for quad in draw.quads) for draw in passes} == {10 * bits // 8 // len(passes)}
+    assert len(passes) <= most and all(len(draw.quads) <= bits // 8 for draw in passes)
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "head", stored_inputs(bundle, "head", rng)) <= TOLERANCE

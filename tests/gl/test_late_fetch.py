@@ -59,38 +59,40 @@ def network(seed: int) -> Graph:
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 def test_every_layer_is_exact(late: Context, weights: str, layout: str) -> None:
     rng = np.random.default_rng(1)
-    made = make_bundle(network(3), weights, layout)
-    with Session(made, context=late, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            assert layer_error(session, node.name, stored_inputs(made, node.name, rng)) <= TOLERANCE, node.name
+    bundle = make_bundle(network(3), weights, layout)
+    with Session(bundle, context=late, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
 
 
-def stored_bytes(made: Bundle, context: Context) -> dict[str, np.ndarray]:
+def stored_bytes(bundle: Bundle, context: Context) -> dict[str, np.ndarray]:
     """Return the stored bytes of each convolution, for the exact reference's values of an image."""
-    picture = np.random.default_rng(0).integers(0, 256, (*2 * (made.manifest.input.size,), 3), np.uint8)
-    values = {made.graph.input.name: picture_values(made.graph.input, picture)}
-    values.update(reference.layers(made, picture))
-    with Session(made, context=context) as session:
+    picture = np.random.default_rng(0).integers(0, 256, (*2 * (bundle.manifest.input.size,), 3), np.uint8)
+    values = {bundle.graph.input.name: picture_values(bundle.graph.input, picture)}
+    values.update(reference.layers(bundle, picture))
+    with Session(bundle, context=context) as session:
         return {
             node.name: np.rint(255.0 * session.run_layer(node.name, [values[name] for name in node.inputs]))
-            for node in drawn_nodes(made)
+            for node in drawn_nodes(bundle)
             if node.op == "conv2d"
         }
 
 
 def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
-    made, facts = bundle.read(SMALL), driver_of(context)
+    network, facts = bundle.read(SMALL), driver_of(context)
     before = facts.ordered_fetches
     try:
         facts.__dict__["ordered_fetches"] = False
-        early = stored_bytes(made, context)
+        early = stored_bytes(network, context)
         facts.__dict__["ordered_fetches"] = True
-        late = stored_bytes(made, context)
+        late = stored_bytes(network, context)
     finally:
         facts.__dict__["ordered_fetches"] = before  # all tests share the context, on a virtual VideoCore IV too
     differences = [np.abs(early[name] - late[name]) for name in early]
-    assert max(one.max() for one in differences) <= 1.0
-    assert sum(np.count_nonzero(one) for one in differences) <= 1e-3 * sum(one.size for one in differences)
+    assert max(difference.max() for difference in differences) <= 1.0
+    assert sum(np.count_nonzero(difference) for difference in differences) <= 1e-3 * sum(
+        difference.size for difference in differences
+    )
 
 
 def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,11 +110,11 @@ def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "renderer, wanted",
+    "renderer, expected",
     [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
 )
-def test_who_wants_it(renderer: str, wanted: bool) -> None:
-    assert wants_ordered_fetches(renderer) == wanted
+def test_who_wants_it(renderer: str, expected: bool) -> None:
+    assert wants_ordered_fetches(renderer) == expected
 
 
 def test_the_renderer_decides(context: Context) -> None:

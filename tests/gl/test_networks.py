@@ -41,8 +41,8 @@ def test_every_layer_is_exact(context: Context, kind: str, examples: int, first:
     @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
     def check(seed: int) -> None:
         with Session(random_bundle(kind, seed), context=context) as session:
-            found = layer_errors(session, np.random.default_rng(seed))
-        assert all(error <= allowed(session.bundle, name) for name, error in found.items()), found
+            errors = layer_errors(session, np.random.default_rng(seed))
+        assert all(error <= allowed(session.bundle, name) for name, error in errors.items()), errors
 
     check()
 
@@ -66,11 +66,11 @@ def runs(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.drivers if name in RUN_EVERYWHERE else pytest.mark.exhaustive)
 
 
-def overlap(made: Bundle, node: Node) -> bool:
+def overlap(bundle: Bundle, node: Node) -> bool:
     """Return whether inputs of a node are views of the same tiles, so that they cannot differ at random."""
     places = [
         [view for view in value.views] if isinstance(value, (FeatureMap, SixteenBitMap)) else [value.texture]
-        for value in (made.values[read] for read in dict.fromkeys(node.inputs))
+        for value in (bundle.values[read] for read in dict.fromkeys(node.inputs))
         if not isinstance(value, FixedMap)
     ]
     return len({place for part in places for place in part}) < sum(map(len, places))
@@ -81,18 +81,18 @@ def overlap(made: Bundle, node: Node) -> bool:
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")
     exported = small_models.made(name)
-    made, rng = bundles.read(exported.path), np.random.default_rng(0)
-    values = dict(reference.all_values(made, exported.inputs))
-    with Session(made, context=context, selfcheck=True) as session:
-        for node in made.graph.nodes:
+    bundle, rng = bundles.read(exported.path), np.random.default_rng(0)
+    values = dict(reference.all_values(bundle, exported.inputs))
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in bundle.graph.nodes:
             allowed = None if node.operator.is_input else tolerance(node)
             if allowed is not None:
-                shown = [values[read] for read in node.inputs] if overlap(made, node) else None
-                error = layer_error(session, node.name, shown or stored_inputs(made, node.name, rng))
-                most = min(allowed, TOLERANCE) + fine_rounding(made, node) + EXACT
+                shown = [values[read] for read in node.inputs] if overlap(bundle, node) else None
+                error = layer_error(session, node.name, shown or stored_inputs(bundle, node.name, rng))
+                most = min(allowed, TOLERANCE) + fine_rounding(bundle, node) + EXACT
                 assert error <= most, f"{node.name} ({node.op})"
         outputs = session.run(exported.inputs)
-    assert set(outputs) == {output.name for output in made.manifest.outputs}
+    assert set(outputs) == {output.name for output in bundle.manifest.outputs}
     assert all(np.isfinite(numbers).all() for numbers in outputs.values())
 
 
@@ -101,7 +101,7 @@ RATIO = 1.5
 
 
 @pytest.fixture(scope="module")
-def made(mobilenet: MobileNet) -> Bundle:
+def bundle(mobilenet: MobileNet) -> Bundle:
     labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
     eight = Options(precision="8")  # these tests are about 8 bits
     bundle, program, prepared = build(mobilenet.graph, labels, options=eight, calibration=list(mobilenet.calibration))
@@ -113,23 +113,23 @@ def made(mobilenet: MobileNet) -> Bundle:
 
 
 @pytest.fixture(scope="module")
-def session(made: Bundle, context: Context):
-    with Session(made, context=context, selfcheck=True) as one:
-        yield one
+def session(bundle: Bundle, context: Context):
+    with Session(bundle, context=context, selfcheck=True) as session:
+        yield session
 
 
 @pytest.mark.drivers("all")
 @pytest.mark.exhaustive
 def test_mobilenet_is_exact(session: Session) -> None:
-    found = layer_errors(session, np.random.default_rng(0))
-    assert all(error <= allowed(session.bundle, name) for name, error in found.items()), found
+    errors = layer_errors(session, np.random.default_rng(0))
+    assert all(error <= allowed(session.bundle, name) for name, error in errors.items()), errors
 
 
 @pytest.mark.drivers("all")
 @pytest.mark.exhaustive
-def test_logits_are_as_near_to_keras_as_the_exact_references(session: Session, made: Bundle, mobilenet) -> None:
+def test_logits_are_as_near_to_keras_as_the_exact_references(session: Session, bundle: Bundle, mobilenet) -> None:
     gpu = np.stack([session.run(picture) for picture in mobilenet.test])
-    exact = np.stack([reference.run(made, picture) for picture in mobilenet.test])
+    exact = np.stack([reference.run(bundle, picture) for picture in mobilenet.test])
     errors = [np.abs(centred(one) - centred(mobilenet.logits)) for one in (gpu, exact)]
     assert errors[0].mean() <= RATIO * errors[1].mean()
     assert errors[0].max() <= RATIO * errors[1].max()

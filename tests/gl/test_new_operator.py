@@ -18,9 +18,9 @@ from glsl_infer.runtime.session import Session
 
 
 def test_it_runs_without_a_change(context: Context, tmp_path: Path) -> None:
-    made = new_operator.written(tmp_path)
-    with Session(made.bundle, context=context, selfcheck=True) as session:
-        np.testing.assert_allclose(session.run(made.picture), made.output, atol=made.tolerance)
+    project = new_operator.written(tmp_path)
+    with Session(project.bundle, context=context, selfcheck=True) as session:
+        np.testing.assert_allclose(session.run(project.picture), project.output, atol=project.tolerance)
         with pytest.raises(BundleError, match="reflection_padding"):
             session.bundle.graph  # noqa: B018  # tools need it, and this engine does not know the operator
 

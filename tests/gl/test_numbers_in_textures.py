@@ -76,14 +76,14 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_draw_is_exact(context: Context, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any], bits: int) -> None:
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf if bits == 8 else 0.0)
-    made = made_of(network(**case))
-    drawn = [entry for entry in made.manifest.passes if entry.layer == "wide"]
+    bundle = made_of(network(**case))
+    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
     assert [len(entry.quads) for entry in drawn] == [-(-FILTERS // 4)]
-    program = next(program for program in made.manifest.programs if program.name == drawn[0].program)
-    assert BITS[bits] in made.members[program.fragment]
+    program = next(program for program in bundle.manifest.programs if program.name == drawn[0].program)
+    assert BITS[bits] in bundle.members[program.fragment]
     assert dict(program.uniforms)["number_units"] == 4
-    with Session(made, context=context) as session:
-        inputs = stored_inputs(made, "wide", np.random.default_rng(1))
+    with Session(bundle, context=context) as session:
+        inputs = stored_inputs(bundle, "wide", np.random.default_rng(1))
         assert layer_error(session, "wide", inputs) <= TOLERANCE
 
 
@@ -94,8 +94,8 @@ def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
     for index in range(3):
         name, slopes = f"pw{index}", prelu(rng, 256)
         body.append(conv_node(rng, name, (body[-1].name,), 256, 256, activation=slopes))
-    made = made_of(classifier(rng, body, 256), "auto")
-    drawn = [entry for entry in made.manifest.passes if entry.layer.startswith("pw")]
+    bundle = made_of(classifier(rng, body, 256), "auto")
+    drawn = [entry for entry in bundle.manifest.passes if entry.layer.startswith("pw")]
     assert [len(entry.quads) for entry in drawn] == [64, 64, 64]
     assert len({entry.program for entry in drawn}) <= len(BITS)
 
@@ -107,19 +107,19 @@ def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monke
     """
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     most = weight_bytes.MOST_SINGLE_COLUMNS
-    made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=3500)
-    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
-    with Session(made, context=context) as session:
-        assert layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1))) <= TOLERANCE
+    bundle = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=3500)
+    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1))) <= TOLERANCE
     more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=3500)
     assert not any(weight_texture_of(more, "wide"))
 
 
-def weight_texture_of(made: Bundle, layer: str) -> list[str]:
+def weight_texture_of(bundle: Bundle, layer: str) -> list[str]:
     """Return the textures of constants that the passes of a layer read."""
-    constant = {texture.name for texture in made.manifest.textures if texture.kind == "constant"}
+    constant = {texture.name for texture in bundle.manifest.textures if texture.kind == "constant"}
     return [
-        name for entry in made.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
+        name for entry in bundle.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
     ]
 
 
@@ -150,11 +150,11 @@ def test_gates_of_all_slices_are_one_draw(
     rng = np.random.default_rng(5)
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
     graph = optimize(gated(operation, vector, channels, 6))
-    made = make_bundle(graph, pictures=pictures, precision_for={"subject": 16} if sixteen else {})
-    drawn = [entry for entry in made.manifest.passes if entry.layer == "subject"]
-    assert len(drawn) <= (1 + sixteen) * (1 + (channels % 4 > 0)) and weight_texture_of(made, "subject")
-    with Session(made, context=context) as session:
-        assert layer_error(session, "subject", stored_inputs(made, "subject", rng)) <= TOLERANCE
+    bundle = make_bundle(graph, pictures=pictures, precision_for={"subject": 16} if sixteen else {})
+    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "subject"]
+    assert len(drawn) <= (1 + sixteen) * (1 + (channels % 4 > 0)) and weight_texture_of(bundle, "subject")
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "subject", stored_inputs(bundle, "subject", rng)) <= TOLERANCE
 
 
 @pytest.mark.parametrize(("operation", "picture"), [("maximum", 6), ("multiply", 96)])
@@ -164,9 +164,9 @@ def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: i
     The effect of 24 bits is not known for these operations.
     """
     pictures = [np.random.default_rng(5).integers(0, 256, (picture, picture, 3), np.uint8)]
-    made = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
-    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "subject"] == [1] * 4
-    assert not weight_texture_of(made, "subject")
+    bundle = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
+    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "subject"] == [1] * 4
+    assert not weight_texture_of(bundle, "subject")
 
 
 SUMS = {
@@ -183,7 +183,7 @@ def test_sums_and_functions_alone(context: Context, kind: str, channels: int) ->
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
     convs = [conv_node(rng, name, ("image",), 3, channels, activation="linear") for name in ("one", "other")]
     graph = classifier(rng, [input_node(6), *convs, SUMS[kind]], channels)
-    made = make_bundle(graph, pictures=pictures, draw_cost=1000.0)
-    assert len([one for one in made.manifest.passes if one.layer == "alone"]) <= 1 + (channels % 4 > 0)
-    with Session(made, context=context) as session:
-        assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE
+    bundle = make_bundle(graph, pictures=pictures, draw_cost=1000.0)
+    assert len([draw for draw in bundle.manifest.passes if draw.layer == "alone"]) <= 1 + (channels % 4 > 0)
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "alone", stored_inputs(bundle, "alone", rng)) <= TOLERANCE

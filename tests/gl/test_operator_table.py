@@ -134,5 +134,5 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
     ],
 )
 def test_costs_worked_out_by_hand(rows: dict[str, Exported], name: str, passes: int, fetched: float) -> None:
-    found = rows[name].cost()
-    assert (found.passes, found.fetches) == (passes, fetched)
+    result = rows[name].cost()
+    assert (result.passes, result.fetches) == (passes, fetched)

@@ -32,38 +32,38 @@ def session(context: Context, request: pytest.FixtureRequest, monkeypatch: pytes
         monkeypatch.setattr(fences, "available", lambda context: False)
     elif not fences.available(context):
         pytest.skip("this driver has no fences")
-    with Session(tiny_bundle(), context=context) as made:
-        yield made
+    with Session(tiny_bundle(), context=context) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
 def expected(context: Context) -> list[np.ndarray]:
     with Session(tiny_bundle(), context=context) as plain:
-        found = [plain.run(tiny_picture(seed)) for seed in range(FRAMES)]
-    assert len({one.tobytes() for one in found}) == FRAMES
-    return found
+        results = [plain.run(tiny_picture(seed)) for seed in range(FRAMES)]
+    assert len({one.tobytes() for one in results}) == FRAMES
+    return results
 
 
 @each_of(("wait", WAITS), ("count", [0, 1, 2, 3, FRAMES]))
 def test_a_stream_has_every_result_in_order(
     session: Session, expected: list[np.ndarray], wait: Wait, count: int
 ) -> None:
-    found = list(session.stream((tiny_picture(seed) for seed in range(count)), wait=wait))
-    np.testing.assert_array_equal(np.array(found), np.array(expected[:count]))
+    items = list(session.stream((tiny_picture(seed) for seed in range(count)), wait=wait))
+    np.testing.assert_array_equal(np.array(items), np.array(expected[:count]))
 
 
 @each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_every_kind_of_bundle(context: Context, weights: str, layout: str) -> None:
-    with Session(tiny_bundle(weights, layout), context=context) as made:
-        one_by_one = [made.run(tiny_picture(seed)) for seed in range(4)]
-        np.testing.assert_array_equal(list(made.stream(map(tiny_picture, range(4)))), one_by_one)
+    with Session(tiny_bundle(weights, layout), context=context) as session:
+        one_by_one = [session.run(tiny_picture(seed)) for seed in range(4)]
+        np.testing.assert_array_equal(list(session.stream(map(tiny_picture, range(4)))), one_by_one)
 
 
 def test_images_as_output(context: Context) -> None:
-    with Session(image_models.doubled(), context=context) as made:
+    with Session(image_models.doubled(), context=context) as session:
         size = image_models.SIZE
         pictures = list(np.random.default_rng(0).integers(0, 256, (4, size, size, 3), np.uint8))
-        np.testing.assert_array_equal(list(made.stream(pictures)), [made.run(one) for one in pictures])
+        np.testing.assert_array_equal(list(session.stream(pictures)), [session.run(picture) for picture in pictures])
 
 
 def test_results_may_be_asked_for_in_any_order(session: Session, expected: list[np.ndarray]) -> None:
@@ -73,18 +73,18 @@ def test_results_may_be_asked_for_in_any_order(session: Session, expected: list[
 
 
 def test_a_stream_is_one_frame_ahead(session: Session) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     def camera() -> Iterator[np.ndarray]:
         for seed in range(4):
-            asked.append(seed)
+            calls.append(seed)
             yield tiny_picture(seed)
 
     results = session.stream(camera())
     next(results)
-    assert asked == [0, 1]
+    assert calls == [0, 1]
     next(results)
-    assert asked == [0, 1, 2]
+    assert calls == [0, 1, 2]
     results.close()
 
 
@@ -118,8 +118,8 @@ def test_other_uses_of_the_session_come_between(session: Session, expected: list
 
 
 def test_sessions_that_share_a_context_take_turns(context: Context, expected: list[np.ndarray]) -> None:
-    with Session(tiny_bundle(), context=context) as one, Session(tiny_bundle("uniform"), context=context) as other:
-        both = [(one.run_async(tiny_picture(seed)), other.run_async(tiny_picture(seed))) for seed in range(3)]
+    with Session(tiny_bundle(), context=context) as session, Session(tiny_bundle("uniform"), context=context) as other:
+        both = [(session.run_async(tiny_picture(seed)), other.run_async(tiny_picture(seed))) for seed in range(3)]
         for seed, (mine, theirs) in enumerate(both):
             np.testing.assert_array_equal(mine.result("spin"), expected[seed])
             np.testing.assert_allclose(theirs.result(), expected[seed], atol=0.05)
@@ -172,9 +172,9 @@ def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
-        with Session(tiny_bundle(), context=fresh) as made:
+        with Session(tiny_bundle(), context=fresh) as session:
             alone = living(fresh.gl)
-            frames = [made.run_async(tiny_picture(seed)) for seed in range(3)]
+            frames = [session.run_async(tiny_picture(seed)) for seed in range(3)]
             assert living(fresh.gl) > alone
         assert living(fresh.gl) == before
         assert frames[0].result().shape == (3,)
@@ -189,8 +189,8 @@ def test_another_thread_gets_a_clear_error() -> None:
         except ContextError as error:
             errors.append(str(error))
 
-    with Session(tiny_bundle()) as made:
-        frame = made.run_async(tiny_picture(0))
+    with Session(tiny_bundle()) as session:
+        frame = session.run_async(tiny_picture(0))
         thread = threading.Thread(target=use)
         thread.start()
         thread.join()
@@ -200,12 +200,12 @@ def test_another_thread_gets_a_clear_error() -> None:
 
 
 def test_a_frame_makes_the_calls_of_a_frame(context: Context) -> None:
-    with Session(tiny_bundle(), context=context) as made:
-        made.run(tiny_picture(0))
+    with Session(tiny_bundle(), context=context) as session:
+        session.run(tiny_picture(0))
         for _ in range(SLOTS):
-            made.run_async(tiny_picture(0)).result()
+            session.run_async(tiny_picture(0)).result()
         with context.gl.counting() as counts:
-            made.run_async(tiny_picture(0)).result()
+            session.run_async(tiny_picture(0)).result()
         assert counts == {
             "glActiveTexture": 1,
             "glBindTexture": 1,

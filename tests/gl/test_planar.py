@@ -75,17 +75,17 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
 @cache
 def made(name: str, weights: str, layout: str) -> Bundle:
     graph = NETWORKS[name](np.random.default_rng(0))
-    shown = pictures(graph.input.attrs["shape"][0])
+    images = pictures(graph.input.attrs["shape"][0])
     # Atlas does not need 16-bit partial sums, and is more exact without them. Here it gets those of planar.
-    return make_bundle(graph, weights, layout, shown, prepared_for="planar")
+    return make_bundle(graph, weights, layout, images, prepared_for="planar")
 
 
 def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
     """Return the bytes of every layer's output for an image, and of the whole frame."""
     picture = pictures(bundle.manifest.input.size)[0]
     with Session(bundle, context=context, selfcheck=True) as session:
-        found = {name: output.tobytes() for name, output in session.layers(picture)}
-        return {**found, "frame": session.run(picture).tobytes()}
+        results = {name: output.tobytes() for name, output in session.layers(picture)}
+        return {**results, "frame": session.run(picture).tobytes()}
 
 
 @pytest.mark.sampled(3)
@@ -121,7 +121,7 @@ def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
 @pytest.mark.drivers("all")
 def test_planar_takes_all_eight_textures() -> None:
     planar = made("residual", "uniform", "planar")
-    assert max(len(one.textures) for one in planar.manifest.passes) == 8
+    assert max(len(draw.textures) for draw in planar.manifest.passes) == 8
     assert "full-products" not in planar.graph.by_name
 
 
@@ -136,10 +136,10 @@ def assert_planar(bundle: Bundle) -> None:
 
     Partial sums are the exception: they share textures, because a pass adds more of them than it can bind.
     """
-    assert max(len(one.textures) for one in bundle.manifest.passes) <= 8
+    assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
     for name, value in bundle.values.items():
         if isinstance(value, FeatureMap):
             assert len({view.texture for view in value.views}) == len(value.views)
-            drawn = [one for one in bundle.manifest.passes if one.layer == name]
+            drawn = [draw for draw in bundle.manifest.passes if draw.layer == name]
             assert all(len(one.quads) == 1 for one in drawn)
             assert len({one.target for one in drawn}) == len(drawn)

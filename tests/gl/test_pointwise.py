@@ -57,10 +57,10 @@ def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
     reader = conv_node(rng, "reader", ("shuffle",), 64, 64, groups=2)
     body = [input_node(4), conv_node(rng, "conv", ("image",), 3, 64), shuffle, reader]
     graph = classifier(rng, body, 64)
-    made = make_bundle(graph)
-    assert not [one for one in made.manifest.passes if one.layer == "shuffle"]
+    bundle = make_bundle(graph)
+    assert not [draw for draw in bundle.manifest.passes if draw.layer == "shuffle"]
     given = stored_map(rng, (4, 4, 64))
-    with Session(made, context=context) as session:
+    with Session(bundle, context=context) as session:
         shuffled = session.run_layer("shuffle", [given])
     channels = [4 * s + lane for s in shuffle_order(64, 8) for lane in range(4)]
     np.testing.assert_allclose(shuffled, given[..., channels], atol=1e-6)
@@ -77,11 +77,11 @@ def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Cont
         Node("both", "concat", ("side", "image")),
         pooled,
     ]
-    made = make_bundle(classifier(rng, body, 11))
-    with Session(made, context=context, selfcheck=True) as session:
+    bundle = make_bundle(classifier(rng, body, 11))
+    with Session(bundle, context=context, selfcheck=True) as session:
         session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))
         texture = session.read_texture("pooled")
-    last = made.values["pooled"].views[-1]
+    last = bundle.values["pooled"].views[-1]
     tile = texture[last.y : last.y + 5, last.x : last.x + 5]
     assert tile[..., :3].any() and not tile[..., 3].any()
 
@@ -111,18 +111,18 @@ def test_as_the_reference(context: Context, precision: str, shape: tuple[int, in
     rng = np.random.default_rng(1)
     pictures = [rng.integers(0, 256, (*shape[:2], 3), np.uint8) for _ in range(2)]
     graph = optimize(network(*shape))
-    made = make_bundle(graph, layout=layout, pictures=pictures, precision=precision)
-    with Session(made, context=context, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+    bundle = make_bundle(graph, layout=layout, pictures=pictures, precision=precision)
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
             bound = 0.01 if node.op == "constant_map" else TOLERANCE if precision == "8" else 2.0
             assert error <= bound, (node.name, error)
-    kept = made.graph.by_name["positions"].weights["value"]
-    wanted = graph.by_name["positions"].weights["value"]
-    step = made.values["positions"].scale_of.max() / (255.0 if precision == "8" else 65280.0)
-    assert 0.0 < np.abs(kept - wanted).max() <= 0.502 * step
+    kept = bundle.graph.by_name["positions"].weights["value"]
+    expected = graph.by_name["positions"].weights["value"]
+    step = bundle.values["positions"].scale_of.max() / (255.0 if precision == "8" else 65280.0)
+    assert 0.0 < np.abs(kept - expected).max() <= 0.502 * step
     picture = {"image": pictures[0]}
-    exact, floats = reference.run(made, picture), reference.run(graph, picture, mode="float")
+    exact, floats = reference.run(bundle, picture), reference.run(graph, picture, mode="float")
     (name,) = exact
     share = 0.01 if precision == "8" else 0.0005
     np.testing.assert_allclose(exact[name], floats[name], atol=share * np.abs(floats[name]).max())
@@ -136,11 +136,11 @@ def test_beside_layers_on_the_cpu(context: Context, layers: tuple[str, ...]) -> 
     rng = np.random.default_rng(1)
     samples = [{"image": rng.integers(0, 256, (9, 8, 3), np.uint8)} for _ in range(2)]
     graph = network(9, 8, 6)
-    made = build(graph, ["a", "b", "c"], options=Options(delegate_for=layers), calibration=samples)
+    built = build(graph, ["a", "b", "c"], options=Options(delegate_for=layers), calibration=samples)
     floats = next(iter(reference.run(graph, samples[0], mode="float").values()))
-    with Session(made.bundle, context=context) as session:
+    with Session(built.bundle, context=context) as session:
         drawn = np.asarray(session.run(samples[0]["image"])).reshape(-1)
-    assert len(made.parts) >= 2
+    assert len(built.parts) >= 2
     np.testing.assert_allclose(drawn, floats, atol=0.02 * np.abs(floats).max())
 
 
@@ -174,10 +174,10 @@ def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
     rng = np.random.default_rng(bits + swap)
     graph = gated_network(rng, swap, conv_node(rng, "end", ("sum",), 10, 4))
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(4)]
-    made = make_bundle(graph, pictures=pictures, precision_for={"sum": bits})
-    assert "times" not in made.graph.by_name and made.graph.by_name["sum"].op == "gated_sum"
-    with Session(made, context=context) as session:
-        assert layer_error(session, "sum", stored_inputs(made, "sum", rng)) <= TOLERANCE
+    bundle = make_bundle(graph, pictures=pictures, precision_for={"sum": bits})
+    assert "times" not in bundle.graph.by_name and bundle.graph.by_name["sum"].op == "gated_sum"
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "sum", stored_inputs(bundle, "sum", rng)) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")

@@ -68,19 +68,19 @@ def test_fork_after_use(tmp_path: Path) -> None:
 
 def test_threads_with_a_session_each() -> None:
     expected = expected_logits()
-    found: dict[int, list[NDArray[np.float32]]] = {}
+    results: dict[int, list[NDArray[np.float32]]] = {}
 
     def work(index: int) -> None:
         with Session(tiny_bundle(), cache=False) as session:
-            found[index] = [session.run(picture) for _ in range(5) for picture in PICTURES]
+            results[index] = [session.run(picture) for _ in range(5) for picture in PICTURES]
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [0, 1, 2, 3]
-    for logits in found.values():
+    assert sorted(results) == [0, 1, 2, 3]
+    for logits in results.values():
         assert np.array_equal(logits, expected * 5)
 
 
@@ -198,7 +198,7 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
     for text in seen - {b"old\n"}:
         rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
         (folder,) = {Path(row).parent for row in rows}
-        assert rows == [str(folder / f"{number}.png") for number in range(3)]
+        assert rows == [str(folder / f"{index}.png") for index in range(3)]
     assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []

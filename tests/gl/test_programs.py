@@ -40,15 +40,15 @@ def start(context: Context, cache: Path | bool, bundle: Bundle | None = None) ->
 @pytest.fixture
 def binaries(context: Context) -> ProgramBinaries:
     """The driver's binaries; the test is skipped if it provides none."""
-    found = ProgramBinaries(context)
+    result = ProgramBinaries(context)
     with Session(tiny_bundle(), context=context, cache=False) as session:
-        if found.get(session.gpu_executors[0]._objects.programs[0]) is None:
+        if result.get(session.gpu_executors[0]._objects.programs[0]) is None:
             pytest.skip("this driver gives no program binaries")
-    return found
+    return result
 
 
 @pytest.fixture
-def kept(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> ProgramCache:
+def cache(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> ProgramCache:
     """The cache of the tiny network, filled by one start."""
     assert start(context, tmp_path) == 0
     (file,) = tmp_path.iterdir()
@@ -56,55 +56,55 @@ def kept(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> Program
 
 
 @pytest.mark.drivers("all")
-def test_the_second_start_compiles_nothing(context: Context, kept: ProgramCache) -> None:
+def test_the_second_start_compiles_nothing(context: Context, cache: ProgramCache) -> None:
     with context.gl.counting() as counts:
-        assert start(context, kept.path.parent) == COUNT
+        assert start(context, cache.path.parent) == COUNT
     assert counts["glLinkProgram"] == COUNT, "those of the session without a cache"
-    assert len(list(kept.path.parent.iterdir())) == 1
+    assert len(list(cache.path.parent.iterdir())) == 1
 
 
 @pytest.mark.drivers("all")
-def test_the_context_of_a_later_process_takes_them(kept: ProgramCache) -> None:
+def test_the_context_of_a_later_process_takes_them(cache: ProgramCache) -> None:
     with Context() as another:
-        assert start(another, kept.path.parent) == COUNT
+        assert start(another, cache.path.parent) == COUNT
 
 
 @pytest.mark.drivers("all")
-def test_another_bundle_has_its_own_file(context: Context, kept: ProgramCache) -> None:
-    assert start(context, kept.path.parent, tiny_bundle("texture")) == 0
-    assert start(context, kept.path.parent) == COUNT
-    assert len(list(kept.path.parent.iterdir())) == 2
+def test_another_bundle_has_its_own_file(context: Context, cache: ProgramCache) -> None:
+    assert start(context, cache.path.parent, tiny_bundle("texture")) == 0
+    assert start(context, cache.path.parent) == COUNT
+    assert len(list(cache.path.parent.iterdir())) == 2
 
 
 @pytest.mark.drivers("all")
-def test_a_changed_shader_is_compiled(context: Context, kept: ProgramCache) -> None:
+def test_a_changed_shader_is_compiled(context: Context, cache: ProgramCache) -> None:
     bundle = tiny_bundle()
     name = bundle.manifest.programs[0].fragment
     changed = replace(bundle, members={**bundle.members, name: bundle.members[name] + b"// another build\n"})
-    assert start(context, kept.path.parent, changed) == 0
+    assert start(context, cache.path.parent, changed) == 0
 
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
-def test_a_damaged_file_is_written_anew(context: Context, kept: ProgramCache, damage: str) -> None:
-    data = kept.path.read_bytes()
+def test_a_damaged_file_is_written_anew(context: Context, cache: ProgramCache, damage: str) -> None:
+    data = cache.path.read_bytes()
     wrong = {"cut": data[:-1], "byte": data[:-99] + bytes([data[-99] ^ 1]) + data[-98:], "empty": b""}
-    kept.path.write_bytes(wrong[damage])
-    assert start(context, kept.path.parent) == 0
-    assert start(context, kept.path.parent) == COUNT
+    cache.path.write_bytes(wrong[damage])
+    assert start(context, cache.path.parent) == 0
+    assert start(context, cache.path.parent) == COUNT
 
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("stale", ["format", "data", "missing"])
-def test_programs_that_the_driver_refuses_are_compiled(context: Context, kept: ProgramCache, stale: str) -> None:
-    programs = kept.read()
+def test_programs_that_the_driver_refuses_are_compiled(context: Context, cache: ProgramCache, stale: str) -> None:
+    programs = cache.read()
     last = list(programs)[-1]
     one = programs.pop(last)
     if stale != "missing":
         programs[last] = Binary(1, one.data) if stale == "format" else Binary(one.format, b"of another build" * 9)
-    assert kept.write(programs)
-    assert start(context, kept.path.parent) == COUNT - 1
-    assert start(context, kept.path.parent) == COUNT
+    assert cache.write(programs)
+    assert start(context, cache.path.parent) == COUNT - 1
+    assert start(context, cache.path.parent) == COUNT
 
 
 @pytest.mark.drivers("all")
@@ -143,9 +143,9 @@ def test_without_formats_nothing_is_written(context: Context, tmp_path: Path) ->
 
 @pytest.mark.drivers("all")
 def test_the_usual_folder_is_the_one_of_the_environment(
-    context: Context, kept: ProgramCache, monkeypatch: pytest.MonkeyPatch
+    context: Context, cache: ProgramCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GLSL_INFER_CACHE", str(kept.path.parent))
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(cache.path.parent))
     assert start(context, True) == COUNT
     monkeypatch.setenv("GLSL_INFER_CACHE", "off")
     assert start(context, True) == 0
@@ -169,48 +169,48 @@ def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.Mon
 
 @pytest.mark.drivers("all")
 def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[str]()
-    found = egl.extension_function
-    monkeypatch.setattr(egl, "extension_function", lambda name, kind: asked.append(name) or found(name, kind))
+    calls = list[str]()
+    result = egl.extension_function
+    monkeypatch.setattr(egl, "extension_function", lambda name, kind: calls.append(name) or result(name, kind))
     monkeypatch.setattr(compiler_threads, "_configured", set[str]())
     can = compiler_threads.allow(context.gl)
     with Context() as another:
         for _ in range(2):
             with Session(tiny_bundle(), context=another, cache=False):
                 pass
-    assert asked.count("glMaxShaderCompilerThreadsKHR") == can
+    assert calls.count("glMaxShaderCompilerThreadsKHR") == can
 
 
 @pytest.mark.drivers("all")
 def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle, said = tiny_bundle(), list[str]()
+    bundle, messages = tiny_bundle(), list[str]()
     assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check, texture = Objects.start_program, Objects.check_program, Objects.texture
-    monkeypatch.setattr(compiler_threads, "allow", lambda _: said.append("allow"))
-    monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
-    monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
-    monkeypatch.setattr(Objects, "texture", lambda self, *a: said.append("texture") or texture(self, *a))
+    monkeypatch.setattr(compiler_threads, "allow", lambda _: messages.append("allow"))
+    monkeypatch.setattr(Objects, "start_program", lambda self, *a: messages.append("start") or start(self, *a))
+    monkeypatch.setattr(Objects, "check_program", lambda self, *a: messages.append("check") or check(self, *a))
+    monkeypatch.setattr(Objects, "texture", lambda self, *a: messages.append("texture") or texture(self, *a))
     with Session(bundle, context=context, cache=False):
         pass
     count = len(bundle.manifest.programs)
-    assert said[: 1 + count] == ["allow", *["start"] * count]
-    assert said[-count:] == ["check"] * count
-    assert "texture" in said[1 + count : -count], "what needs no program is made in between"
+    assert messages[: 1 + count] == ["allow", *["start"] * count]
+    assert messages[-count:] == ["check"] * count
+    assert "texture" in messages[1 + count : -count], "what needs no program is made in between"
 
 
 @pytest.mark.drivers("all")
 def test_of_many_programs_few_wait_at_a_time(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle, said = tiny_bundle(), list[str]()
+    bundle, messages = tiny_bundle(), list[str]()
     assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check = Objects.start_program, Objects.check_program
     monkeypatch.setattr(linking, "AT_ONCE", 1)
-    monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
-    monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
+    monkeypatch.setattr(Objects, "start_program", lambda self, *a: messages.append("start") or start(self, *a))
+    monkeypatch.setattr(Objects, "check_program", lambda self, *a: messages.append("check") or check(self, *a))
     with Session(bundle, context=context, cache=False):
         pass
     count = len(bundle.manifest.programs)
     assert count > 2
-    assert said == ["start", *["start", "check"] * (count - 1), "check"]
+    assert messages == ["start", *["start", "check"] * (count - 1), "check"]
 
 
 VERTEX = b"attribute vec2 position; void main() { gl_Position = vec4(position, 0.0, 1.0); }"
@@ -220,7 +220,7 @@ FRAGMENT = b"precision highp float; void main() { gl_FragColor = vec4(%d.0); }"
 @pytest.mark.drivers
 def test_dropped_shaders_are_attached_no_longer(context: Context) -> None:
     objects, gl = Objects(context.gl), context.gl
-    programs = [objects.program(VERTEX, FRAGMENT % number, ["position"], "here") for number in range(3)]
+    programs = [objects.program(VERTEX, FRAGMENT % index, ["position"], "here") for index in range(3)]
     attached, linked = ctypes.c_int(), ctypes.c_int()
     for program in programs:
         gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))  # GL_ATTACHED_SHADERS

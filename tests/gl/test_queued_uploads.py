@@ -60,11 +60,11 @@ def large_picture() -> np.ndarray:
 
 def test_a_layer_alone_gets_its_inputs_after_the_clears(recording: tuple[Recording, Session]) -> None:
     calls, session = recording
-    made = session.bundle
-    for layer in made.network.layers[1:]:
-        session.run_layer(layer.name, [np.zeros(made.graph.shapes[name]) for name in layer.inputs])
+    bundle = session.bundle
+    for layer in bundle.network.layers[1:]:
+        session.run_layer(layer.name, [np.zeros(bundle.graph.shapes[name]) for name in layer.inputs])
     before = calls.last_before_uploads()
-    assert len(before) > len(made.network.layers)
+    assert len(before) > len(bundle.network.layers)
     assert set(before) == {"Finish"}
 
 
@@ -102,45 +102,47 @@ def clears(session: Session) -> int:
 
 
 @pytest.fixture(scope="module", params=["by-size", "naive"])
-def made(request: pytest.FixtureRequest) -> Bundle:
+def bundle(request: pytest.FixtureRequest) -> Bundle:
     return make_bundle(network(7), "auto", memory=request.param)
 
 
 @pytest.mark.drivers
-def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_texels_whatever_a_layer_left(
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(8)
     picture = rng.integers(0, 256, (17, 17, 3), np.uint8)
-    targets = [one.name for one in made.manifest.textures if one.kind == "target"]
-    found = []
+    targets = [texture.name for texture in bundle.manifest.textures if texture.kind == "target"]
+    results = []
     for wanted in (False, True):
         monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", wanted)
-        with Session(made, context=context, selfcheck=True) as session:
-            assert (clears(session) < made.manifest.jobs) == wanted
-            for layer in made.network.layers[1:]:
-                session.run_layer(layer.name, stored_inputs(made, layer.name, rng))
+        with Session(bundle, context=context, selfcheck=True) as session:
+            assert (clears(session) < bundle.manifest.jobs) == wanted
+            for layer in bundle.network.layers[1:]:
+                session.run_layer(layer.name, stored_inputs(bundle, layer.name, rng))
             output = session.run(picture).tobytes()
-            found.append([output, *(session.read_texture(name).tobytes() for name in targets)])
-    assert found[0] == found[1]
+            results.append([output, *(session.read_texture(name).tobytes() for name in targets)])
+    assert results[0] == results[1]
 
 
 @pytest.mark.drivers
 def test_targets_are_clear_before_the_first_frame(
-    context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", True)
     gl = context.gl
     gl.Enable(GL.GL_SCISSOR_TEST)  # of another user of the context; it would block a clear
-    with Session(made, context=context) as session:
-        for one in made.manifest.textures:
-            if one.kind == "target":
-                assert (session.read_texture(one.name) == np.array(one.clear, np.uint8)).all(), one.name
+    with Session(bundle, context=context) as session:
+        for texture in bundle.manifest.textures:
+            if texture.kind == "target":
+                assert (session.read_texture(texture.name) == np.array(texture.clear, np.uint8)).all(), texture.name
 
 
 @pytest.mark.drivers
 def test_two_frames_on_their_way(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = [tiny_picture(seed) for seed in range(4)]
     with Session(tiny_bundle(), context=context) as session:
-        expected = [session.run(one) for one in pictures]
+        expected = [session.run(picture) for picture in pictures]
     monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", True)
     with Session(tiny_bundle(), context=context) as session:
         np.testing.assert_array_equal(list(session.stream(pictures)), expected)

@@ -33,11 +33,11 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     """Fuzzing without GL finds nothing in some seconds; hostile GLSL is up to the driver (reliability.md)."""
     done = run("fuzz.py", "--seconds", 4, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
-    found = json.loads(done.stdout)
-    assert (found["findings"], found["driver"], done.returncode) == ([], [], 0)
+    report = json.loads(done.stdout)
+    assert (report["findings"], report["driver"], done.returncode) == ([], [], 0)
     assert not (tmp_path / "kept").exists()
-    assert found["files"] == sum(found["kinds"].values()) == sum(found["verdicts"].values()) > 2
-    assert {"refused", "run"} <= set(found["verdicts"])
+    assert report["files"] == sum(report["kinds"].values()) == sum(report["verdicts"].values()) > 2
+    assert {"refused", "run"} <= set(report["verdicts"])
 
 
 @pytest.mark.exhaustive
@@ -47,9 +47,9 @@ def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: 
         needs.module({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
     done = run("fuzz_files.py", kind, "--files", files, "--seed", 27, "--keep", tmp_path / "kept", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["files"], found["findings"], (tmp_path / "kept").exists()) == (files, [], False)
-    assert min(found["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
+    report = json.loads(done.stdout)
+    assert (report["files"], report["findings"], (tmp_path / "kept").exists()) == (files, [], False)
+    assert min(report["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
 
 
 @pytest.mark.exhaustive
@@ -75,20 +75,20 @@ def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
     done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
-    found = json.loads(done.stdout)
-    assert found["findings"] == []
-    assert {"refused", "an error when run", "run"} <= set(found["verdicts"])
+    report = json.loads(done.stdout)
+    assert report["findings"] == []
+    assert {"refused", "an error when run", "run"} <= set(report["verdicts"])
 
 
 @pytest.mark.exhaustive
 def test_nothing_grows(tmp_path: Path) -> None:
     done = run("endurance.py", "--frames", 1000, "--samples", 20, "--plot", tmp_path / "plot.png", "--json")
-    found = json.loads(done.stdout)
-    assert (found["wrong_results"], found["grown"]["gl_objects"], found["grown"]["files"]) == (0, 0, 0)
-    assert found["flat"], found
+    report = json.loads(done.stdout)
+    assert (report["wrong_results"], report["grown"]["gl_objects"], report["grown"]["files"]) == (0, 0, 0)
+    assert report["flat"], report
     assert done.returncode == 0, done.stderr
-    assert len(found["samples"]) == 20
-    assert found["sessions"] == 20
+    assert len(report["samples"]) == 20
+    assert report["sessions"] == 20
     with Image.open(tmp_path / "plot.png") as plot:
         assert plot.size == (1080, 720)
 
@@ -151,8 +151,14 @@ def test_an_output_that_there_is_not() -> None:
 @pytest.mark.exhaustive
 def test_nothing_grows_while_people_come_and_go() -> None:
     done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
-    found = json.loads(done.stdout)
-    assert (found["frames"], found["visits"], found["appeared"], found["left"], found["snapshots"]) == (400, 4, 4, 4, 4)
-    assert [found["grown"][key] for key in ("gl_objects", "files", "threads")] == [0, 0, 0]
-    assert found["flat"], found
+    report = json.loads(done.stdout)
+    assert (report["frames"], report["visits"], report["appeared"], report["left"], report["snapshots"]) == (
+        400,
+        4,
+        4,
+        4,
+        4,
+    )
+    assert [report["grown"][key] for key in ("gl_objects", "files", "threads")] == [0, 0, 0]
+    assert report["flat"], report
     assert done.returncode == 0, done.stderr

@@ -26,10 +26,10 @@ def node(axis: int, taps: int, length: int, seed: int = 1, source: str = "wide")
     return Node("sums", "resample", (source,), {"axis": axis, "first": first, **attrs}, weights)
 
 
-def error(context: Context, made: Graph, x: np.ndarray, layout: str = "atlas") -> float:
+def error(context: Context, graph: Graph, x: np.ndarray, layout: str = "atlas") -> float:
     """Return the GPU's error against the exact sums, in steps; the ranges are those of the input itself."""
-    shown = np.rint(255.0 * x).astype(np.uint8) if made.input.attrs.get("fit", "") is not None else x
-    with Session(make_bundle(made, layout=layout, pictures=[shown]), context=context) as session:
+    shown = np.rint(255.0 * x).astype(np.uint8) if graph.input.attrs.get("fit", "") is not None else x
+    with Session(make_bundle(graph, layout=layout, pictures=[shown]), context=context) as session:
         return layer_error(session, "sums", [x])
 
 
@@ -42,24 +42,24 @@ def graph(*nodes: Node) -> Graph:
 
 @pytest.mark.parametrize(("axis", "taps", "length"), [(0, 1, 5), (1, 4, 20), (0, 4, 31), (1, 12, 7)])
 def test_the_reference_is_a_product_with_a_matrix(axis: int, taps: int, length: int) -> None:
-    made = node(axis, taps, length)
+    layer = node(axis, taps, length)
     matrix = np.zeros((length, SIZE))
-    for index, first in enumerate(made.attrs["first"]):
-        matrix[index, first : first + taps] = made.weights["kernel"][:, index]
+    for index, first in enumerate(layer.attrs["first"]):
+        matrix[index, first : first + taps] = layer.weights["kernel"][:, index]
     x = np.random.default_rng(2).normal(0, 1, (SIZE, SIZE, CHANNELS))
-    wanted = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
-    wanted += made.weights["offset"].reshape((-1, 1, 1) if axis == 0 else (-1, 1))
-    got = reference.layer(made, [x], stored=False)
-    np.testing.assert_allclose(got, wanted, atol=1e-12)
+    expected = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
+    expected += layer.weights["offset"].reshape((-1, 1, 1) if axis == 0 else (-1, 1))
+    got = reference.layer(layer, [x], stored=False)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
 @each_of(
     ("layout", ["atlas", "planar"]), ("axis, taps, length", [(0, 1, 5), (1, 4, 20), (0, 4, 31), (1, 12, 7), (0, 12, 9)])
 )
 def test_every_byte_is_drawn_right(context: Context, axis: int, taps: int, length: int, layout: str) -> None:
-    made = graph(node(axis, taps, length, seed=length))
+    network = graph(node(axis, taps, length, seed=length))
     x = 3.0 * (np.random.default_rng(3).integers(0, 256, (SIZE, SIZE, CHANNELS)) - 100.0) / 255.0
-    assert error(context, made, x, layout) <= TOLERANCE
+    assert error(context, network, x, layout) <= TOLERANCE
 
 
 def test_long_sums_are_a_loop(context: Context) -> None:
@@ -68,15 +68,15 @@ def test_long_sums_are_a_loop(context: Context) -> None:
     shape = (5, 48, 3)
     own = {"axis": 1, "first": (0, 8, 3)}
     wide = Node("wide", "input", (), {"shape": shape, "fit": None, "scales": (2.0,), "zeros": (128.0,)})
-    made = Graph("long", [wide, Node("sums", "resample", ("wide",), {**own, **attrs}, weights)], "sums")
+    graph = Graph("long", [wide, Node("sums", "resample", ("wide",), {**own, **attrs}, weights)], "sums")
     x = 2.0 * (rng.integers(0, 256, shape) - 128.0) / 255.0
-    assert error(context, made, x) <= TOLERANCE
+    assert error(context, graph, x) <= TOLERANCE
 
 
 def test_a_bundle_gives_the_weights_back() -> None:
-    made = graph(node(0, 4, 9))
-    read = make_bundle(made, pictures=[np.ones((SIZE, SIZE, CHANNELS))]).graph.by_name["sums"]
-    for name, weights in made.by_name["sums"].weights.items():
+    network = graph(node(0, 4, 9))
+    read = make_bundle(network, pictures=[np.ones((SIZE, SIZE, CHANNELS))]).graph.by_name["sums"]
+    for name, weights in network.by_name["sums"].weights.items():
         assert np.array_equal(read.weights[name], weights)
 
 
@@ -94,5 +94,7 @@ def test_a_picture_of_three_channels_leaves_its_alpha_behind(context: Context) -
     rng = np.random.default_rng(6)
     attrs, weights = rounded(rng.normal(0.0, 0.4, (4, 9)), np.zeros(9))
     own = {"axis": 1, "first": (0, 1, 2, 3, 4, 5, 6, 7, 8)}
-    made = Graph("picture", [input_node(SIZE), Node("sums", "resample", ("image",), {**own, **attrs}, weights)], "sums")
-    assert error(context, made, rng.integers(0, 256, (SIZE, SIZE, 3)) / 255.0) <= TOLERANCE
+    graph = Graph(
+        "picture", [input_node(SIZE), Node("sums", "resample", ("image",), {**own, **attrs}, weights)], "sums"
+    )
+    assert error(context, graph, rng.integers(0, 256, (SIZE, SIZE, 3)) / 255.0) <= TOLERANCE

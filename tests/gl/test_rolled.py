@@ -27,10 +27,10 @@ def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
     yield from as_if(context, request.param)
 
 
-def as_if(context: Context, wanted: bool) -> Iterator[Context]:
+def as_if(context: Context, expected: bool) -> Iterator[Context]:
     before = driver_of(context).rolled_fetches
-    driver_of(context).__dict__.update(rolled_fetches=wanted)
-    assert driver_of(context).device_lines.count(ROLLED_FETCHES) == wanted
+    driver_of(context).__dict__.update(rolled_fetches=expected)
+    assert driver_of(context).device_lines.count(ROLLED_FETCHES) == expected
     yield context
     driver_of(context).__dict__.update(rolled_fetches=before)
 
@@ -55,54 +55,54 @@ def network(seed: int) -> Graph:
 
 
 @pytest.fixture(scope="module")
-def made() -> Bundle:
+def bundle() -> Bundle:
     return make_bundle(network(1), "texture", memory="naive")  # every layer's texels are still there at the end
 
 
-def test_every_layer_is_exact(told: Context, made: Bundle) -> None:
+def test_every_layer_is_exact(told: Context, bundle: Bundle) -> None:
     rng = np.random.default_rng(2)
-    with Session(made, context=told, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            assert layer_error(session, node.name, stored_inputs(made, node.name, rng)) <= TOLERANCE, node.name
+    with Session(bundle, context=told, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
 
 
-def stored(made: Bundle, context: Context) -> list[bytes]:
+def stored(bundle: Bundle, context: Context) -> list[bytes]:
     picture = np.random.default_rng(3).integers(0, 256, (17, 17, 3), np.uint8)
-    with Session(made, context=context) as session:
+    with Session(bundle, context=context) as session:
         output = session.run(picture).tobytes()
-        targets = [one.name for one in made.manifest.textures if one.kind == "target"]
+        targets = [texture.name for texture in bundle.manifest.textures if texture.kind == "target"]
         return [output, *(session.read_texture(name).tobytes() for name in targets)]
 
 
-def test_a_loop_stores_the_same_bytes(context: Context, made: Bundle) -> None:
-    straight, loops = (stored(made, told) for wanted in (False, True) for told in as_if(context, wanted))
+def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
+    straight, loops = (stored(bundle, told) for wanted in (False, True) for told in as_if(context, wanted))
     assert loops == straight
 
 
 @pytest.mark.parametrize("weights, layers", [("texture", LOOPS), ("uniform", set()), ("baked", set())])
 def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    made = make_bundle(network(1), weights)
-    programs = {one.name: made.members[one.fragment] for one in made.manifest.programs}
-    assert {one.layer for one in made.manifest.passes if b"#define HAS_LOOP" in programs[one.program]} == layers
+    bundle = make_bundle(network(1), weights)
+    programs = {program.name: bundle.members[program.fragment] for program in bundle.manifest.programs}
+    assert {draw.layer for draw in bundle.manifest.passes if b"#define HAS_LOOP" in programs[draw.program]} == layers
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
     for told in as_if(context, True):
-        with Session(made, context=told, cache=False):
+        with Session(bundle, context=told, cache=False):
             pass
-    with_loops = [one for one in sources if b"#define HAS_LOOP" in one]
+    with_loops = [source for source in sources if b"#define HAS_LOOP" in source]
     assert bool(with_loops) == bool(layers)
     wish = b"ROLLED_FETCHES\n"
-    assert all(one.index(b"#define " + wish) < one.index(b"#ifdef " + wish) for one in with_loops)
+    assert all(with_loop.index(b"#define " + wish) < with_loop.index(b"#ifdef " + wish) for with_loop in with_loops)
 
 
-@pytest.mark.parametrize("renderer, wanted", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
-def test_who_wants_them(renderer: str, wanted: bool) -> None:
-    assert is_llvmpipe(renderer) == wanted
+@pytest.mark.parametrize("renderer, expected", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
+def test_who_wants_them(renderer: str, expected: bool) -> None:
+    assert is_llvmpipe(renderer) == expected
 
 
 @pytest.mark.parametrize(
-    "vendor, renderer, wanted",
+    "vendor, renderer, expected",
     [
         ("NVIDIA Corporation", "NVIDIA H200/PCIe/SSE2", True),
         ("Mesa", "softpipe", False),
@@ -110,12 +110,12 @@ def test_who_wants_them(renderer: str, wanted: bool) -> None:
         ("Mesa", "llvmpipe (LLVM 15.0.6, 256 bits)", True),
     ],
 )
-def test_who_is_told(vendor: str, renderer: str, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_told(vendor: str, renderer: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     with Context() as context:
-        text, said = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
-        monkeypatch.setattr(context.gl, "text", lambda name: said.get(name) or text(name))
-        assert (ROLLED_FETCHES in driver_of(context).device_lines) == wanted
-        assert driver_of(context).fetches_uniforms == (vendor == "Mesa" and wanted)
+        text, message = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
+        monkeypatch.setattr(context.gl, "text", lambda name: message.get(name) or text(name))
+        assert (ROLLED_FETCHES in driver_of(context).device_lines) == expected
+        assert driver_of(context).fetches_uniforms == (vendor == "Mesa" and expected)
         assert driver_of(context).draws_at_once == (vendor == "NVIDIA Corporation")
 
 

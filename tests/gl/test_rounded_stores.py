@@ -30,14 +30,14 @@ def told(context: Context) -> Iterator[Context]:
 
 @pytest.mark.drivers
 def test_every_layer_is_exact(told: Context) -> None:
-    made = tiny_bundle()
+    bundle = tiny_bundle()
     picture = tiny_picture(1)
-    values = dict(reference.layers(made, picture))
-    values[made.graph.input.name] = picture / 255.0
-    with Session(made, context=told, selfcheck=True) as session:
-        for node in made.graph.nodes[1:]:
+    values = dict(reference.layers(bundle, picture))
+    values[bundle.graph.input.name] = picture / 255.0
+    with Session(bundle, context=told, selfcheck=True) as session:
+        for node in bundle.graph.nodes[1:]:
             inputs = [values[name] for name in node.inputs]
-            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(made, node, inputs)).max()
+            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(bundle, node, inputs)).max()
             assert difference <= TOLERANCE, (node.name, difference)
 
 
@@ -58,7 +58,7 @@ def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyP
 def stored(session: Session) -> list[bytes]:
     """Return the output of an image, and the contents of every target afterwards."""
     output = session.run(tiny_picture(1)).tobytes()
-    targets = (one.name for one in session.bundle.manifest.textures if one.kind == "target")
+    targets = (texture.name for texture in session.bundle.manifest.textures if texture.kind == "target")
     return [output, *(session.read_texture(name).tobytes() for name in targets)]
 
 

@@ -46,7 +46,7 @@ def pixels(path: Path) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "bundle",
     [
         image_models.filtered(),
         image_models.filtered(low=(-1.0, 0.0, 2.0), high=(1.0, 1.0, -1.0)),
@@ -56,20 +56,22 @@ def pixels(path: Path) -> NDArray[np.uint8]:
     ],
     ids=["same-size", "ranges", "doubled", "halved", "grey"],
 )
-def test_the_picture_is_what_the_session_computes(made: Bundle, picture: Path, tmp_path: Path, capsys: Capture) -> None:
-    run(image_models.written(made, tmp_path), picture, "-o", tmp_path / "out.png")
-    with Session(made) as session:
+def test_the_picture_is_what_the_session_computes(
+    bundle: Bundle, picture: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.png")
+    with Session(bundle) as session:
         numbers = session.run(preprocess.load(picture, SIZE))
-    expected = images.to_picture(numbers, made)
+    expected = images.to_picture(numbers, bundle)
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), expected)
     assert len(np.unique(expected)) > 10
     assert capsys.readouterr() == (f"{tmp_path / 'out.png'}: {'x'.join(map(str, numbers.shape))}\n", "")
 
 
 def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
-    made = image_models.filtered(5)
-    run(image_models.written(made, tmp_path), picture, "-o", tmp_path / "out.npy")
-    with Session(made) as session:
+    bundle = image_models.filtered(5)
+    run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.npy")
+    with Session(bundle) as session:
         expected = session.run(preprocess.load(picture, SIZE))
     written = np.load(tmp_path / "out.npy")
     assert written.dtype == np.float32
@@ -79,8 +81,8 @@ def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
 def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out.png"
     run(image_models.written(image_models.filtered(1), tmp_path), picture, "-o", out, "--json")
-    found = {"file": str(picture), "output": [SIZE, SIZE, 1], "written": str(out)}
-    assert json.loads(capsys.readouterr().out) == found
+    results = {"file": str(picture), "output": [SIZE, SIZE, 1], "written": str(out)}
+    assert json.loads(capsys.readouterr().out) == results
 
 
 # Images of other sizes -----------------------------------------------------------------------------
@@ -89,16 +91,16 @@ def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> Non
 @pytest.mark.parametrize(("width", "height"), [(31, 40), (12, 12), (12, 13), (5, 30), (3, 2)])
 def test_a_whole_picture_without_seams(width: int, height: int, tmp_path: Path) -> None:
     picture = saved(tmp_path, Image.fromarray(noise(width, height)), "in.png")
-    made = image_models.doubled()
-    model = image_models.written(made, tmp_path)
+    bundle = image_models.doubled()
+    model = image_models.written(bundle, tmp_path)
     for overlap in (1, 4):
         run(model, picture, "--whole", "--overlap", overlap, "-o", tmp_path / f"{overlap}.png")
-    assert images.overlap_of(made) == (1, 1), "this model looks at its neighbours"
+    assert images.overlap_of(bundle) == (1, 1), "this model looks at its neighbours"
     assert pixels(tmp_path / "1.png").shape == (2 * height, 2 * width, 3)
     np.testing.assert_array_equal(pixels(tmp_path / "1.png"), pixels(tmp_path / "4.png"))
     if (width, height) == (SIZE, SIZE):
-        with Session(made) as session:
-            expected = images.to_picture(session.run(noise(width, height)), made)
+        with Session(bundle) as session:
+            expected = images.to_picture(session.run(noise(width, height)), bundle)
         np.testing.assert_array_equal(pixels(tmp_path / "1.png"), expected)
 
 
@@ -115,16 +117,16 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
 
 
 def test_the_function_is_what_the_command_does(picture: Path, tmp_path: Path) -> None:
-    made = image_models.filtered()
-    run(image_models.written(made, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
-    run(image_models.written(made, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
+    bundle = image_models.filtered()
+    run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
+    run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
     seen = []
-    with Session(made) as session:
+    with Session(bundle) as session:
         result = images.run_whole(
             session, picture, overlap=3, watch=lambda tiles, what: seen.append((len(tiles), what)) or tiles
         )
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), result)
-    np.testing.assert_array_equal(images.to_picture(np.load(tmp_path / "out.npy"), made), result)
+    np.testing.assert_array_equal(images.to_picture(np.load(tmp_path / "out.npy"), bundle), result)
     assert seen == [(5 * 6, "tiles")]
 
 
@@ -158,9 +160,9 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "said"),
+    ("made", "options", "message"),
     [
-        (image_models.filtered(), [], "makes an image of 12x12x3; say with -o where to, such as -o OUT.png"),
+        (image_models.filtered(), [], "returns an image of 12x12x3; name a file for it, such as -o OUT.png"),
         (image_models.filtered(), ["-o", "out.txt"], "out.txt: no picture format that can be written has this suffix"),
         (image_models.filtered(), ["-o", "no/out.png"], "no/out.png: no such folder: no"),
         (image_models.filtered(), ["-o", "out.png", "--overlap", "4"], "--overlap needs --whole"),
@@ -171,7 +173,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (
             None,
             ["-o", "out.png"],
-            "ends in a vector of 3 values, which is not a picture; -o OUT.npy writes its numbers",
+            "ends in a vector of 3 values, which is not a picture; -o OUT.npy writes its values",
         ),
         (None, ["--whole"], "tiles can be put together where a model ends in an image; this one ends in a vector"),
     ],
@@ -179,7 +181,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
 def test_refusals(
     made: Bundle | None,
     options: list[str],
-    said: str,
+    message: str,
     picture: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -188,7 +190,7 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     model = write_tiny(tmp_path) if made is None else image_models.written(made, tmp_path)
     before = set(tmp_path.iterdir())
-    assert said in refused(capsys, ["run", model, picture, *options])
+    assert message in refused(capsys, ["run", model, picture, *options])
     assert set(tmp_path.iterdir()) == before
 
 
@@ -196,7 +198,7 @@ def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture
     model, out = image_models.written(image_models.filtered(), tmp_path), tmp_path / "out.png"
     assert "no.png: no such file" in refused(capsys, ["run", model, tmp_path / "no.png", "-o", out])
     (tmp_path / "empty").mkdir()
-    assert "a folder without pictures" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
+    assert "no images in this folder" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
     assert "no.glslnn: no such file" in refused(capsys, ["run", tmp_path / "no.glslnn", picture, "-o", out])
     assert f"{tmp_path}: " in refused(capsys, ["run", model, picture, "-o", tmp_path])
     (tmp_path / "folder.png").mkdir()
@@ -217,8 +219,8 @@ def test_a_classifier_answers_as_classify_and_python_do(tmp_path: Path, capsys: 
             assert capsys.readouterr().out.splitlines() == [str(each) for each in expected[:count]]
             assert main([*map(str, words), *options, "--json"]) == 0
             result = json.loads(capsys.readouterr().out)
-            (found,) = result if words[0] == "classify" else [result]
-            assert found["predictions"] == [asdict(each) for each in expected[:count]]
+            (actual,) = result if words[0] == "classify" else [result]
+            assert actual["predictions"] == [asdict(each) for each in expected[:count]]
     run(model, picture, "--raw", "--top", 1)
     assert capsys.readouterr().out.rpartition(": ")[0] == expected[0].label
 
@@ -264,7 +266,7 @@ def test_a_folder_through_an_image_model(photos: Path, tmp_path: Path, capsys: C
     np.testing.assert_array_equal(pixels(out / "a.png.png"), pixels(tmp_path / "one.png"))
     capsys.readouterr()
     assert "has none; give --out-dir" in refused(capsys, ["run", model, photos, "--csv", tmp_path / "out.csv"])
-    assert "say with -o where to" in refused(capsys, ["run", model, photos])
+    assert "name a folder for the files: --out-dir DIR" in refused(capsys, ["run", model, photos])
 
 
 @pytest.fixture
@@ -289,10 +291,10 @@ def expected(model: Path, given: dict[str, Any]) -> dict[str, Any]:
         return session.run(given)
 
 
-def check(path: Path, wanted: dict[str, Any]) -> None:
+def check(path: Path, expected: dict[str, Any]) -> None:
     with np.load(path) as arrays:
-        assert list(arrays) == list(wanted)
-        for name, array in wanted.items():
+        assert list(arrays) == list(expected)
+        for name, array in expected.items():
             np.testing.assert_array_equal(arrays[name], array)
 
 
@@ -317,30 +319,30 @@ def test_a_picture_and_numbers(several: Path, two_inputs_picture: Path, tmp_path
 
 
 def test_numbers_of_every_kind_of_file(numbers: Path, tmp_path: Path) -> None:
-    given = several_inputs(several_bundle("numbers").graph, 3)
-    np.save(tmp_path / "heat.npy", given["heat"])
-    (tmp_path / "depth.json").write_text(json.dumps(given["depth"].tolist()))
-    (tmp_path / "speed.csv").write_text("".join(f"{number}\n" for number in given["speed"].tolist()))
+    inputs = several_inputs(several_bundle("numbers").graph, 3)
+    np.save(tmp_path / "heat.npy", inputs["heat"])
+    (tmp_path / "depth.json").write_text(json.dumps(inputs["depth"].tolist()))
+    (tmp_path / "speed.csv").write_text("".join(f"{number}\n" for number in inputs["speed"].tolist()))
     files = [("heat", "npy"), ("depth", "json"), ("speed", "csv")]
     run(numbers, *(f"--input={name}={tmp_path / name}.{suffix}" for name, suffix in files), "-o", tmp_path / "out.npz")
-    check(tmp_path / "out.npz", expected(numbers, given))
-    np.savez(tmp_path / "all.npz", **given)
+    check(tmp_path / "out.npz", expected(numbers, inputs))
+    np.savez(tmp_path / "all.npz", **inputs)
     run(numbers, "--input", tmp_path / "all.npz", "-o", tmp_path / "again.npz")
-    check(tmp_path / "again.npz", expected(numbers, given))
+    check(tmp_path / "again.npz", expected(numbers, inputs))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "wording"),
     [
         ([], "give an IMAGE, or --input NAME=FILE for each input of the model"),
         (["PICTURE"], "has the inputs 'image' (picture, 144x256x1), 'numbers' (numbers, 7); give --input NAME=FILE"),
         (["PICTURE", "--input", "image=PICTURE"], "give IMAGE or --input, not both"),
-        (["--input", "image=PICTURE"], "no file for input 'numbers'"),
+        (["--input", "image=PICTURE"], "input 'numbers' is missing; give --input numbers=FILE"),
         (["--input", "sound=PICTURE"], "--input sound=PICTURE; give NAME=FILE once for each input"),
         (["--input", "PICTURE"], "give NAME=FILE once for each input"),
         (["--input", "image=PICTURE", "--input", "image=PICTURE"], "give NAME=FILE once for each input"),
         (["--input", "image=PICTURE", "--input", "numbers=PICTURE"], "reads numbers; give a *.npy, *.json or *.csv"),
-        (["--input", "image=PICTURE", "--input", "numbers=BAD.json"], "holds no numbers"),
+        (["--input", "image=PICTURE", "--input", "numbers=BAD.json"], "does not contain numbers"),
         (["--input", "image=PICTURE", "--input", "numbers=FEW.csv"], "reads numbers of shape (7,); float64 (1, 2) was"),
         (["--input", "image=PICTURE", "--input", "numbers=NONE.npy"], "cannot be read (No such file or directory)"),
         (["--input", "BAD.npz"], "no *.npz file of NumPy"),
@@ -348,7 +350,7 @@ def test_numbers_of_every_kind_of_file(numbers: Path, tmp_path: Path) -> None:
     ],
 )
 def test_inputs_that_do_not_fit(
-    several: Path, two_inputs_picture: Path, tmp_path: Path, capsys: Capture, arguments: list[str], said: str
+    several: Path, two_inputs_picture: Path, tmp_path: Path, capsys: Capture, arguments: list[str], wording: str
 ) -> None:
     (tmp_path / "BAD.json").write_text('["x"]')
     (tmp_path / "BAD.npz").write_text("no zip")
@@ -361,7 +363,7 @@ def test_inputs_that_do_not_fit(
         for word in arguments
     ]
     message = refused(capsys, ["run", several, *words, "-o", tmp_path / "out.npz"])
-    assert said.replace("PICTURE;", f"{two_inputs_picture};") in message
+    assert wording.replace("PICTURE;", f"{two_inputs_picture};") in message
     assert not (tmp_path / "out.npz").exists()
 
 
@@ -369,9 +371,9 @@ def test_inputs_that_do_not_fit(
 
 
 def given_files(folder: Path, name: str) -> tuple[list[str], dict[str, Any]]:
-    given = several_inputs(several_bundle(name).graph, 1)
-    np.savez(folder / "all.npz", **given)
-    return ["--input", str(folder / "all.npz")], given
+    inputs = several_inputs(several_bundle(name).graph, 1)
+    np.savez(folder / "all.npz", **inputs)
+    return ["--input", str(folder / "all.npz")], inputs
 
 
 def test_json_has_every_output(several: Path, tmp_path: Path) -> None:
@@ -400,25 +402,27 @@ def test_json_on_the_screen(several: Path, tmp_path: Path, capsys: Capture) -> N
     assert printed["outputs"]["mask"] == {"shape": [36, 64], "purpose": "mask"}
     label = printed["outputs"]["label"]
     assert (label["shape"], label["purpose"]) == ([3], "classes")
-    predictions = {one["label"]: one["probability"] for one in label["predictions"]}
+    predictions = {prediction["label"]: prediction["probability"] for prediction in label["predictions"]}
     values = expected(several, given)["label"]
     assert list(predictions) == [f"class {index}" for index in np.argsort(-values)]
     np.testing.assert_allclose(list(predictions.values()), np.sort(values)[::-1])
 
 
 @pytest.mark.parametrize(
-    ("name", "out", "said"),
+    ("name", "out", "message"),
     [
-        ("several", None, "makes 'mask' of 36x64; say with -o where to, such as -o OUT.npz"),
-        ("several", "out.npy", "3 outputs do not go into one array; -o OUT.npz writes all of them"),
-        ("alpha", "out.png", "0 outputs are images or masks, and a picture file holds 1; give -o OUT.npz"),
+        ("several", None, "returns 'mask' of 36x64; name a file for it, such as -o OUT.npz"),
+        ("several", "out.npy", "a *.npy file has one output, and the model has 3; give -o OUT.npz"),
+        ("alpha", "out.png", "an image file has one image or mask, and the model returns 0; give -o OUT.npz"),
     ],
 )
-def test_outputs_that_do_not_fit(tmp_path: Path, capsys: Capture, name: str, out: str | None, said: str) -> None:
+def test_outputs_that_do_not_fit(tmp_path: Path, capsys: Capture, name: str, out: str | None, message: str) -> None:
     model = tmp_path / "model.glslnn"
     bundles.write(several_bundle(name), model)
     arguments, _ = given_files(tmp_path, name)
-    assert f"{model}: {said}" in refused(capsys, ["run", model, *arguments, *(["-o", tmp_path / out] if out else [])])
+    assert f"{model}: {message}" in refused(
+        capsys, ["run", model, *arguments, *(["-o", tmp_path / out] if out else [])]
+    )
 
 
 # Other commands ------------------------------------------------------------------------------------
@@ -426,13 +430,13 @@ def test_outputs_that_do_not_fit(tmp_path: Path, capsys: Capture, name: str, out
 
 def test_selfcheck_inspect_and_benchmark(several: Path, capsys: Capture) -> None:
     assert main(["selfcheck", str(several)]) == 0
-    said = capsys.readouterr().out
-    assert all(f"whole frame, {name}: off by 0" in said for name in ("mask", "boxes"))
+    output = capsys.readouterr().out
+    assert all(f"whole frame, {name}: off by 0" in output for name in ("mask", "boxes"))
     assert main(["inspect", str(several)]) == 0
-    said = capsys.readouterr().out
-    assert "image 144x256x1, center-crop/area-average" in said
-    assert "numbers 7, numbers" in said
-    assert "label 3, classes, layer 'label', then softmax, 3 labels" in said
+    output = capsys.readouterr().out
+    assert "image 144x256x1, center-crop/area-average" in output
+    assert "numbers 7, numbers" in output
+    assert "label 3, classes, layer 'label', then softmax, 3 labels" in output
     assert main(["benchmark", str(several), "--runs", "1", "--warm-up", "0"]) == 0
 
 

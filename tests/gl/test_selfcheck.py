@@ -25,7 +25,7 @@ from glsl_infer.tools.validate.verdict import Verdict, sentences
 
 
 @pytest.fixture(scope="module")
-def made() -> Bundle:
+def bundle() -> Bundle:
     rng = np.random.default_rng(0)
     body = [
         input_node(9),
@@ -36,8 +36,8 @@ def made() -> Bundle:
 
 
 @pytest.mark.drivers
-def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle) -> None:
-    with Session(made, context=context, selfcheck=True) as session:
+def test_a_sound_driver_passes_with_small_errors(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context, selfcheck=True) as session:
         errors = session.selfcheck()
     assert [error.layer for error in errors] == ["stem", "body", "pool", "dense"]
     assert all(error.worst <= 1 for error in errors if error.layer in ("stem", "body"))
@@ -45,8 +45,8 @@ def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle)
 
 @pytest.mark.drivers
 @pytest.mark.parametrize("layer", ["stem", "body", "pool", "dense"])
-def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> None:
-    with Session(made, context=context) as session:
+def test_a_skipped_draw_is_found(context: Context, bundle: Bundle, layer: str) -> None:
+    with Session(bundle, context=context) as session:
         calls = session.gpu_executors[0]._prepared.layers[layer]
         draws = [index for index, (function, _) in enumerate(calls) if function.__name__ == "glDrawArrays"]
         del calls[draws[-1]]
@@ -55,24 +55,24 @@ def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> 
 
 
 @pytest.mark.drivers
-def test_a_wrong_activation_is_found(context: Context, made: Bundle) -> None:
-    members = dict(made.members)
-    for program in made.manifest.programs:
+def test_a_wrong_activation_is_found(context: Context, bundle: Bundle) -> None:
+    members = dict(bundle.members)
+    for program in bundle.manifest.programs:
         if program.name.startswith("body"):
             text = members[program.fragment].decode()
             assert "0.05 * x + 0.125" in text
             members[program.fragment] = text.replace("0.05 * x + 0.125", "0.05 * x + 0.135").encode()
     with pytest.raises(SelfCheckError, match="layer 'body'"):
-        Session(Bundle(made.manifest, members), context=context, selfcheck=True)
+        Session(Bundle(bundle.manifest, members), context=context, selfcheck=True)
 
 
 @pytest.mark.drivers
-def test_low_precision_is_found(context: Context, made: Bundle) -> None:
+def test_low_precision_is_found(context: Context, bundle: Bundle) -> None:
     if "llvmpipe" not in context.gl.text(GL.GL_RENDERER):
         return  # other drivers always compute at full precision, so there is nothing to find
-    members = {name: data.replace(b"highp", b"lowp") for name, data in made.members.items()}
+    members = {name: data.replace(b"highp", b"lowp") for name, data in bundle.members.items()}
     with pytest.raises(SelfCheckError, match="layer '"):
-        Session(Bundle(made.manifest, members), context=context, selfcheck=True)
+        Session(Bundle(bundle.manifest, members), context=context, selfcheck=True)
 
 
 LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense")
@@ -85,23 +85,23 @@ def checked(faulty: FaultyApi, monkeypatch: pytest.MonkeyPatch) -> SelfCheck:
 
 
 def test_the_shim_itself_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = checked(FaultyApi(), monkeypatch)
-    assert found.wrong is None
-    assert found.advice == ()
-    assert len(found.layers) == len(tiny_bundle().manifest.probe.layers)
+    optimized = checked(FaultyApi(), monkeypatch)
+    assert optimized.wrong is None
+    assert optimized.advice == ()
+    assert len(optimized.layers) == len(tiny_bundle().manifest.probe.layers)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_draws_skipped_in_silence(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, text = first_layer_of(tiny_bundle(), layer)
-    found = checked(SkipsDraws(text), monkeypatch)
-    assert found.wrong == first
-    assert found.stopped is None
+    optimized = checked(SkipsDraws(text), monkeypatch)
+    assert optimized.wrong == first
+    assert optimized.stopped is None
 
 
 def test_medium_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = checked(MediumPrecision(), monkeypatch)
-    assert found.wrong in LAYERS
+    optimized = checked(MediumPrecision(), monkeypatch)
+    assert optimized.wrong in LAYERS
 
 
 @pytest.mark.parametrize("layer", ["stem", "unit-dw"])
@@ -113,12 +113,12 @@ def test_a_draw_one_pixel_off(layer: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_context_lost_in_a_layer(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, text = first_layer_of(tiny_bundle(), layer)
-    found = checked(LosesContext(text), monkeypatch)
-    assert found.wrong == first
-    assert found.stopped is not None
-    assert "GL_CONTEXT_LOST" in found.stopped[1]
+    optimized = checked(LosesContext(text), monkeypatch)
+    assert optimized.wrong == first
+    assert optimized.stopped is not None
+    assert "GL_CONTEXT_LOST" in optimized.stopped[1]
     with pytest.raises(SelfCheckError, match=f"layer '{first}' cannot be computed on this driver: .*GL_CONTEXT_LOST"):
-        found.require()
+        optimized.require()
 
 
 def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,19 +127,26 @@ def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch
     context.native.release()
     context.native.destroy()  # the real EGL context, as after a driver reset
     monkeypatch.setattr(context.native, "destroy", lambda: None)
-    found = selfcheck.check(session)
+    result = selfcheck.check(session)
     context.close()
-    assert found.stopped is not None
-    assert found.wrong == "stem"
+    assert result.stopped is not None
+    assert result.wrong == "stem"
 
 
 def test_the_error_has_the_gl_strings_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
     _, text = first_layer_of(tiny_bundle(), "stem")
-    found = checked(SkipsDraws(text), monkeypatch)
+    optimized = checked(SkipsDraws(text), monkeypatch)
     with pytest.raises(SelfCheckError) as raised:
-        found.require()
+        optimized.require()
     message = str(raised.value)
-    for part in (found.driver["renderer"], found.driver["version"], "layer 'stem'", "try: ", "--context", "report it"):
+    for part in (
+        optimized.driver["renderer"],
+        optimized.driver["version"],
+        "layer 'stem'",
+        "try: ",
+        "--context",
+        "report it",
+    ):
         assert part in message
 
 
@@ -167,23 +174,23 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("softmax", [False, True])
 @pytest.mark.parametrize(("wrong", "who"), [(0.0, "this driver is right"), (3.0, "something else (first in 'conv')")])
 def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
-    found = judged(context, wrong, softmax)
-    (line,) = sentences(found)
+    result = judged(context, wrong, softmax)
+    (line,) = sentences(result)
     assert line.startswith("on 1 pictures the exact reference (NumPy) has a cosine of ")
     assert who in line
-    (end,) = found["outputs"]
+    (end,) = result["outputs"]
     assert (end["reference_cosine"] > 0.9999) == softmax
     assert (end["driver_cosine"] > 0.9999) == (not wrong)
 
 
 @pytest.mark.drivers("all")
 def test_how_far_labels_are_apart() -> None:
-    one = Agreement()
-    one.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
-    one.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label
+    agreement = Agreement()
+    agreement.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
+    agreement.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label
     expected = np.array([1.5, 1.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0])
-    assert (one.margin, one.top1) == (0.5, 0.5)
-    assert one.margin_share == pytest.approx(0.5 / expected.std())
-    end = {"name": "y", "top1": one.top1, "margin": one.margin, "margin_share": one.margin_share}
+    assert (agreement.margin, agreement.top1) == (0.5, 0.5)
+    assert agreement.margin_share == pytest.approx(0.5 / expected.std())
+    end = {"name": "y", "top1": agreement.top1, "margin": agreement.margin, "margin_share": agreement.margin_share}
     (line,) = sentences({"outputs": [end]})
     assert "at most 0.5 apart, 17.2% of its outputs' spread; labels so close are no answer" in line

@@ -31,7 +31,7 @@ from glsl_infer.tools.export import export
 
 
 @pytest.fixture(scope="module")
-def made() -> Bundle:
+def bundle() -> Bundle:
     rng = np.random.default_rng(0)
     body = [
         input_node(9),
@@ -46,40 +46,40 @@ def picture(seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.drivers("all")
-def test_logits_are_the_references(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as session:
+def test_logits_are_the_references(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session:
         for seed in range(3):
             logits = session.run(picture(seed))
             assert logits.dtype == np.float32
             assert logits.shape == (5,)
-            np.testing.assert_allclose(logits, reference.run(made, picture(seed)), atol=0.05)
+            np.testing.assert_allclose(logits, reference.run(bundle, picture(seed)), atol=0.05)
 
 
 @pytest.mark.drivers("all")
-def test_the_same_picture_gives_the_same_logits_after_others(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as session:
+def test_the_same_picture_gives_the_same_logits_after_others(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session:
         first = session.run(picture(0))
         assert not np.array_equal(session.run(picture(1)), first)
         assert np.array_equal(session.run(picture(0)), first)
 
 
 @pytest.mark.drivers("all")
-def test_layers_yields_every_layer_with_the_references_values(context: Context, made: Bundle) -> None:
-    expected = dict(reference.layers(made, picture()))
-    with Session(made, context=context) as session:
-        given = dict(session.layers(picture()))
-    assert list(given) == list(expected)
-    for name, value in given.items():
+def test_layers_yields_every_layer_with_the_references_values(context: Context, bundle: Bundle) -> None:
+    expected = dict(reference.layers(bundle, picture()))
+    with Session(bundle, context=context) as session:
+        values = dict(session.layers(picture()))
+    assert list(values) == list(expected)
+    for name, value in values.items():
         assert value.shape == expected[name].shape
-        if made.graph.by_name[name].op == "conv2d":
+        if bundle.graph.by_name[name].op == "conv2d":
             assert np.abs(value - expected[name]).max() <= 3 / 255
 
 
 @pytest.mark.drivers("all")
-def test_layers_can_be_mixed_with_other_calls(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as one, Session(made, context=context) as other:
-        expected = dict(one.layers(picture()))
-        for name, value in one.layers(picture()):
+def test_layers_can_be_mixed_with_other_calls(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session, Session(bundle, context=context) as other:
+        expected = dict(session.layers(picture()))
+        for name, value in session.layers(picture()):
             other.run(picture(1))
             np.testing.assert_array_equal(value, expected[name])
 
@@ -90,14 +90,14 @@ def test_layers_can_be_mixed_with_other_calls(context: Context, made: Bundle) ->
     [np.zeros((9, 9, 3)), np.zeros((9, 9, 4), np.uint8), np.zeros((9, 0, 3), np.uint8), [[1]], None],
     ids=["float", "rgba", "empty", "list", "none"],
 )
-def test_wrong_pictures_are_refused(context: Context, made: Bundle, image: object) -> None:
-    with Session(made, context=context) as session, pytest.raises(ImageError, match=r"uint8 \(9, 9, 3\)"):
+def test_wrong_pictures_are_refused(context: Context, bundle: Bundle, image: object) -> None:
+    with Session(bundle, context=context) as session, pytest.raises(ImageError, match=r"uint8 \(9, 9, 3\)"):
         session.run(image)  # type: ignore[arg-type]
 
 
 @pytest.mark.drivers("all")
-def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as session:
+def test_wrong_layer_arguments_are_refused(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session:
         with pytest.raises(InputError, match="'nope'"):
             session.run_layer("nope", [])
         with pytest.raises(InputError, match="has 1 inputs"):
@@ -107,10 +107,10 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
 
 
 @pytest.mark.drivers("all")
-def test_closing_frees_every_gl_object(made: Bundle) -> None:
+def test_closing_frees_every_gl_object(bundle: Bundle) -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         before = living(fresh.gl)
-        session = Session(made, context=fresh, selfcheck=True)
+        session = Session(bundle, context=fresh, selfcheck=True)
         session.run(picture())
         assert living(fresh.gl) > before + 10
         session.close()
@@ -121,41 +121,41 @@ def test_closing_frees_every_gl_object(made: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_failed_start_frees_everything_too(context: Context, made: Bundle) -> None:
-    broken = dict(made.members)
-    fragment = made.manifest.programs[-1].fragment
+def test_a_failed_start_frees_everything_too(context: Context, bundle: Bundle) -> None:
+    broken = dict(bundle.members)
+    fragment = bundle.manifest.programs[-1].fragment
     broken[fragment] = b"void main() { nonsense; }\n"
     with pytest.raises(RunError, match=r"layer 'dense'.*refuses the fragment shader(.|\n)*nonsense"):
-        Session(Bundle(made.manifest, broken), context=context)
+        Session(Bundle(bundle.manifest, broken), context=context)
     context.make_current()
     assert not any(context.gl.IsTexture(name) for name in range(1, 500))
 
 
 @pytest.mark.drivers("all")
-def test_two_sessions_in_two_contexts_take_turns(made: Bundle) -> None:
-    with Session(made) as one, Session(made) as other:
-        assert np.array_equal(one.run(picture(0)), other.run(picture(0)))
-        assert np.array_equal(one.run(picture(1)), other.run(picture(1)))
+def test_two_sessions_in_two_contexts_take_turns(bundle: Bundle) -> None:
+    with Session(bundle) as session, Session(bundle) as other:
+        assert np.array_equal(session.run(picture(0)), other.run(picture(0)))
+        assert np.array_equal(session.run(picture(1)), other.run(picture(1)))
 
 
 @pytest.mark.drivers("all")
-def test_two_sessions_share_a_context(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as one, Session(made, context=context) as other:
-        first = one.run(picture(0))
+def test_two_sessions_share_a_context(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session, Session(bundle, context=context) as other:
+        first = session.run(picture(0))
         other.run(picture(1))
-        assert np.array_equal(one.run(picture(0)), first)
+        assert np.array_equal(session.run(picture(0)), first)
 
 
 @pytest.mark.drivers("all")
-def test_describing_the_driver_does_not_disturb_a_session(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as session:
+def test_describing_the_driver_does_not_disturb_a_session(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session:
         before = session.run(picture(0))
         describe(context)
         assert np.array_equal(session.run(picture(0)), before)
 
 
 @pytest.mark.drivers("all")
-def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
+def test_another_thread_gets_a_clear_error(bundle: Bundle) -> None:
     errors: list[BaseException] = []
 
     def use(session: Session) -> None:
@@ -164,7 +164,7 @@ def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
         except ContextError as error:
             errors.append(error)
 
-    with Session(made) as session:
+    with Session(bundle) as session:
         session.run(picture())
         thread = threading.Thread(target=use, args=(session,))
         thread.start()
@@ -173,13 +173,13 @@ def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
-    with Session(made, context=context) as session:
+def test_statistics_count_the_frame(context: Context, bundle: Bundle) -> None:
+    with Session(bundle, context=context) as session:
         counts = session.statistics()
     assert counts.passes == 3 + 3 + 2 + 1
     assert counts.jobs == 4
-    assert counts.programs == len(made.manifest.programs)
-    assert counts.texture_bytes == sum(4 * t.width * t.height for t in made.manifest.textures)
+    assert counts.programs == len(bundle.manifest.programs)
+    assert counts.texture_bytes == sum(4 * t.width * t.height for t in bundle.manifest.textures)
     # Each job binds and clears, each pass draws, and programs and textures change a few times.
     assert 2 * counts.jobs + counts.passes < counts.gl_calls < 80
 
@@ -188,7 +188,7 @@ def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
 def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
-    with pytest.raises(InputError, match="makes no classes and has no labels; use 'glsl-infer run'"):
+    with pytest.raises(InputError, match="is not a classifier: none of its outputs has classes; use glsl-infer run"):
         Classifier(image, context=context)
 
 
@@ -202,22 +202,22 @@ EXAMPLE = re.search(
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that returns the mean of a chunk of sound plus its memory, and keeps half of each value as its memory."""
-    made = onnx_networks.File(0)
-    x, state = made.input((1, 512), "input"), made.input((2, 1, 4), "state")
-    memory = made.op("Reshape", [state, made.constant([1, 8], "int64")], (1, 8))
-    new = made.op("MatMul", [x, made.constant(np.full((512, 8), 1.0 / 512))], (1, 8))
-    total = made.op("Add", [new, memory], (1, 8))
-    half = made.op("Mul", [total, made.constant(0.5)], (1, 8))
-    again = made.op("Reshape", [half, made.constant([2, 1, 4], "int64")], (2, 1, 4))
-    for name, tensor in (("output", made.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", again)):
-        made.nodes.append(onnx_networks.helper.make_node("Identity", [tensor], [name]))
-        made.outputs.append(onnx_networks.onnx.ValueInfoProto(name=name))
+    file = onnx_networks.File(0)
+    x, state = file.input((1, 512), "input"), file.input((2, 1, 4), "state")
+    memory = file.op("Reshape", [state, file.constant([1, 8], "int64")], (1, 8))
+    new = file.op("MatMul", [x, file.constant(np.full((512, 8), 1.0 / 512))], (1, 8))
+    total = file.op("Add", [new, memory], (1, 8))
+    half = file.op("Mul", [total, file.constant(0.5)], (1, 8))
+    again = file.op("Reshape", [half, file.constant([2, 1, 4], "int64")], (2, 1, 4))
+    for name, tensor in (("output", file.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", again)):
+        file.nodes.append(onnx_networks.helper.make_node("Identity", [tensor], [name]))
+        file.outputs.append(onnx_networks.onnx.ValueInfoProto(name=name))
     folder = tmp_path_factory.mktemp("state")
-    onnx_networks.onnx.save(made.model(), folder / "voice.onnx")
+    onnx_networks.onnx.save(file.model(), folder / "voice.onnx")
     rng = np.random.default_rng(1)
-    for number in range(16):
-        given = {"input": rng.uniform(0, 1, 512), "state": rng.uniform(0, 1, (2, 1, 4))}
-        np.savez(folder / f"{number}.npz", **{name: value.astype(np.float32) for name, value in given.items()})
+    for index in range(16):
+        values = {"input": rng.uniform(0, 1, 512), "state": rng.uniform(0, 1, (2, 1, 4))}
+        np.savez(folder / f"{index}.npz", **{name: value.astype(np.float32) for name, value in values.items()})
     options = Options(input_ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
     export(folder / "voice.onnx", folder / "voice.glslnn", options=options, calibration=sorted(folder.glob("*.npz")))
     return folder / "voice.glslnn"
@@ -237,16 +237,16 @@ def expected() -> list[float]:
 def test_a_session_gives_an_output_to_the_next_frame(path: Path, context: Context) -> None:
     chunks = [np.full(512, level, np.float32) for level in LEVELS]
     with Session(path, context=context, state={"state": "stateN"}) as session:
-        found = [session.run(chunk).item() for chunk in chunks]
-        assert found == pytest.approx(expected(), abs=0.02)
+        results = [session.run(chunk).item() for chunk in chunks]
+        assert results == pytest.approx(expected(), abs=0.02)
         assert session.state.values["state"].mean() == pytest.approx(expected()[-1] / 2, abs=0.02)
         session.state.reset()
         assert [answer.item() for answer in session.stream(chunks)] == pytest.approx(expected(), abs=0.02)
         session.state.values["state"] = np.full((2, 1, 4), 0.5, np.float32)
         named = session.run({"input": chunks[1]})
         assert set(named) == {"output", "stateN"} and named["output"].item() == pytest.approx(0.75, abs=0.02)
-        given = session.run({"input": chunks[1], "state": np.zeros((2, 1, 4), np.float32)})
-        assert given["output"].item() == pytest.approx(0.25, abs=0.02)
+        outputs = session.run({"input": chunks[1], "state": np.zeros((2, 1, 4), np.float32)})
+        assert outputs["output"].item() == pytest.approx(0.25, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert session.run(tiny_picture(1)).size
         assert list(session.start_up)[:2] == ["context", "bundle"]
     assert readers != [threading.current_thread()]
-    assert not any(one.is_alive() for one in readers)
+    assert not any(reader.is_alive() for reader in readers)
 
 
 @pytest.mark.drivers("all")

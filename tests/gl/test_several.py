@@ -72,20 +72,20 @@ def close(left: np.ndarray, right: np.ndarray) -> None:
 @pytest.mark.drivers("all")
 @each_of(("layout", ["atlas", "planar"]), ("name", NAMES))
 def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> None:
-    made = several_bundle(name, layout=layout)
-    with Session(made, context=context, selfcheck=True) as session:
+    bundle = several_bundle(name, layout=layout)
+    with Session(bundle, context=context, selfcheck=True) as session:
         results = session.run(inputs(name))
     assert {key: result.shape for key, result in results.items()} == {
-        output.name: output.shape for output in made.manifest.outputs
+        output.name: output.shape for output in bundle.manifest.outputs
     }
     assert {result.dtype for result in results.values()} == {np.dtype(np.float32)}
 
 
 @pytest.mark.drivers("all")
 def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
-    given = inputs("alpha")
-    exact = reference.run(several_bundle("alpha"), given)
-    for name, result in sessions["alpha"].run(given).items():
+    values = inputs("alpha")
+    exact = reference.run(several_bundle("alpha"), values)
+    for name, result in sessions["alpha"].run(values).items():
         np.testing.assert_allclose(result, exact[name], atol=0.05)
 
 
@@ -199,8 +199,8 @@ def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: di
         context.make_current()
         texture = TexturePicture(objects.texture(120, 90, picture.tobytes()), 120, 90)
         session.upload({**inputs(name), entry.name: texture})
-        wanted = picture[..., :3] if entry.channels == 1 else picture
-        close(session.input_pixels(entry.name), preprocess.load_for(np.ascontiguousarray(wanted), entry))
+        expected = picture[..., :3] if entry.channels == 1 else picture
+        close(session.input_pixels(entry.name), preprocess.load_for(np.ascontiguousarray(expected), entry))
 
 
 @pytest.mark.drivers("all")
@@ -256,10 +256,10 @@ def tagger(*steps: HostStep) -> Bundle:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("step", ["sigmoid", "softmax", None])
 def test_probabilities_of_the_output_for_classes(context: Context, step: str | None) -> None:
-    made = tagger(*([HostStep(step)] if step else []))
-    with Classifier(made, context=context) as classifier:
+    model = tagger(*([HostStep(step)] if step else []))
+    with Classifier(model, context=context) as classifier:
         picture = photograph(30, 20, 3)
-        numbers = classifier.session.run({"image": preprocess.load_for(picture, made.manifest.input)})["tags"]
+        numbers = classifier.session.run({"image": preprocess.load_for(picture, model.manifest.input)})["tags"]
         best = classifier.classify(picture, top=3)
         (streamed,) = classifier.stream([picture])
         assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
@@ -274,42 +274,42 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "makes no classes and has no labels")],
+    [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
 def test_models_that_do_not_classify_pictures(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
 
 
-def check(context: Context, made: Bundle, seed: int) -> None:
+def check(context: Context, bundle: Bundle, seed: int) -> None:
     """Run a bundle, and compare every layer and every output with the reference."""
-    given = several_inputs(made.graph, seed)
-    expected = dict(reference.layers(made, given))
-    with Session(made, context=context, selfcheck=True) as session:
-        for name, numbers in session.layers(given):
-            off = np.abs(in_steps(numbers, made.values[name]) - in_steps(expected[name], made.values[name]))
+    values = several_inputs(bundle.graph, seed)
+    expected = dict(reference.layers(bundle, values))
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for name, numbers in session.layers(values):
+            off = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
             few = (
-                0.3 if isinstance(made.values[name], SixteenBitMap) else 0.02
+                0.3 if isinstance(bundle.values[name], SixteenBitMap) else 0.02
             )  # 256 times finer steps show float errors
             assert off.max() < 3.01 and (off > 0.01).mean() < few, name
-        results = session.run(given)
-        for node in made.graph.nodes:
+        results = session.run(values)
+        for node in bundle.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
-                inputs = stored_inputs(made, node.name, np.random.default_rng(seed))
+                inputs = stored_inputs(bundle, node.name, np.random.default_rng(seed))
                 allowed = TOLERANCE + 2.0 * isinstance(
-                    made.values[node.name], SixteenBitMap
+                    bundle.values[node.name], SixteenBitMap
                 )  # see test_sixteen_bit_maps.py
                 assert layer_error(session, node.name, inputs) <= allowed, node.name
-    wanted = reference.run(made, given)
-    assert list(results) == list(wanted)
-    for output in made.manifest.outputs:
+    reference_output = reference.run(bundle, values)
+    assert list(results) == list(reference_output)
+    for output in bundle.manifest.outputs:
         assert results[output.name].shape == output.shape
-        same = results[output.name] == wanted[output.name]
+        same = results[output.name] == reference_output[output.name]
         if any(step.step == ARGMAX for step in output.steps):
             assert same.mean() > 0.95
         else:
-            assert np.abs(results[output.name] - wanted[output.name]).max() < 0.03 or same.all()
+            assert np.abs(results[output.name] - reference_output[output.name]).max() < 0.03 or same.all()
 
 
 @pytest.mark.drivers("all")
@@ -321,11 +321,11 @@ def test_several_inputs_and_outputs(context: Context, name: str, layout: str) ->
 @pytest.mark.drivers("all")
 def test_outputs_stay_until_the_frame_ends(context: Context) -> None:
     """An output that is drawn early keeps its texture until the frame ends: its bytes are the same without sharing."""
-    given = several_inputs(several_bundle("several").graph, 3)
+    inputs = several_inputs(several_bundle("several").graph, 3)
     frames = []
     for memory in ("naive", "by-size"):
         with Session(several_bundle("several", memory=memory), context=context) as session:
-            frames.append(session.run(given))
+            frames.append(session.run(inputs))
     for name, first in frames[0].items():
         assert (first == frames[1][name]).all(), name
 
@@ -336,5 +336,5 @@ def test_random_networks(context: Context, seed: int) -> None:
     graph = optimize(random_ends(seed))
     layout = "planar" if seed % 3 == 0 else "atlas"
     program = lower.to_program(prepare(graph, target=Target(layout=layout)).graph, Target(layout=layout))
-    made = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
-    check(context, made, seed)
+    bundle = to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
+    check(context, bundle, seed)

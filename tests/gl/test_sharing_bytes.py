@@ -49,8 +49,8 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
     size = bundle.manifest.input.size
     one, other = np.random.default_rng(5).integers(0, 256, (2, size, size, 3), np.uint8)
     with Session(bundle, context=context, selfcheck=True) as session:
-        found = {name: output.tobytes() for name, output in session.layers(one)}
-        return {**found, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
+        results = {name: output.tobytes() for name, output in session.layers(one)}
+        return {**results, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
 
 
 @pytest.mark.exhaustive
@@ -58,10 +58,10 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
 def test_shipped_models(context: Context, name: str) -> None:
     """X22 at its largest and smallest size; those in between share textures in the same way."""
     graph = bundles.read(MODELS / f"{name}.glslnn").graph
-    made = Maker(graph)
-    wanted = outputs(context, made("naive"))
+    maker = Maker(graph)
+    expected = outputs(context, maker("naive"))
     for method in SHARED:
-        assert outputs(context, made(method)) == wanted, method
+        assert outputs(context, maker(method)) == expected, method
 
 
 @pytest.mark.sampled(3)
@@ -78,10 +78,10 @@ def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) ->
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
         prepared = prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
-        made = Maker(prepared, layout)
-        wanted = outputs(context, made("naive"))
+        maker = Maker(prepared, layout)
+        expected = outputs(context, maker("naive"))
         for method in SHARED:
-            assert outputs(context, made(method)) == wanted, (seed, method)
+            assert outputs(context, maker(method)) == expected, (seed, method)
 
 
 @pytest.mark.drivers("all")
@@ -104,19 +104,19 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
     bundle = tiny.tiny_bundle(memory="by-size")
     bundles.write(bundle, tmp_path / "shared.glslnn")
     with Session(tiny.tiny_bundle(memory="naive")) as session:
-        wanted = session.run(picture)
+        expected = session.run(picture)
     with Context() as context:
         runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, driver_of(context).device_lines)
         assert len(list(runner.layers({"image": picture.tobytes()}))) == 6
         ((_, numbers),) = runner.results().values()
-        np.testing.assert_allclose(numbers, wanted, rtol=3e-7)
+        np.testing.assert_allclose(numbers, expected, rtol=3e-7)
 
 
 @pytest.mark.drivers("all")
 def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
     """Clear colours match the layers if gutters with and without 0 are in one network."""
     graph = prepare(ranged.ranged_graph(), Calibration([ranged.ranged_picture(seed) for seed in range(3)])).graph
-    made = Maker(graph)
-    wanted = outputs(context, made("naive"))
+    maker = Maker(graph)
+    expected = outputs(context, maker("naive"))
     for method in SHARED:
-        assert outputs(context, made(method)) == wanted, method
+        assert outputs(context, maker(method)) == expected, method

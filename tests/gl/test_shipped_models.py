@@ -49,17 +49,19 @@ SMALL = "trashnet-x22-129"
     params=[pytest.param(name, marks=pytest.mark.drivers if name == SMALL else ()) for name in PHOTOGRAPHS],
 )
 def classifier(request: pytest.FixtureRequest, context: Context):
-    with Classifier(ROOT / f"models/{request.param}.glslnn", context=context, selfcheck=True) as made:
-        made.photographs = {ROOT / "docs/images" / name: label for name, label in PHOTOGRAPHS[request.param].items()}
-        yield made
+    with Classifier(ROOT / f"models/{request.param}.glslnn", context=context, selfcheck=True) as classifier:
+        classifier.photographs = {
+            ROOT / "docs/images" / name: label for name, label in PHOTOGRAPHS[request.param].items()
+        }
+        yield classifier
 
 
 def test_photographs_in_docs(classifier: Classifier) -> None:
     for path, label in classifier.photographs.items():
         predictions = classifier.classify(path)
         assert predictions[0].label == label, path.name
-        assert [one.probability for one in predictions] == sorted(
-            (one.probability for one in predictions), reverse=True
+        assert [prediction.probability for prediction in predictions] == sorted(
+            (prediction.probability for prediction in predictions), reverse=True
         )
         assert len(predictions) == 5
         assert classifier.labels[predictions[0].index] == label
@@ -114,8 +116,8 @@ SHARP_PHOTOGRAPHS = sorted((ROOT / "docs/images").glob("*.jpg"))
 
 @pytest.fixture(scope="module")
 def session(context: Context):
-    with Session(MODEL, context=context, selfcheck=True) as made:
-        yield made
+    with Session(MODEL, context=context, selfcheck=True) as session:
+        yield session
 
 
 def error(result: np.ndarray, sharp: np.ndarray) -> float:

@@ -32,11 +32,11 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
     for seed in SEEDS:
         monkeypatch.setattr(sixteen_bit, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one
         with Session(random_bundle(kind, seed, fine=True), context=context) as session:
-            made, found = session.bundle, layer_errors(session, np.random.default_rng(seed))
-        nodes = made.graph.by_name
-        wrong = {name: off for name, off in found.items() if off > TOLERANCE + fine_rounding(made, nodes[name])}
+            bundle, errors = session.bundle, layer_errors(session, np.random.default_rng(seed))
+        nodes = bundle.graph.by_name
+        wrong = {name: off for name, off in errors.items() if off > TOLERANCE + fine_rounding(bundle, nodes[name])}
         assert not wrong
-        maps += sum(isinstance(value, SixteenBitMap) for value in made.values.values())
+        maps += sum(isinstance(value, SixteenBitMap) for value in bundle.values.values())
     assert maps, "no layer has 16 bits"
 
 
@@ -51,12 +51,12 @@ def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
     ]
     graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
     pictures = [rng.integers(0, 256, (12, 12, 3), np.uint8) for _ in range(2)]
-    made = build(graph, (), options=Options(precision="16"), calibration=pictures)[0]
-    with Session(made, context=context) as session:
-        found = layer_errors(session, rng)
-    nodes = made.graph.by_name
-    assert all(isinstance(made.values[name], SixteenBitMap) for name in ("first", "second", "both", "last"))
-    assert all(off <= TOLERANCE + fine_rounding(made, nodes[name]) for name, off in found.items()), found
+    built = build(graph, (), options=Options(precision="16"), calibration=pictures)[0]
+    with Session(built, context=context) as session:
+        errors = layer_errors(session, rng)
+    nodes = built.graph.by_name
+    assert all(isinstance(built.values[name], SixteenBitMap) for name in ("first", "second", "both", "last"))
+    assert all(off <= TOLERANCE + fine_rounding(built, nodes[name]) for name, off in errors.items()), errors
 
 
 @pytest.mark.parametrize("function", ["log_sigmoid", "mish", "softplus"])
@@ -70,10 +70,10 @@ def test_a_function_alone_between_narrow_ranges(
     first = replace(first, weights={name: 0.25 * numbers for name, numbers in first.weights.items()})
     body = [input_node(32), first, Node("alone", "activation", ("first",), {"function": function})]
     graph = Graph("network", body, [GraphOutput("numbers", ("alone",), purpose="values")])
-    made = make_bundle(graph, pictures=[rng.integers(0, 256, (32, 32, 3), np.uint8)], precision="16")
-    assert isinstance(made.values["alone"], SixteenBitMap) and max(made.values["alone"].scales) < 3.0
-    with Session(made, context=context) as session:
-        assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE
+    bundle = make_bundle(graph, pictures=[rng.integers(0, 256, (32, 32, 3), np.uint8)], precision="16")
+    assert isinstance(bundle.values["alone"], SixteenBitMap) and max(bundle.values["alone"].scales) < 3.0
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "alone", stored_inputs(bundle, "alone", rng)) <= TOLERANCE
 
 
 MEANS = ((40, 40), (13, 13), (1, 33), (70, 1), (5, 29), (31, 7), (2, 150), (6, 4), (20, 64))
@@ -89,7 +89,7 @@ def test_the_mean_of_a_wide_map(context: Context, bits: int, shape: tuple[int, i
     picture = Node("image", "input", (), {"shape": (*shape, 3)})
     body = [picture, conv, Node("mean", "global_average_pool", ("c",))]
     graph = Graph("network", body, [GraphOutput("numbers", ("mean",), purpose="values")])
-    made = make_bundle(graph, precision=str(bits))
-    assert isinstance(made.values["c"], SixteenBitMap) == (bits == 16)
-    with Session(made, context=context) as session:
-        assert layer_error(session, "mean", stored_inputs(made, "mean", rng)) <= TOLERANCE
+    bundle = make_bundle(graph, precision=str(bits))
+    assert isinstance(bundle.values["c"], SixteenBitMap) == (bits == 16)
+    with Session(bundle, context=context) as session:
+        assert layer_error(session, "mean", stored_inputs(bundle, "mean", rng)) <= TOLERANCE

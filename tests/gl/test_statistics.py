@@ -22,10 +22,10 @@ def check(context: Context, graph: Graph, size: int) -> None:
     """Compare every layer of an optimised graph with its reference."""
     rng = np.random.default_rng(1)
     pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(2)]
-    made = make_bundle(optimize(graph), pictures=pictures)
-    with Session(made, context=context, selfcheck=True) as session:
-        for node in drawn_nodes(made):
-            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+    bundle = make_bundle(optimize(graph), pictures=pictures)
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
             assert error <= TOLERANCE, (node.name, error)
 
 

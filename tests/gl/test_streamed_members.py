@@ -18,7 +18,7 @@ from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture(scope="module")
-def made() -> Bundle:
+def bundle() -> Bundle:
     """A bundle with a layer whose weights are in a texture."""
     rng = np.random.default_rng(0)
     nodes = [input_node(4), conv_node(rng, "feed", ("image",), 3, 32)]
@@ -27,28 +27,30 @@ def made() -> Bundle:
 
 
 def test_what_the_gpu_has_is_released_and_read_again(
-    made: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)
     monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
     path = tmp_path / "a.glslnn"
-    bundles.write(made, path)
-    whole = sum(map(len, made.members.values()))
-    weights = sum(4 * texture.width * texture.height for texture in made.manifest.textures if texture.member)
+    bundles.write(bundle, path)
+    whole = sum(map(len, bundle.members.values()))
+    weights = sum(4 * texture.width * texture.height for texture in bundle.manifest.textures if texture.member)
     assert weights > 2_000, "this is no texture of weights"
     picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
-    with Session(made) as kept, Session(path) as session:
+    with Session(bundle) as kept, Session(path) as session:
         assert np.array_equal(session.run(picture), kept.run(picture))
         members = session.bundle.members
         assert isinstance(members, Members) and not isinstance(kept.bundle.members, Members)
         assert whole - weights <= members.loaded < whole - 2_000
-        assert session.bundle.members == made.members
+        assert session.bundle.members == bundle.members
         session.selfcheck()
         path.unlink()
         with pytest.raises(BundleError, match=r"a\.glslnn"):
             dict(members)
-        other = {name: bytes(reversed(data)) if name.endswith(".rgba") else data for name, data in made.members.items()}
-        bundles.write(replace(made, members=other), path)
+        other = {
+            name: bytes(reversed(data)) if name.endswith(".rgba") else data for name, data in bundle.members.items()
+        }
+        bundles.write(replace(bundle, members=other), path)
         with pytest.raises(BundleError, match="open the model again"):
             dict(members)
         assert np.array_equal(session.run(picture), kept.run(picture)), "the GPU has its own"

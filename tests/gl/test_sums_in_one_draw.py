@@ -38,27 +38,27 @@ def network(seed: int, *, filters: int | None = None) -> Graph:
     return classifier(rng, body, filters)
 
 
-def draws(made: Bundle) -> list[int]:
+def draws(bundle: Bundle) -> list[int]:
     """Return the number of quads of each draw of the sums."""
-    return [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"]
+    return [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"]
 
 
-def error(made: Bundle, context: Context) -> float:
-    with Session(made, context=context) as session:
-        return layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1)))
+def error(bundle: Bundle, context: Context) -> float:
+    with Session(bundle, context=context) as session:
+        return layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
 
 
 @pytest.mark.sampled(3)
 @each_of(("bits", [8, 16]), ("seed", range(8)))
 def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     graph = network(seed)
-    made = make_bundle(graph, precision_for={"wide": bits})
+    bundle = make_bundle(graph, precision_for={"wide": bits})
     filters = len(graph.by_name["wide"].weights["bias"])
     slices = -(-filters // 4)
     several = bits == 16 and seed % 4 > 1  # their activations have their own constants
-    assert draws(made) in ([slices], [slices] * 2, [2 * slices]) or several
-    assert error(made, context) <= TOLERANCE
-    read = made.graph.by_name["wide"].weights
+    assert draws(bundle) in ([slices], [slices] * 2, [2 * slices]) or several
+    assert error(bundle, context) <= TOLERANCE
+    read = bundle.graph.by_name["wide"].weights
     bias = graph.by_name["wide"].weights["bias"]
     assert np.abs(read["bias"] - bias).max() < 1e-5 * np.abs(bias).max()
 
@@ -71,9 +71,9 @@ def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> N
     """
     graph = network(1, filters={"few": 12}.get(what))
     cost = 0.2 if what == "pixels" else DRAW
-    made = make_bundle(graph, layout="planar" if what == "planar" else "atlas", draw_cost=cost)
-    assert set(draws(made)) == {1} and len(draws(made)) > 2
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(graph, layout="planar" if what == "planar" else "atlas", draw_cost=cost)
+    assert set(draws(bundle)) == {1} and len(draws(bundle)) > 2
+    assert error(bundle, context) <= TOLERANCE
 
 
 def test_biases_far_apart_are_exact(context: Context) -> None:
@@ -81,14 +81,14 @@ def test_biases_far_apart_are_exact(context: Context) -> None:
     graph = network(2)
     bias = graph.by_name["wide"].weights["bias"]
     bias[0], bias[1] = 900.0, 1e-6
-    made = make_bundle(graph)
-    assert len(draws(made)) == 1
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(graph)
+    assert len(draws(bundle)) == 1
+    assert error(bundle, context) <= TOLERANCE
 
 
 def test_factors_far_apart_have_a_draw_each(context: Context) -> None:
     graph = network(0)
     graph.by_name["wide"].weights["kernel"][..., 0] *= 1e-5
-    made = make_bundle(graph)
-    assert len(draws(made)) > 2
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(graph)
+    assert len(draws(bundle)) > 2
+    assert error(bundle, context) <= TOLERANCE

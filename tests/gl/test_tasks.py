@@ -34,14 +34,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def detector(folder: Path, context: Context) -> Iterator[Detector]:
-    with Detector(folder / "squares.json", context=context) as made:
-        yield made
+    with Detector(folder / "squares.json", context=context) as detector:
+        yield detector
 
 
 @pytest.fixture
 def sides(folder: Path, context: Context) -> Iterator[Landmarker]:
-    with Landmarker(folder / "sides.json", context=context) as made:
-        yield made
+    with Landmarker(folder / "sides.json", context=context) as landmarker:
+        yield landmarker
 
 
 def opened(path: Path) -> Image.Image:
@@ -52,22 +52,22 @@ def opened(path: Path) -> Image.Image:
 
 def test_boxes_and_points_are_pixels_of_a_letterboxed_picture(detector: Detector) -> None:
     # 64 x 32 pixels in 32 x 32: half the size, with 8 black rows above and below.
-    found = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
-    assert len(found) == 2
-    for thing, middle in zip(sorted(found, key=lambda thing: thing.box), ((12, 12), (52, 20))):
+    detections = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
+    assert len(detections) == 2
+    for thing, middle in zip(sorted(detections, key=lambda thing: thing.box), ((12, 12), (52, 20))):
         assert thing.score > 0.99
         assert thing.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
         assert thing.points == pytest.approx(
             np.array([[middle[0] - 4, middle[1]], [middle[0] + 4, middle[1]]]), abs=0.3
         )
-    assert found.as_json()["found"][0]["points"].keys() == {"left", "right"}
+    assert detections.as_json()["found"][0]["points"].keys() == {"left", "right"}
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 400), (400, 1), (33, 7)])
 def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[int, int]) -> None:
-    found = detector(np.zeros((size[1], size[0], 3), np.uint8))
-    assert not found and found.size == size
-    assert found.draw(Image.new("RGB", size)).size == size
+    detections = detector(np.zeros((size[1], size[0], 3), np.uint8))
+    assert not detections and detections.size == size
+    assert detections.draw(Image.new("RGB", size)).size == size
 
 
 def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: Context, detector: Detector) -> None:
@@ -76,29 +76,29 @@ def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: C
     pixels = picture(320, 320, *((x, y, 16) for x, y in middles))
     assert len(detector(pixels)) == 0
     with Detector(folder / "squares.json", tiles=3, context=context) as tiled:
-        found = tiled(pixels)
-    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in found) == sorted(middles)
-    assert all(one.size == (320, 320) for one in found)
+        result = tiled(pixels)
+    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in result) == sorted(middles)
+    assert all(one.size == (320, 320) for one in result)
     with pytest.raises(InputError, match="tiles=9; give 1 to 8"):
         Detector(folder / "squares.json", tiles=9, context=context)
 
 
 def test_every_cell_full(detector: Detector) -> None:
-    found = detector(picture(32, 32, (16, 16, 32)))
-    assert len(found) == 64
-    assert found.draw(picture(32, 32)).size == (32, 32)
+    detections = detector(picture(32, 32, (16, 16, 32)))
+    assert len(detections) == 64
+    assert detections.draw(picture(32, 32)).size == (32, 32)
 
 
 def test_things_at_the_edge_and_beyond_it(detector: Detector, sides: Landmarker) -> None:
     # Half of each square is outside. The visible half is found, its box and crop extend beyond the edge, and both are
     # drawn.
     pixels = picture(128, 128, (0, 48, 32), (128, 80, 32), (64, 0, 32))
-    found = detector(pixels)
-    assert len(found) == 6 and all(thing.score > 0.99 for thing in found)  # two cells of each
-    assert min(thing.box[0] for thing in found) == pytest.approx(0, abs=1)
+    detections = detector(pixels)
+    assert len(detections) == 6 and all(thing.score > 0.99 for thing in detections)  # two cells of each
+    assert min(thing.box[0] for thing in detections) == pytest.approx(0, abs=1)
     drawn = sides(pixels)
     assert len(drawn) > 0 and any(item.cut.corners.min() < 0 for item in drawn)
-    assert drawn.draw(pixels).size == found.draw(pixels).size == (128, 128)
+    assert drawn.draw(pixels).size == detections.draw(pixels).size == (128, 128)
     assert all(np.isfinite(item.points).all() for item in sides.follow(pixels))
 
 
@@ -113,9 +113,9 @@ def test_a_drawing_is_a_copy_of_the_picture_that_was_looked_at(detector: Detecto
 
 
 def test_landmarks_of_each_thing_are_found_in_a_cut_around_it(sides: Landmarker) -> None:
-    found = sides(picture(128, 128, (24, 24, 16), (88, 104, 16)))
-    assert len(found) == 2
-    for item, middle in zip(sorted(found, key=lambda item: item.points[0, 0]), ((24, 24), (88, 104))):
+    result = sides(picture(128, 128, (24, 24, 16), (88, 104, 16)))
+    assert len(result) == 2
+    for item, middle in zip(sorted(result, key=lambda item: item.points[0, 0]), ((24, 24), (88, 104))):
         assert item.points == pytest.approx(np.array([[middle[0] - 8, middle[1]], [middle[0] + 8, middle[1]]]), abs=1.5)
         assert item.score > 0.9 and item.attributes["green"] == pytest.approx(0, abs=0.01)
         assert item.cut.width == pytest.approx(32, abs=1)
@@ -125,7 +125,7 @@ def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landma
     # The detector's cells miss a square between them; following it does not.
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(12)]
     sides_found = [sides.follow(frame) for frame in frames]
-    assert all(len(found) == 1 for found in sides_found)
+    assert all(len(result) == 1 for result in sides_found)
     assert sides.detections == 1
     for step, (item,) in enumerate(sides_found):
         assert item.points.mean(axis=0) == pytest.approx((24 + 2 * step, 24 + 3 * step), abs=1.5)
@@ -137,8 +137,8 @@ def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landma
 
 
 def test_no_more_things_than_asked_for(folder: Path, context: Context) -> None:
-    with Landmarker(folder / "sides.json", context=context, most=1) as one:
-        assert len(one(picture(128, 128, (24, 24, 16), (88, 104, 16)))) == 1
+    with Landmarker(folder / "sides.json", context=context, most=1) as landmarker:
+        assert len(landmarker(picture(128, 128, (24, 24, 16), (88, 104, 16)))) == 1
     with pytest.raises(InputError, match="most=0"):
         Landmarker(folder / "sides.json", most=0)
 
@@ -171,14 +171,14 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
     assert labels.draw(picture(60, 40)).size == (60, 40)
 
 
-@pytest.mark.parametrize(("task", "change", "said"), WRONG)
+@pytest.mark.parametrize(("task", "change", "message"), WRONG)
 def test_what_is_wrong_in_a_task_is_named(
-    folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], said: str
+    folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], message: str
 ) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "wrong.json").write_text(json.dumps({**task, **change}), "utf-8")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         open_task(tmp_path / "wrong.json", context=context)
 
 
@@ -187,8 +187,8 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
     Image.fromarray(picture(128, 128, (24, 24, 16))).save(photo)
     detect = ["detect", str(photo), "--task", str(folder / "squares.json")]
     assert main([*detect, "-o", str(tmp_path / "found.png"), "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["found"][0]["box"] == pytest.approx([16, 16, 32, 32], abs=1)
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["found"][0]["box"] == pytest.approx([16, 16, 32, 32], abs=1)
     assert opened(tmp_path / "found.png").size == (128, 128)
     assert main(detect) == 0 and "1 found" in capsys.readouterr().out
     assert main(["landmarks", str(photo), "--task", str(folder / "sides.json")]) == 0
@@ -198,7 +198,7 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
     assert opened(tmp_path / "cut.png").mode == "RGBA"
     capsys.readouterr()
     assert "no transparency" in refused(capsys, [*segment, "-o", tmp_path / "cut.jpg"])
-    assert "name the file to write" in refused(capsys, [*segment, "--background", "blur"])
+    assert "needs -o FILE or --out-dir DIR" in refused(capsys, [*segment, "--background", "blur"])
     assert "is a task for detection" in refused(capsys, [*segment[:2], "--task", folder / "squares.json"])
     assert "with 2 images, give --out-dir DIR" in refused(
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
@@ -245,8 +245,8 @@ def test_nothing_found_is_said_and_not_drawn(folder: Path, tmp_path: Path, capsy
     for command, task in (("detect", "squares"), ("landmarks", "sides"), ("segment", "mask")):
         words = [command, str(photo), "--task", str(folder / f"{task}.json"), "-o", str(out)]
         assert main(words) == 0
-        said = f"{photo}: nothing found; {out} is not written (--always writes it)\n"
-        assert capsys.readouterr().out == said and not out.exists()
+        message = f"{photo}: nothing found; {out} is not written (--always writes it)\n"
+        assert capsys.readouterr().out == message and not out.exists()
         assert main([*words, "--always"]) == 0
         assert capsys.readouterr().out == f"{photo}: nothing found\n" and opened(out).size == (128, 128)
         out.unlink()
@@ -316,19 +316,19 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--serve", "80"], "--serve needs --task"),
         (["--task", "faces", "--serve", "70000"], "--serve 70000"),
-        (["--task", "selfie", "--background", "blur"], "nothing is shown; give --window or --serve"),
+        (["--task", "selfie", "--background", "blur"], "needs --window or --serve"),
         (["--task", "selfie", "--window", "--background", "no-colour"], "give blur, a colour"),
         (["--task", "faces", "--appear-after", "0"], "--appear-after 0"),
         (["--task", "faces", "--on-appear", ""], "the command is empty"),
         (["--task", "faces", "--on-appear", "'"], "is not a command"),
     ],
 )
-def test_what_a_camera_cannot_do(words: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:
-    assert said in refused(capsys, ["camera", "--source", str(film(tmp_path / "film")), *words])
+def test_what_a_camera_cannot_do(words: list[str], message: str, tmp_path: Path, capsys: Capture) -> None:
+    assert message in refused(capsys, ["camera", "--source", str(film(tmp_path / "film")), *words])
 
 
 @pytest.mark.parametrize("look", [None, "blur", "#0000ff"])
@@ -343,12 +343,12 @@ def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, 
     words += [] if look is None else ["--background", look]
     with virtual_screen("800x600x24") as screen:
         subprocess.run(words, env={**os.environ, "DISPLAY": screen}, check=True, timeout=300)
-    found = np.asarray(opened(shown)).astype(int)
+    values = np.asarray(opened(shown)).astype(int)
     with Segmenter(folder / "mask.json") as segmenter:
         mask = segmenter(pixels)
         expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
-    assert found.shape == expected.shape
-    off = np.abs(found - expected)
+    assert values.shape == expected.shape
+    off = np.abs(values - expected)
     assert off.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
     inside, outside = (slice(180, 300), slice(150, 250)), (slice(20, 80), slice(500, 600))
     assert off[inside].max() <= 3 and off[outside].max() <= 3

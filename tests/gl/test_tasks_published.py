@@ -30,8 +30,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def mesh(context: Context) -> Iterator[FaceMesh]:
-    with FaceMesh(context=context) as made:
-        yield made
+    with FaceMesh(context=context) as landmarker:
+        yield landmarker
 
 
 def person(side: int = 384) -> Image.Image:
@@ -60,9 +60,9 @@ def test_no_face(mesh: FaceMesh, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("x", range(-192, 300, 96))
 def test_a_face_at_the_edge(mesh: FaceMesh, x: int) -> None:
-    wanted = nose(mesh) + np.array([x, 64])
+    expected = nose(mesh) + np.array([x, 64])
     for face in mesh(scene((person(), x, 64))):
-        assert np.linalg.norm(face.points[1, :2] - wanted) < 30
+        assert np.linalg.norm(face.points[1, :2] - expected) < 30
 
 
 @pytest.mark.parametrize("quarters", [1, 2, 3])
@@ -72,9 +72,9 @@ def test_lying_and_upside_down(mesh: FaceMesh, quarters: int) -> None:
     The detector tries the other orientations as well.
     """
     turned = np.ascontiguousarray(np.rot90(np.asarray(person()), quarters))
-    wanted = {1: [nose(mesh)[1], 384 - nose(mesh)[0]], 2: 384 - nose(mesh), 3: [384 - nose(mesh)[1], nose(mesh)[0]]}
+    expected = {1: [nose(mesh)[1], 384 - nose(mesh)[0]], 2: 384 - nose(mesh), 3: [384 - nose(mesh)[1], nose(mesh)[0]]}
     (face,) = mesh(turned)
-    assert np.linalg.norm(face.points[1, :2] - wanted[quarters]) < 12
+    assert np.linalg.norm(face.points[1, :2] - expected[quarters]) < 12
     score, without_turning = mesh.detector(turned)[0].score, [thing.score for thing in mesh.detector.follow(turned)]
     # A face turned by 90 degrees may be clear enough as it is. Upside down, a mouth scores as eyes do, but less than
     # the turned face.

@@ -26,14 +26,14 @@ def photographs(folder: Path) -> None:
     y, x = np.mgrid[0:160, 0:200]
     for label, colour in (("apple", (200, 30, 30)), ("leaf", (30, 160, 60))):
         (folder / label).mkdir(parents=True)
-        for number in range(6):
+        for index in range(6):
             pixels = np.full((160, 200, 3), 200.0) + 20 * np.sin(x / random.uniform(3, 9))[..., None]
             inside = (x - random.uniform(80, 120)) ** 2 + (y - random.uniform(60, 100)) ** 2 < random.uniform(
                 40, 60
             ) ** 2
             pixels[inside] = colour
             pixels += random.normal(0, 6, pixels.shape)
-            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{number}.png")
+            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{index}.png")
 
 
 @pytest.mark.exhaustive
@@ -46,13 +46,13 @@ def test_from_folders_to_a_file(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
     printed = capsys.readouterr()
-    assert re.search(r"features of photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
-    made = json.loads(printed.out)
-    assert made["classes"] == ["apple", "leaf"]
-    assert made["photographs"] == [6, 6, 0]
-    assert made["right"] == 1.0
+    assert re.search(r"network 1 of 1: photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
+    report = json.loads(printed.out)
+    assert report["classes"] == ["apple", "leaf"]
+    assert report["photographs"] == [6, 6, 0]
+    assert report["right"] == 1.0
     card = out.with_suffix(".md").read_text("utf-8")
-    assert "| is, answered | apple | leaf | none of these |" in card
+    assert "| class, answer | apple | leaf | none of these |" in card
     with Image.open(out.with_suffix(".png")) as sheet:
         assert sheet.size == (960, 192)
     with Classifier(out, context=context) as classifier:

@@ -34,8 +34,8 @@ CUTS = [
 
 @pytest.fixture(scope="module")
 def session(context: Context) -> Iterator[Session]:
-    with Session(tiny_bundle(), context=context) as made:
-        yield made
+    with Session(tiny_bundle(), context=context) as session:
+        yield session
 
 
 def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
@@ -99,9 +99,9 @@ def test_grey(context: Context) -> None:
     with Session(make_bundle(classifier(rng, nodes, 4)), context=context) as grey, Objects(context.gl) as objects:
         pixels, cut = photograph(60, 50), Cut(30, 25, 40, 40, 0.5)
         grey.run(cut.of(upload(context, objects, pixels)))
-        found = inside(grey)[..., 0]
-        wanted = expected(pixels, cut) @ np.array([19595, 38470, 7471]) / 65536
-        assert np.abs(found - wanted).max() < 2
+        result = inside(grey)[..., 0]
+        reference_output = expected(pixels, cut) @ np.array([19595, 38470, 7471]) / 65536
+        assert np.abs(result - reference_output).max() < 2
 
 
 @pytest.mark.drivers("all")

@@ -50,9 +50,9 @@ def test_many_on_one_context_leave_no_object(context: Context) -> None:
     for _ in range(MANY):
         session = Session(tiny.tiny_bundle(), context=context)
         used(session)
-        with pytest.warns(ResourceWarning, match="unclosed session of tiny: close it, or use it in a 'with'") as said:
+        with pytest.warns(ResourceWarning, match="unclosed session of tiny: close it, or use it in a 'with'") as warned:
             del session
-        assert len(said) == 1
+        assert len(warned) == 1
         context.make_current()
         counts.add(living(context.gl))
     assert len(counts) == 1
@@ -103,9 +103,9 @@ def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
         used(on_same)
         used(on_own)
         session.upload(picture)
-        with pytest.warns(ResourceWarning) as said:
+        with pytest.warns(ResourceWarning) as warned:
             del on_same, on_own
-        assert len(said) == 2
+        assert len(warned) == 2
         session.submit()
         assert_array_equal(session.read_back(), expected)
         assert_array_equal(session.run(picture), expected)
@@ -117,13 +117,13 @@ def test_another_thread_may_drop_it(context: Context) -> None:
         used(session)
     context.make_current()
     before = living(context.gl)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         thread = threading.Thread(target=held.clear)
         del session
         thread.start()
         thread.join()
-    assert [one.category for one in said] == [ResourceWarning] * 2
+    assert [one.category for one in warned] == [ResourceWarning] * 2
     context.make_current()
     assert living(context.gl) < before
 
@@ -132,27 +132,27 @@ def test_a_circle_of_the_users_own_is_freed_by_the_collector() -> None:
     session = Session(tiny.tiny_bundle())
     destroyed = weakref.ref(session.context.native)
     session.mine = session.context.mine = [session]  # type: ignore[attr-defined]
-    with pytest.warns(ResourceWarning, match="unclosed session") as said:
+    with pytest.warns(ResourceWarning, match="unclosed session") as warned:
         del session
         gc.collect()
-    assert len(said) == 1
-    del said  # a stored warning keeps a reference to its source
+    assert len(warned) == 1
+    del warned  # a stored warning keeps a reference to its source
     gc.collect()
     with Context():
         assert destroyed() is None
 
 
 def test_a_classifier_and_a_context_warn_once() -> None:
-    with pytest.warns(ResourceWarning, match="unclosed session of tiny") as said:
+    with pytest.warns(ResourceWarning, match="unclosed session of tiny") as warned:
         Classifier(tiny.tiny_bundle())
-    assert len(said) == 1
-    with pytest.warns(ResourceWarning, match=r"unclosed OpenGL context \(") as said:
+    assert len(warned) == 1
+    with pytest.warns(ResourceWarning, match=r"unclosed OpenGL context \(") as warned:
         Context()
-    assert len(said) == 1
+    assert len(warned) == 1
 
 
 def test_what_was_closed_or_never_made_says_nothing(context: Context, tmp_path: Path) -> None:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         Session(tiny.tiny_bundle()).close()
         Context().close()
@@ -163,7 +163,7 @@ def test_what_was_closed_or_never_made_says_nothing(context: Context, tmp_path: 
         session = Session(tiny.tiny_bundle(), context=lent)
         lent.close()
         del session
-    assert not said
+    assert not warned
 
 
 def test_a_frame_outlives_its_session_as_an_error() -> None:

@@ -37,12 +37,12 @@ def pictures(size: int = 5) -> list[np.ndarray]:
     return [np.random.default_rng(seed).integers(0, 256, (size, size, 3), np.uint8) for seed in range(2)]
 
 
-def compare(context: Context, made: Bundle, names: Sequence[str], seed: int) -> None:
+def compare(context: Context, bundle: Bundle, names: Sequence[str], seed: int) -> None:
     """Compare layers with the reference, on random inputs."""
     rng = np.random.default_rng(seed)
-    with Session(made, context=context) as session:
+    with Session(bundle, context=context) as session:
         for name in names:
-            assert layer_error(session, name, stored_inputs(made, name, rng)) <= TOLERANCE, name
+            assert layer_error(session, name, stored_inputs(bundle, name, rng)) <= TOLERANCE, name
 
 
 def vectors(rng: np.random.Generator, lengths: Sequence[int]) -> list[Node]:
@@ -63,8 +63,8 @@ def test_rows_of_maps(context: Context, channels: int, height: int, width: int, 
         conv_node(rng, "conv", ("image",), 3, channels, kernel=(10 - height, 10 - width), activation="relu"),
         Node("rows", "flatten_rows", ("conv",), attrs),
     ]
-    made = make_bundle(Graph("test", nodes, "rows"), layout=layout, pictures=pictures(9))
-    compare(context, made, ["rows"], seed)
+    bundle = make_bundle(Graph("test", nodes, "rows"), layout=layout, pictures=pictures(9))
+    compare(context, bundle, ["rows"], seed)
 
 
 @given(st.integers(1, 20), st.integers(1, 6), st.integers(1, 6), st.sampled_from(FUNCTIONS), LAYOUTS, SEEDS)
@@ -80,8 +80,8 @@ def test_maps_of_vectors(
     nodes = vectors(rng, [count * channels for count in pixels])
     attrs = {"shape": (height, width, channels), "activation": function}
     nodes.append(Node("map", "vector_map", tuple(f"v{index}" for index in range(len(pixels))), attrs))
-    made = make_bundle(Graph("test", nodes, "map"), layout=layout, pictures=pictures())
-    compare(context, made, ["map"], seed)
+    bundle = make_bundle(Graph("test", nodes, "map"), layout=layout, pictures=pictures())
+    compare(context, bundle, ["map"], seed)
 
 
 @given(st.integers(1, 40), st.sampled_from(sorted(DRAWN)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)
@@ -94,12 +94,12 @@ def test_two_vectors(context: Context, length: int, operation: str, function: st
         nodes.append(Node("away", "activation", ("v0",), {"function": "exponential"}))
         order = ("v1", "away")
     nodes.append(Node("y", "binary", order, {"operation": operation, "activation": function}))
-    made = make_bundle(optimize(Graph("test", nodes, "y")), pictures=pictures())
-    node = made.graph.by_name["y"]
-    inputs = stored_inputs(made, "y", rng)
+    bundle = make_bundle(optimize(Graph("test", nodes, "y")), pictures=pictures())
+    node = bundle.graph.by_name["y"]
+    inputs = stored_inputs(bundle, "y", rng)
     if operation == "divide":
-        inputs[1] = np.abs(inputs[1]) + made.values[node.inputs[1]].scale
-    with Session(made, context=context) as session:
+        inputs[1] = np.abs(inputs[1]) + bundle.values[node.inputs[1]].scale
+    with Session(bundle, context=context) as session:
         assert layer_error(session, "y", inputs) <= TOLERANCE
 
 
@@ -117,9 +117,9 @@ def test_factors_and_offsets(context: Context, length: int, function: str, seed:
 def test_softmax(context: Context, length: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
-    made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
-    inputs = [quantize.store16(rng.normal(0, 3, length), made.values["v0"].scale)]
-    with Session(made, context=context) as session:
+    bundle = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
+    inputs = [quantize.store16(rng.normal(0, 3, length), bundle.values["v0"].scale)]
+    with Session(bundle, context=context) as session:
         assert layer_error(session, "y", inputs) <= TOLERANCE
 
 
@@ -134,12 +134,12 @@ def test_normalised(context: Context, length: int, kind: str, function: str, see
         "activation": function,
     }
     nodes = [*vectors(rng, [length]), Node("y", "vector_norm", ("v0",), attrs)]
-    made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
-    stored = made.values["y"]
+    bundle = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
+    stored = bundle.values["y"]
     assert isinstance(stored, FixedPoint)
     own = GELU_ERROR * 256.0 / stored.scale if function == "gelu" else 0.0  # if all stored values are small
-    inputs = stored_inputs(made, "y", np.random.default_rng(seed))
-    with Session(made, context=context) as session:
+    inputs = stored_inputs(bundle, "y", np.random.default_rng(seed))
+    with Session(bundle, context=context) as session:
         assert layer_error(session, "y", inputs) <= TOLERANCE + own
 
 
@@ -165,11 +165,11 @@ def test_a_long_flattened_map_and_a_generator(context: Context, layout: str) -> 
     ]
     nodes[3].weights["kernel"][:] *= 0.01
     samples = pictures(12)
-    made = make_bundle(optimize(Graph("test", nodes, "end")), layout=layout, pictures=samples)
-    assert max(texture.width for texture in made.manifest.textures) <= 2048
-    with Session(made, context=context) as session:
+    bundle = make_bundle(optimize(Graph("test", nodes, "end")), layout=layout, pictures=samples)
+    assert max(texture.width for texture in bundle.manifest.textures) <= 2048
+    with Session(bundle, context=context) as session:
         drawn = session.run(samples[0])
-    stored = reference.run(made.graph, samples[0])
+    stored = reference.run(bundle.graph, samples[0])
     exact = reference.run(Graph("test", nodes, "end"), samples[0], mode="float")
     assert np.abs(drawn - stored).max() <= 1.01 / 255
     assert np.abs(stored - exact).max() <= 6 / 255
@@ -178,8 +178,8 @@ def test_a_long_flattened_map_and_a_generator(context: Context, layout: str) -> 
 def test_several_layers_of_outputs_are_joined(context: Context) -> None:
     rng = np.random.default_rng(6)
     nodes = [input_node(5), pool_node("pool", "image"), dense_node(rng, "dense", "pool", 3, 4300)]
-    made = make_bundle(optimize(Graph("test", nodes, "dense")), pictures=pictures())
-    with Session(made, context=context) as session:
+    bundle = make_bundle(optimize(Graph("test", nodes, "dense")), pictures=pictures())
+    with Session(bundle, context=context) as session:
         drawn = session.run(pictures()[0])
     exact = reference.run(Graph("test", nodes, "dense"), pictures()[0], mode="float")
     assert drawn.shape == (4300,)

@@ -42,29 +42,29 @@ def test_every_texture_is_the_same(context: Context) -> None:
     graph = network(0)
     rng = np.random.default_rng(0)
     pictures = [rng.integers(0, 256, (13, 13, 3), np.uint8) for _ in range(3)]
-    found = {}
+    results = {}
     for mode in ("baked", "uniform"):
-        made = make_bundle(graph, mode, memory="naive")  # every layer's texels are still there at the end
-        with Session(made, context=context) as session:
+        bundle = make_bundle(graph, mode, memory="naive")  # every layer's texels are still there at the end
+        with Session(bundle, context=context) as session:
             names = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
-            found[mode] = [
+            results[mode] = [
                 (session.run(picture).tobytes(), *(session.read_texture(name).tobytes() for name in names))
                 for picture in pictures
             ]
     if "Mesa" in context.gl.text(GL.GL_VERSION) or "Mesa" in context.gl.text(GL.GL_VENDOR):
-        assert found["baked"] == found["uniform"]
+        assert results["baked"] == results["uniform"]
     else:  # another compiler may fuse products and sums of constants, and be off by a step near a tie
-        for one, other in zip(found["baked"], found["uniform"]):
+        for one, other in zip(results["baked"], results["uniform"]):
             for a, b in zip(one[1:4], other[1:4]):
                 assert np.abs(np.frombuffer(a, np.uint8).astype(int) - np.frombuffer(b, np.uint8)).max() <= 2
-    assert len(set(found["baked"])) == len(pictures), "different pictures must give different results"
+    assert len(set(results["baked"])) == len(pictures), "different pictures must give different results"
 
 
 @pytest.mark.drivers
 def test_a_texture_serves_all_slices_with_one_draw() -> None:
-    made = make_bundle(network(1), "texture")
-    assert [one.layer for one in made.manifest.passes][:4] == ["stem", "pw", "dw", "wide"]
-    assert [len(one.quads) for one in made.manifest.passes][:4] == [8, 8, 8, 12]
+    bundle = make_bundle(network(1), "texture")
+    assert [draw.layer for draw in bundle.manifest.passes][:4] == ["stem", "pw", "dw", "wide"]
+    assert [len(draw.quads) for draw in bundle.manifest.passes][:4] == [8, 8, 8, 12]
 
 
 @pytest.mark.drivers
@@ -75,14 +75,18 @@ def test_layers_of_one_shape_share_a_program() -> None:
     graph = classifier(rng, body, 32)
     for mode in ("uniform", "texture"):
         passes = make_bundle(graph, mode, memory="naive").manifest.passes
-        assert len({one.program for one in passes if one.layer.startswith("pw")}) == 1
+        assert len({draw.program for draw in passes if draw.layer.startswith("pw")}) == 1
 
 
 @pytest.mark.drivers
 def test_planar_layers_have_no_texture_of_weights() -> None:
     for mode in ("auto", "texture"):
-        made = make_bundle(network(1), mode, layout="planar")
-        assert not [one for one in made.manifest.textures if one.name in ("stem.weights", "pw.weights", "wide.weights")]
+        bundle = make_bundle(network(1), mode, layout="planar")
+        assert not [
+            texture
+            for texture in bundle.manifest.textures
+            if texture.name in ("stem.weights", "pw.weights", "wide.weights")
+        ]
 
 
 @pytest.mark.drivers
@@ -90,9 +94,9 @@ def test_the_offset_in_a_picture_s_alpha_is_not_rounded() -> None:
     rng = np.random.default_rng(4)
     image = input_node(9).with_attrs(scales=(2.0,), zeros=(127.5,))
     body = [image, conv_node(rng, "padded", ("image",), 3, 8, kernel=(3, 3), padding=(1, 1, 1, 1))]
-    made = make_bundle(classifier(rng, body, 8), "texture")
-    assert made.graph.by_name["padded"].attrs["alpha"]
-    assert len([one for one in made.manifest.passes if one.layer == "padded"]) == 2
+    bundle = make_bundle(classifier(rng, body, 8), "texture")
+    assert bundle.graph.by_name["padded"].attrs["alpha"]
+    assert len([draw for draw in bundle.manifest.passes if draw.layer == "padded"]) == 2
 
 
 @pytest.mark.drivers
@@ -151,17 +155,17 @@ def test_both_halves_are_one_draw(
     pictures = [rng.integers(0, 256, graph.by_name["image"].attrs["shape"], np.uint8) for _ in range(3)]
     which = {"feed": feed, "wide": 16}
     options = Options(weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=which)
-    made, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
-    assert isinstance(made.values["wide"], SixteenBitMap)
-    drawn = [entry for entry in made.manifest.passes if entry.layer == "wide"]
+    bundle, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
+    assert isinstance(bundle.values["wide"], SixteenBitMap)
+    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
     assert len(drawn) == 1, "its halves are not drawn at once"
     assert sum(quad.width * quad.height for quad in drawn[0].quads) == 2 * -(-FILTERS // 4) * pictures[0][..., 0].size
-    program = next(program for program in made.manifest.programs if program.name == drawn[0].program)
-    text = made.members[program.fragment]
+    program = next(program for program in bundle.manifest.programs if program.name == drawn[0].program)
+    text = bundle.members[program.fragment]
     assert b"vec2 own(" in text and (b"#define LOW_BYTES" in text) == (bits == 16 or case["channels"] == 1)
-    with Session(made, context=context) as session:
-        off = layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1)))
-    assert off <= TOLERANCE + fine_rounding(made, made.graph.by_name["wide"])
+    with Session(bundle, context=context) as session:
+        off = layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
+    assert off <= TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["wide"])
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +186,7 @@ def test_a_program_for_all_slices(bundle: Bundle) -> None:
     for old, new in zip(before.passes, after.passes):
         value = new.uniforms.get(shared_constants.UNIFORM)
         assert (value is None) == (new.uniforms == old.uniforms)
-        program = next(one for one in after.programs if one.name == new.program)
+        program = next(program for program in after.programs if program.name == new.program)
         text = made.members[program.fragment].decode()
         assert set(parse("m", text).uniforms) == {*program.uniforms, *program.samplers}
         if value is None:

@@ -46,9 +46,9 @@ def wide(
     return classifier(rng, body, filters)
 
 
-def error(made: Bundle, context: Context, layer: str = "wide") -> float:
-    with Session(made, context=context) as session:
-        return layer_error(session, layer, stored_inputs(made, layer, np.random.default_rng(1)))
+def error(bundle: Bundle, context: Context, layer: str = "wide") -> float:
+    with Session(bundle, context=context) as session:
+        return layer_error(session, layer, stored_inputs(bundle, layer, np.random.default_rng(1)))
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -76,11 +76,11 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
     graph = wide(**case)
-    made = make_bundle(graph, weights, uniform_vectors=1000)
-    passes = [one for one in made.manifest.passes if one.layer == "wide"]
-    assert "wide-products" not in made.graph.by_name
-    assert sum(len(one.quads) for one in passes) == -(-graph.by_name["wide"].weights["kernel"].shape[3] // 4)
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(graph, weights, uniform_vectors=1000)
+    passes = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
+    assert "wide-products" not in bundle.graph.by_name
+    assert sum(len(draw.quads) for draw in passes) == -(-graph.by_name["wide"].weights["kernel"].shape[3] // 4)
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -93,12 +93,12 @@ def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(c
     kernel = graph.by_name["wide"].weights["kernel"]
     kernel *= 0.2
     kernel[2, 2, 0, 7] = -57.0
-    made = make_bundle(graph)
-    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
-    assert len(one.quads) == 16 and "high" in made.members[f"shaders/{one.program}.frag"].decode()
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(graph)
+    (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
+    assert len(draw.quads) == 16 and "high" in bundle.members[f"shaders/{draw.program}.frag"].decode()
+    assert error(bundle, context) <= TOLERANCE
     kernel[2, 2, 0, 7] = -61.0
-    assert len([one for one in make_bundle(graph).manifest.passes if one.layer == "wide"]) == 16
+    assert len([draw for draw in make_bundle(graph).manifest.passes if draw.layer == "wide"]) == 16
 
 
 @pytest.mark.drivers("all")
@@ -106,11 +106,11 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
-    made = make_bundle(wide(1280, 5), "texture", uniform_vectors=3500)
-    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
-    assert len(one.textures) == 2
-    assert "WAIT(coord0.y" in made.members[f"shaders/{one.program}.frag"].decode()
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(wide(1280, 5), "texture", uniform_vectors=3500)
+    (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
+    assert len(draw.textures) == 2
+    assert "WAIT(coord0.y" in bundle.members[f"shaders/{draw.program}.frag"].decode()
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -121,11 +121,11 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
     arranged = placement.grids
     monkeypatch.setattr("glsl_infer.program.placement.grids", lambda *tile: arranged(*tile)[::-1])
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", 0.0)
-    made = make_bundle(wide(136, 5), "texture", memory="naive", uniform_vectors=3500)
-    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
-    assert len(one.textures) == 2
-    assert "max(at, -t.w)" in made.members[f"shaders/{one.program}.frag"].decode()
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(wide(136, 5), "texture", memory="naive", uniform_vectors=3500)
+    (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
+    assert len(draw.textures) == 2
+    assert "max(at, -t.w)" in bundle.members[f"shaders/{draw.program}.frag"].decode()
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -142,10 +142,10 @@ def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.Monke
         Node("joined", "concat", tuple(one.name for one in feeds)),
         conv_node(rng, "wide", ("joined", "side"), 48, 16),
     ]
-    made = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
-    one = next(one for one in made.manifest.passes if one.layer == "wide")
-    assert len(set(one.textures)) == 4 + (weights == "texture")
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
+    draw = next(draw for draw in bundle.manifest.passes if draw.layer == "wide")
+    assert len(set(draw.textures)) == 4 + (weights == "texture")
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -155,17 +155,17 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(10)]
     joined = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
     body = [input_node(6), *feeds, Node("joined", "concat", tuple(one.name for one in feeds)), joined]
-    made = make_bundle(classifier(rng, body, 8), weights, memory="naive")
-    assert max(len(one.textures) for one in made.manifest.passes) <= 8
-    assert error(made, context, "wide-products") <= TOLERANCE
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(classifier(rng, body, 8), weights, memory="naive")
+    assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
+    assert error(bundle, context, "wide-products") <= TOLERANCE
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
 def test_the_same_function_in_planar_layout(context: Context) -> None:
-    made = make_bundle(wide(48, kernel=3), layout="planar")
-    assert error(made, context, "wide-products") <= TOLERANCE
-    assert error(made, context) <= TOLERANCE
+    bundle = make_bundle(wide(48, kernel=3), layout="planar")
+    assert error(bundle, context, "wide-products") <= TOLERANCE
+    assert error(bundle, context) <= TOLERANCE
 
 
 PARTIAL: dict[str, dict[str, Any]] = {
@@ -184,14 +184,14 @@ PARTIAL: dict[str, dict[str, Any]] = {
 def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
     context: Context, case: dict[str, Any], bits: int
 ) -> None:
-    made = make_bundle(wide(**case), "texture", precision_for={"feed": bits})
-    passes = [one for one in made.manifest.passes if one.layer == "wide-products"]
-    node = made.graph.by_name["wide-products"]
-    blocks = node.operator.shape(node, [made.graph.shapes["feed"]])[2] // 8
+    bundle = make_bundle(wide(**case), "texture", precision_for={"feed": bits})
+    passes = [draw for draw in bundle.manifest.passes if draw.layer == "wide-products"]
+    node = bundle.graph.by_name["wide-products"]
+    blocks = node.operator.shape(node, [bundle.graph.shapes["feed"]])[2] // 8
     assert 1 < blocks <= len(passes) <= blocks * node.attrs["groups"]
-    assert sum(len(one.quads) for one in passes) == 4 * blocks
-    assert error(made, context, "wide-products") <= PARTIAL_TOLERANCE
-    assert error(made, context) <= TOLERANCE
+    assert sum(len(draw.quads) for draw in passes) == 4 * blocks
+    assert error(bundle, context, "wide-products") <= PARTIAL_TOLERANCE
+    assert error(bundle, context) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -205,11 +205,11 @@ def test_partial_sums_too_large_for_one_texture(
     Here textures have 16x16 texels, and hold 4 tiles of 6x6.
     """
     monkeypatch.setattr("glsl_infer.lowering.allocation.MAX_TEXTURE_SIZE", 16)
-    made = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
-    total = [one for one in made.manifest.passes if one.layer == "wide"]
+    bundle = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
+    total = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
     assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"
-    assert error(made, context, "wide-products") <= PARTIAL_TOLERANCE
-    assert error(made, context) <= TOLERANCE
+    assert error(bundle, context, "wide-products") <= PARTIAL_TOLERANCE
+    assert error(bundle, context) <= TOLERANCE
 
 
 MOST = 128
@@ -232,10 +232,10 @@ def test_a_width_is_exact(context: Context, slices: int, window: int, weights: s
         conv_node(rng, "feed", ("image",), 3, channels),
         conv_node(rng, "wide", ("feed",), channels, 5, kernel=(window, window), padding=around),
     ]
-    made = make_bundle(classifier(rng, body, 5), weights, uniform_vectors=VECTORS[window])
-    with Session(made, context=context) as session:
-        for layer in [node.name for node in made.graph.nodes if node.name.startswith("wide")]:
-            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= TOLERANCE, layer
+    bundle = make_bundle(classifier(rng, body, 5), weights, uniform_vectors=VECTORS[window])
+    with Session(bundle, context=context) as session:
+        for layer in [node.name for node in bundle.graph.nodes if node.name.startswith("wide")]:
+            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= TOLERANCE, layer
 
 
 def rough(channels: int = 640, filters: int = 40) -> Graph:
@@ -259,17 +259,17 @@ def rough(channels: int = 640, filters: int = 40) -> Graph:
 @pytest.mark.parametrize("asked", [{}, {"rough": "baked"}], ids=["auto", "asked for as constants"])
 def test_weights_that_fit_nowhere(context: Context, asked: dict[str, str]) -> None:
     graph = rough()
-    made, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=asked))
-    assert program.graph.by_name.keys() == prepared.graph.by_name.keys() == made.graph.by_name.keys()
-    of_layer = {one.program for one in made.manifest.passes if one.layer.startswith("rough")}
+    bundle, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=asked))
+    assert program.graph.by_name.keys() == prepared.graph.by_name.keys() == bundle.graph.by_name.keys()
+    of_layer = {draw.program for draw in bundle.manifest.passes if draw.layer.startswith("rough")}
     if asked:
-        assert len(of_layer) == 10 and "rough-products" not in made.graph.by_name
+        assert len(of_layer) == 10 and "rough-products" not in bundle.graph.by_name
         return
     assert len(of_layer) <= 3
     assert [layer.layer for layer in prepared.wide] == ["rough"] and "no texture" in prepared.wide[0].reason
     assert "rough-products" in {choice.layer for choice in prepared.scales}
-    with Session(made, context=context) as session:
-        inputs = stored_inputs(made, "rough-products", np.random.default_rng(1))
+    with Session(bundle, context=context) as session:
+        inputs = stored_inputs(bundle, "rough-products", np.random.default_rng(1))
         assert layer_error(session, "rough-products", inputs) <= PARTIAL_TOLERANCE
-        inputs = stored_inputs(made, "rough", np.random.default_rng(1))
+        inputs = stored_inputs(bundle, "rough", np.random.default_rng(1))
         assert layer_error(session, "rough", inputs) <= TOLERANCE

@@ -26,9 +26,9 @@ THREE = [Prediction("größte", 0.75, 2), Prediction("second", 0.25, 0), Predict
 
 @pytest.fixture
 def window(screen: str) -> Iterator[PictureWindow]:
-    with PictureWindow() as made:
-        yield made
-        made.context.gl.check("in the window")
+    with PictureWindow() as window:
+        yield window
+        window.context.gl.check("in the window")
 
 
 def quarters(width: int, height: int) -> Image.Image:
@@ -178,11 +178,11 @@ def test_closing(screen: str) -> None:
     ],
 )
 def test_keys(window: PictureWindow, key: int, meaning: str | None) -> None:
-    said: list[str] = []
-    window.on_key = said.append
+    messages: list[str] = []
+    window.on_key = messages.append
     for action in (glfw.PRESS, glfw.REPEAT, glfw.RELEASE):
         window.key(window._handle, key, 0, action, 0)
-    assert said == ([] if meaning is None else [meaning] * 2)
+    assert messages == ([] if meaning is None else [meaning] * 2)
 
 
 def test_the_screenshot_is_an_ordinary_picture(window: PictureWindow, tmp_path: Path) -> None:
@@ -268,23 +268,23 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--window", "--json"], "--window and --json cannot be used together"),
         (["--window", "--context", "device"], "leave --context device out"),
         (["--screenshot", "x.png"], "needs --window"),
         (["--window", "--screenshot", "x.jpg"], "name the file *.png"),
         (["--window", "--screenshot", "nowhere/x.png"], "no such folder"),
-        (["--window", "--screenshot", "x.png", "{folder}"], "takes one picture, 4 were given"),
+        (["--window", "--screenshot", "x.png", "{folder}"], "is for one image; 4 were given"),
     ],
 )
-def test_refusals(folder: Path, capsys: Capture, arguments: list[str], said: str) -> None:
-    given = [one.format(folder=folder) for one in arguments]
-    assert classify(folder, *given, str(folder / "a.png")) == 2
+def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
+    words = [argument.format(folder=folder) for argument in arguments]
+    assert classify(folder, *words, str(folder / "a.png")) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
-    assert said in printed.err
+    assert message in printed.err
 
 
 def test_no_screen(folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -16,31 +16,31 @@ MAP = (1, 4, 8, 6)
 PICTURES = [np.random.default_rng(0).integers(0, 256, (8, 6, 4), np.uint8)]
 
 
-def doubled(made: File, x: str) -> str:
+def doubled(file: File, x: str) -> str:
     """Add finite values growing beyond all floats."""
     for _ in range(140):
-        x = made.op("Add", [x, x], MAP)
+        x = file.op("Add", [x, x], MAP)
     return x
 
 
-def huge_weights(made: File, x: str) -> str:
-    return made.op("Conv", [x, made.constant(np.full((4, 4, 3, 3), 3e38))], (1, 4, 6, 4))
+def huge_weights(file: File, x: str) -> str:
+    return file.op("Conv", [x, file.constant(np.full((4, 4, 3, 3), 3e38))], (1, 4, 6, 4))
 
 
-def endless_epsilon(made: File, x: str) -> str:
-    ones = made.constant(np.ones(4))
-    return made.op("InstanceNormalization", [x, ones, ones], MAP, epsilon=float("inf"))
+def endless_epsilon(file: File, x: str) -> str:
+    ones = file.constant(np.ones(4))
+    return file.op("InstanceNormalization", [x, ones, ones], MAP, epsilon=float("inf"))
 
 
-def long_chain(made: File, x: str) -> str:
+def long_chain(file: File, x: str) -> str:
     """Add a chain of unmergeable operations."""
     for index in range(2100):
-        x = made.op(("Sin", "Abs", "Exp")[index % 3] if index % 3 != 1 else "Relu", [x], MAP)
+        x = file.op(("Sin", "Abs", "Exp")[index % 3] if index % 3 != 1 else "Relu", [x], MAP)
     return x
 
 
 @pytest.mark.parametrize(
-    ("network", "said"),
+    ("network", "message"),
     [
         (doubled, "layer '[^']+': its numbers grow beyond what a float holds"),
         (huge_weights, "layer '[^']+': its numbers grow beyond what a float holds"),
@@ -48,27 +48,27 @@ def long_chain(made: File, x: str) -> str:
         (long_chain, "2,100 layers; a model has at most 2,048"),
     ],
 )
-def test_the_compiler_refuses(network: Callable[[File, str], str], said: str) -> None:
-    made = File(0, 17)
-    made.output(network(made, made.input(MAP)))
-    with pytest.raises(ModelError, match=said) as told:
-        build(importer.load(made.model()), (), options=Options(), calibration=PICTURES)
-    assert len(str(told.value)) < 300
+def test_the_compiler_refuses(network: Callable[[File, str], str], message: str) -> None:
+    file = File(0, 17)
+    file.output(network(file, file.input(MAP)))
+    with pytest.raises(ModelError, match=message) as error:
+        build(importer.load(file.model()), (), options=Options(), calibration=PICTURES)
+    assert len(str(error.value)) < 300
 
 
 def test_a_map_that_no_texture_holds() -> None:
     """Refused before its 262,144 slices are placed."""
-    made = File(0, 17)
-    made.output(made.op("Sigmoid", [made.input((1, 1 << 20, 16, 16))], (1, 1 << 20, 16, 16)))
+    file = File(0, 17)
+    file.output(file.op("Sigmoid", [file.input((1, 1 << 20, 16, 16))], (1, 1 << 20, 16, 16)))
     with pytest.raises(ModelError, match="268,435,456 numbers; at most 67,108,864 are possible here"):
-        build(importer.load(made.model()), ())
+        build(importer.load(file.model()), ())
 
 
 def test_a_message_stays_short() -> None:
-    made = File(0, 17)
-    x = made.input(MAP)
-    for part in made.split(x, 1, [1] * 3000)[:1]:
-        made.output(part)
-    with pytest.raises(ModelError, match="options that make no sense") as told:
-        importer.load(made.model())
-    assert len(str(told.value)) < 400
+    file = File(0, 17)
+    x = file.input(MAP)
+    for part in file.split(x, 1, [1] * 3000)[:1]:
+        file.output(part)
+    with pytest.raises(ModelError, match="options that make no sense") as error:
+        importer.load(file.model())
+    assert len(str(error.value)) < 400

@@ -23,16 +23,16 @@ MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
 
 def sound() -> bytes:
     """Return a valid file with constants, attributes, computed shapes and several outputs."""
-    made = File(3, 17)
-    x = made.conv(made.input(("N", 3, 8, 6)), 4)
-    y = made.clip(made.op("PRelu", [x, made.random(4, 1, 1)], MAP), 0.0, 6.0)
-    shape = made.op("Shape", [y], (4,))
-    rows = made.op("Reshape", [made.transpose(made.pad(y, [0, 0, 1, 1, 0, 0, 1, 1]), (0, 2, 3, 1)),
-                               made.constant([1, -1, 2], "int64")], (1, 160, 2))  # fmt: skip
-    again = made.op("Expand", [made.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
-    for name in (rows, made.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
-        made.output(name)
-    return made.model().SerializeToString()
+    file = File(3, 17)
+    x = file.conv(file.input(("N", 3, 8, 6)), 4)
+    y = file.clip(file.op("PRelu", [x, file.random(4, 1, 1)], MAP), 0.0, 6.0)
+    shape = file.op("Shape", [y], (4,))
+    rows = file.op("Reshape", [file.transpose(file.pad(y, [0, 0, 1, 1, 0, 0, 1, 1]), (0, 2, 3, 1)),
+                               file.constant([1, -1, 2], "int64")], (1, 160, 2))  # fmt: skip
+    again = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
+    for name in (rows, file.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
+        file.output(name)
+    return file.model().SerializeToString()
 
 
 def refused_or_read(data: bytes, folder: Path) -> None:
@@ -80,104 +80,104 @@ def test_changed_numbers(seed: int, tmp_path: Path) -> None:
             elif kind == 2:
                 for attribute in node.attribute:
                     numbers = attribute.ints if attribute.ints else []
-                    for place in range(len(numbers)):
-                        numbers[place] = int(rng.choice([-1, 0, 1, 7, 2**31, -(2**63)]))
+                    for index in range(len(numbers)):
+                        numbers[index] = int(rng.choice([-1, 0, 1, 7, 2**31, -(2**63)]))
             else:
                 tensor = model.graph.initializer[int(rng.integers(len(model.graph.initializer)))]
-                for place in range(len(tensor.dims)):
-                    tensor.dims[place] = int(rng.choice([0, 1, 2, -1, 2**40]))
+                for index in range(len(tensor.dims)):
+                    tensor.dims[index] = int(rng.choice([0, 1, 2, -1, 2**40]))
         refused_or_read(model.SerializeToString(), tmp_path)
 
 
 def harmful(what: str) -> Any:
-    made = File(1, 17)
-    x = made.input((1, 4, 8, 6))
+    file = File(1, 17)
+    x = file.input((1, 4, 8, 6))
     y = x
     if what == "reads itself":
-        made.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
+        file.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
         y = "y"
     elif what == "a circle":
-        made.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
+        file.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
         y = "y"
     elif what == "made twice":
-        made.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
+        file.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
         y = "y"
     elif what == "many operators":
         for _ in range(20_000):
-            y = made.op("Relu", [y], (1, 4, 8, 6))
+            y = file.op("Relu", [y], (1, 4, 8, 6))
     elif what == "huge by shape":
-        y = made.op("Add", [x, made.op("ConstantOfShape", [made.constant([2**15] * 4, "int64")], MAP)], MAP)
+        y = file.op("Add", [x, file.op("ConstantOfShape", [file.constant([2**15] * 4, "int64")], MAP)], MAP)
     elif what == "huge by broadcast":
-        parts = [made.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
-        y = made.op("Mul", [x, made.op("Add", parts, (4,))], MAP)
+        parts = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
+        y = file.op("Mul", [x, file.op("Add", parts, (4,))], MAP)
     elif what == "huge range":
-        y = made.op("Add", [x, made.op("Range", [made.constant(n, "int64") for n in (0, 2**40, 1)], (4,))], MAP)
+        y = file.op("Add", [x, file.op("Range", [file.constant(n, "int64") for n in (0, 2**40, 1)], (4,))], MAP)
     elif what == "huge by tiles":
-        y = made.op("Tile", [x, made.constant([1, 1, 2**20, 2**20], "int64")], MAP)
+        y = file.op("Tile", [x, file.constant([1, 1, 2**20, 2**20], "int64")], MAP)
     elif what == "huge by padding":
-        y = made.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
+        y = file.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
     elif what == "huge by resizing":
-        y = made.op("Resize", [x, "", "", made.constant([1, 4, 2**30, 2**30], "int64")], MAP)
+        y = file.op("Resize", [x, "", "", file.constant([1, 4, 2**30, 2**30], "int64")], MAP)
     elif what.startswith("axes by "):
-        many, kind = made.constant([1] * 70, "int64"), what[8:]
-        given = [many] if kind == "ConstantOfShape" else [made.constant(np.ones((1, 1))), many]
-        y = made.op("Add", [x, made.op(kind, given, (1,))], MAP)
+        many, kind = file.constant([1] * 70, "int64"), what[8:]
+        given = [many] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), many]
+        y = file.op("Add", [x, file.op(kind, given, (1,))], MAP)
     elif what == "axes of what is drawn":
-        y = made.op("Reshape", [x, made.constant([1] * 69 + [192], "int64")], MAP)
+        y = file.op("Reshape", [x, file.constant([1] * 69 + [192], "int64")], MAP)
     elif what == "doubles":
-        y = made.op("Sum", [made.constant(np.zeros(2**16))], (2**16,))
+        y = file.op("Sum", [file.constant(np.zeros(2**16))], (2**16,))
         for _ in range(40):
-            y = made.op("Concat", [y, y], (2,), axis=0)
-        y = made.op("Add", [x, y], MAP)
+            y = file.op("Concat", [y, y], (2,), axis=0)
+        y = file.op("Add", [x, y], MAP)
     elif what == "weights without numbers":
-        made.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
-        y = made.op("Conv", [x, "w"], MAP)
+        file.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
+        y = file.op("Conv", [x, "w"], MAP)
     elif what == "stride 0":
-        y = made.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
+        y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
     elif what == "a padding that nobody knows":
-        y = made.op("MaxPool", [x], MAP, kernel_shape=[2, 2], auto_pad="SAME")
+        y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], auto_pad="SAME")
     elif what == "no such tensor":
-        y = made.op("Relu", ["nowhere"], MAP)
+        y = file.op("Relu", ["nowhere"], MAP)
     elif what == "a loop":
         body = helper.make_graph([], "body", [], [])
-        y = made.op("Loop", [made.constant(10**9, "int64"), "", x], MAP, body=body)
+        y = file.op("Loop", [file.constant(10**9, "int64"), "", x], MAP, body=body)
     elif what == "a scan":
         inner = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8, 6)) for name in ("a", "b")]
         body = helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", inner[:1], inner[1:])
-        y = made.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
+        y = file.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
     elif what == "a choice":
         branch = helper.make_graph(
             [helper.make_node("Relu", [x], ["b"])], "branch", [], [onnx.ValueInfoProto(name="b")]
         )
-        bright = made.op("Greater", [made.op("ReduceMax", [x], (), keepdims=0), made.constant(0.5)], ())
+        bright = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(0.5)], ())
         other = helper.make_graph(
             [helper.make_node("ReduceMax", [x], ["c"])], "other", [], [onnx.ValueInfoProto(name="c")]
         )
-        y = made.op("If", [bright], MAP, then_branch=branch, else_branch=other)
+        y = file.op("If", [bright], MAP, then_branch=branch, else_branch=other)
     elif what == "another's operator":
-        y = made.op("Magic", [x], MAP, domain="example.org")
+        y = file.op("Magic", [x], MAP, domain="example.org")
     elif what == "a function that calls itself":
         call = helper.make_node("Own", ["a"], ["b"], domain="local")
-        made.nodes.append(helper.make_node("Own", [x], ["y"], domain="local"))
-        made.output("y")
-        model = made.model()
+        file.nodes.append(helper.make_node("Own", [x], ["y"], domain="local"))
+        file.output("y")
+        model = file.model()
         model.functions.append(helper.make_function("local", "Own", ["a"], ["b"], [call], []))
         return model
     elif what == "functions that double":
-        made.nodes.append(helper.make_node("F39", [x], ["y"], domain="local"))
-        made.output("y")
-        model = made.model()
-        for number in range(40):
-            kind, domain = (f"F{number - 1}", "local") if number else ("Relu", "")
+        file.nodes.append(helper.make_node("F39", [x], ["y"], domain="local"))
+        file.output("y")
+        model = file.model()
+        for index in range(40):
+            kind, domain = (f"F{index - 1}", "local") if index else ("Relu", "")
             calls = [helper.make_node(kind, [a], [b], domain=domain) for a, b in (("a", "m"), ("m", "b"))]
-            model.functions.append(helper.make_function("local", f"F{number}", ["a"], ["b"], calls, []))
+            model.functions.append(helper.make_function("local", f"F{index}", ["a"], ["b"], calls, []))
         return model
-    made.output(y)
-    return made.model()
+    file.output(y)
+    return file.model()
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "message"),
     [
         ("reads itself", "no earlier operator"),
         ("a circle", "no earlier operator"),
@@ -204,32 +204,32 @@ def harmful(what: str) -> Any:
         ("functions that double", "operators|without end"),
     ],
 )
-def test_harm_is_refused_by_name(what: str, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_harm_is_refused_by_name(what: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         importer.load(harmful(what))
 
 
 def test_all_problems_at_once() -> None:
-    made = File(0, 17)
-    x = made.input((1, 4, 8, 6))
-    y = made.op("LSTM", [x, made.random(1, 4, 4), made.random(1, 4, 4)], MAP)
-    z = made.op("Magic", [x], MAP, domain="example.org")
+    file = File(0, 17)
+    x = file.input((1, 4, 8, 6))
+    y = file.op("LSTM", [x, file.random(1, 4, 4), file.random(1, 4, 4)], MAP)
+    z = file.op("Magic", [x], MAP, domain="example.org")
     for name in (y, z):
-        made.output(name)
+        file.output(name)
     with pytest.raises(ModelError, match=r"(?s)LSTM.*Magic"):
-        importer.load(made.model())
+        importer.load(file.model())
 
 
 def stored_outside(folder: Path, location: str) -> Path:
     """Return a file whose weights are in another file."""
-    made = File(0, 17)
+    file = File(0, 17)
     weights = TensorProto(name="w", data_type=1, dims=[4, 3, 1, 1], data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", "0"), ("length", "48")):
         weights.external_data.add(key=key, value=value)
-    made.constants.append(weights)
-    made.output(made.op("Conv", [made.input((1, 3, 8, 6)), "w"], MAP))
+    file.constants.append(weights)
+    file.output(file.op("Conv", [file.input((1, 3, 8, 6)), "w"], MAP))
     path = folder / "model.onnx"
-    path.write_bytes(made.model().SerializeToString())
+    path.write_bytes(file.model().SerializeToString())
     return path
 
 
@@ -253,13 +253,13 @@ def test_weights_elsewhere(tmp_path: Path, location: str) -> None:
         importer.load(stored_outside(folder, location))
 
 
-@pytest.mark.parametrize("given", ["a folder", "text", "nothing", "missing"])
-def test_no_onnx_file(tmp_path: Path, given: str) -> None:
+@pytest.mark.parametrize("text", ["a folder", "text", "nothing", "missing"])
+def test_no_onnx_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "model.onnx"
-    if given == "a folder":
+    if text == "a folder":
         path.mkdir()
-    elif given != "missing":
-        path.write_bytes({"text": b"hello, I am no model\n" * 9, "nothing": b""}[given])
+    elif text != "missing":
+        path.write_bytes({"text": b"hello, I am no model\n" * 9, "nothing": b""}[text])
     with pytest.raises(ModelError, match=r"model.onnx: (is a folder|not an ONNX file|no such file)"):
         read_model(path)
 
@@ -268,8 +268,8 @@ def test_no_onnx_file(tmp_path: Path, given: str) -> None:
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Files of a few bytes that request huge tensors are refused in a process limited to 1.5 GB."""
     kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")
-    for number, what in enumerate(kinds):
-        (tmp_path / f"{number}.onnx").write_bytes(harmful(what).SerializeToString())
+    for index, what in enumerate(kinds):
+        (tmp_path / f"{index}.onnx").write_bytes(harmful(what).SerializeToString())
     script = (
         "import resource, sys; from pathlib import Path\n"
         "from glsl_infer.importers import onnx; from glsl_infer.errors import ModelError\n"

@@ -14,7 +14,7 @@ from onnx_networks import File, TensorProto, helper, onnx, run
 from glsl_infer.errors import InputError
 from glsl_infer.graph import reference
 from glsl_infer.importers import onnx as importer
-from glsl_infer.tools.validate.job import ABOUT, ends_file
+from glsl_infer.tools.validate.job import ABOUT, outputs_file
 from glsl_infer.tools.validate.onnx_outputs import work
 
 Shapes = dict[str, tuple[int, ...]]
@@ -35,11 +35,11 @@ def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ())
     )
     imported = importer.imported(model, ends=ends)
     graph = imported.survey.whole()
-    given = {name: imported.given(name, value) for name, value in feeds.items() if name not in constants}
-    assert {node.name for node in graph.inputs} == set(given)
-    made = reference.run(graph, given, mode="float")
+    values = {name: imported.given(name, value) for name, value in feeds.items() if name not in constants}
+    assert {node.name for node in graph.inputs} == set(values)
+    outputs = reference.run(graph, values, mode="float")
     for output, expected in zip(graph.outputs, run(model, feeds)):
-        returned = imported.returned(output.name, made[output.name])
+        returned = imported.returned(output.name, outputs[output.name])
         assert returned.shape == expected.shape
         assert np.abs(returned - expected).max() <= 2e-5 * max(1.0, np.abs(expected).max())
     return imported
@@ -49,26 +49,26 @@ def random(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def rows_of(made: File, x: str) -> str:
+def rows_of(file: File, x: str) -> str:
     """Add a convolution of sound frames (1, length)."""
-    line = made.axes("Unsqueeze", x, [1], (1, 1, 64))
-    y = made.op("Conv", [line, made.random(6, 1, 5), made.random(6)], (1, 6, 60))
-    return made.op("ReduceMean", [y], (1, 6, 1), axes=[2])
+    line = file.axes("Unsqueeze", x, [1], (1, 1, 64))
+    y = file.op("Conv", [line, file.random(6, 1, 5), file.random(6)], (1, 6, 60))
+    return file.op("ReduceMean", [y], (1, 6, 1), axes=[2])
 
 
 def test_a_size_of_any_axis() -> None:
-    made = File(1)
-    made.output(rows_of(made, made.input((1, 64))))
-    model = made.model()
+    file = File(1)
+    file.output(rows_of(file, file.input((1, 64))))
+    model = file.model()
     retyped(model, "x", TensorProto.FLOAT, ["batch", "samples"])
     compared(model, {"x": random(1, 48)})
 
 
 def test_a_wrong_size_is_replaced() -> None:
     """CenterFace declares 10 images of 32x32 but computes one of any size; other declared shapes are wrong as well."""
-    made = File(2)
-    made.output(made.op("Relu", [made.conv(made.input((1, 3, 16, 24)), 4)], (1, 4, 16, 24)))
-    model = made.model()
+    file = File(2)
+    file.output(file.op("Relu", [file.conv(file.input((1, 3, 16, 24)), 4)], (1, 4, 16, 24)))
+    model = file.model()
     values = {"x": random(1, 3, 16, 24)}
     expected = run(model, values)
     retyped(model, "x", TensorProto.FLOAT, [10, 3, 32, 32])
@@ -78,24 +78,24 @@ def test_a_wrong_size_is_replaced() -> None:
     ends = importer.IoOptions(fits={"": "none"}, shapes={"": (1, 3, 16, 24)})
     imported = importer.imported(model, ends=ends)
     (name,) = imported.outputs
-    made_ = reference.run(imported.survey.whole(), {"x": imported.given("x", values["x"])}, mode="float")
-    assert np.abs(imported.returned(name, made_[name]) - expected[0]).max() < 2e-5
+    outputs = reference.run(imported.survey.whole(), {"x": imported.given("x", values["x"])}, mode="float")
+    assert np.abs(imported.returned(name, outputs[name]) - expected[0]).max() < 2e-5
 
 
-def gained(made: File) -> Any:
+def gained(file: File) -> Any:
     """Return the model of a sound times an integer gain that depends on its sampling rate."""
-    x, rate = made.input((1, 64)), made.input((), "rate")
-    factor = made.op("Cast", [rate], (), to=1)
-    fast = made.op("Equal", [rate, made.constant(16000, "int64")], ())
+    x, rate = file.input((1, 64)), file.input((), "rate")
+    factor = file.op("Cast", [rate], (), to=1)
+    fast = file.op("Equal", [rate, file.constant(16000, "int64")], ())
     branches = []
     for name, value in (("fast", 1e-4), ("slow", 1e-3)):
         held = onnx.numpy_helper.from_array(np.float32(value))
         nodes = [helper.make_node("Constant", [], [f"{name}-c"], value=held),
                  helper.make_node("Mul", [factor, f"{name}-c"], [name])]  # fmt: skip
         branches.append(helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, 1, None)]))
-    gain = made.op("If", [fast], (), then_branch=branches[0], else_branch=branches[1])
-    made.output(made.op("Mul", [rows_of(made, x), gain], (1, 6, 1)))
-    model = made.model()
+    gain = file.op("If", [fast], (), then_branch=branches[0], else_branch=branches[1])
+    file.output(file.op("Mul", [rows_of(file, x), gain], (1, 6, 1)))
+    model = file.model()
     retyped(model, "rate", TensorProto.INT64, [])
     return model
 
@@ -122,9 +122,9 @@ def test_what_does_not_fit(shapes: Shapes, constants: dict[str, Any], message: s
 
 
 def test_an_open_size_names_the_option() -> None:
-    made = File(1)
-    made.output(made.op("Relu", [made.input((1, 64))], (1, 64)))
-    model = made.model()
+    file = File(1)
+    file.output(file.op("Relu", [file.input((1, 64))], (1, 64)))
+    model = file.model()
     retyped(model, "x", TensorProto.FLOAT, ["N", "samples", 7])
     with pytest.raises(InputError, match="--input-shape"):
         importer.imported(model).survey.whole()
@@ -151,26 +151,26 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
           "input_ranges": {}, "input_shapes": {"x": [1, 48]}, "constants": {"rate": [8000.0]}, "layers": layers,
           "outputs": [{"name": end.name, "layers": list(end.layers), "steps": 0}], "count": 1, "layer_pictures": 1,
           "out": str(tmp_path)})  # fmt: skip
-    made = reference.run(graph, {"x": values[0]}, mode="float")[end.name]
-    assert np.abs(np.load(tmp_path / ends_file(0))[0] - made).max() < 1e-4
+    outputs = reference.run(graph, {"x": values[0]}, mode="float")[end.name]
+    assert np.abs(np.load(tmp_path / outputs_file(0))[0] - outputs).max() < 1e-4
     assert json.loads((tmp_path / ABOUT).read_text("utf-8"))["layers"]
 
 
-def recurrent(made: File, kind: str, *, known: bool = False, both: bool = False) -> Any:
+def recurrent(file: File, kind: str, *, known: bool = False, both: bool = False) -> Any:
     """Return a layer with all outputs, whose states are inputs, or one of them a constant."""
     gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + both
-    weights = [made.random(directions, gates * 5, 7), made.random(directions, gates * 5, 5),
-               made.random(directions, 2 * gates * 5)]  # fmt: skip
+    weights = [file.random(directions, gates * 5, 7), file.random(directions, gates * 5, 5),
+               file.random(directions, 2 * gates * 5)]  # fmt: skip
     state = (directions, 1, 5)
-    states = [made.constant(random(*state)) if known else made.input(state, "h")]
-    states += [made.input(state, "c")] if kind == "LSTM" else []
+    states = [file.constant(random(*state)) if known else file.input(state, "h")]
+    states += [file.input(state, "c")] if kind == "LSTM" else []
     count = len(states)
     options = {"direction": "bidirectional"} if both else {}
-    given, shapes = [made.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
-    outputs = made.several(kind, given, shapes, hidden_size=5, **options)
+    given, shapes = [file.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
+    outputs = file.several(kind, given, shapes, hidden_size=5, **options)
     for name in outputs:
-        made.output(name)
-    return made.model()
+        file.output(name)
+    return file.model()
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
@@ -178,16 +178,16 @@ def recurrent(made: File, kind: str, *, known: bool = False, both: bool = False)
 def test_states_are_inputs_and_outputs(kind: str, known: bool, both: bool) -> None:
     model = recurrent(File(4), kind, known=known, both=both)
     shapes = {value.name: [size.dim_value for size in value.type.tensor_type.shape.dim] for value in model.graph.input}
-    compared(model, {name: random(*shape, seed=place) for place, (name, shape) in enumerate(shapes.items())})
+    compared(model, {name: random(*shape, seed=index) for index, (name, shape) in enumerate(shapes.items())})
 
 
 def test_the_batch_of_a_state_is_known() -> None:
     """An axis named like another input's batch has one entry."""
-    made = File(5)
-    x, h = made.input((1, 8)), made.input((2, 1, 4), "h")
-    flat = made.op("Reshape", [h, made.constant([1, 8], "int64")], (1, 8))
-    made.output(made.op("Add", [x, flat], (1, 8)))
-    model = made.model()
+    file = File(5)
+    x, h = file.input((1, 8)), file.input((2, 1, 4), "h")
+    flat = file.op("Reshape", [h, file.constant([1, 8], "int64")], (1, 8))
+    file.output(file.op("Add", [x, flat], (1, 8)))
+    model = file.model()
     retyped(model, "x", TensorProto.FLOAT, ["batch", 8])
     retyped(model, "h", TensorProto.FLOAT, [2, "batch", 4])
     imported = importer.imported(model)
@@ -195,8 +195,8 @@ def test_the_batch_of_a_state_is_known() -> None:
 
 
 def test_a_cache_of_many_axes_is_an_input() -> None:
-    made = File(6)
-    cache = made.input((2, 1, 3, 2, 2), "cache")
-    flat = made.op("Reshape", [cache, made.constant([1, 24], "int64")], (1, 24))
-    made.output(made.op("Add", [made.input((1, 24)), flat], (1, 24)))
-    compared(made.model(), {"x": random(1, 24), "cache": random(2, 1, 3, 2, 2)})
+    file = File(6)
+    cache = file.input((2, 1, 3, 2, 2), "cache")
+    flat = file.op("Reshape", [cache, file.constant([1, 24], "int64")], (1, 24))
+    file.output(file.op("Add", [file.input((1, 24)), flat], (1, 24)))
+    compared(file.model(), {"x": random(1, 24), "cache": random(2, 1, 3, 2, 2)})

@@ -34,16 +34,16 @@ def operators(graph: object) -> list[str]:
 
 def test_nothing_is_transposed() -> None:
     """Pixel shuffles, channel shuffles and decomposed transpositions are one operator each, in the engine's order."""
-    made = File(2)
-    x = made.conv(made.input((1, 3, 8, 6)), 12)
-    wide = made.transpose(made.reshape(x, (1, 3, 2, 2, 8, 6)), (0, 1, 4, 2, 5, 3))
-    y = made.conv(made.reshape(wide, (1, 3, 16, 12)), 8)
-    y = made.reshape(made.transpose(made.reshape(y, (1, 2, 4, 16, 12)), (0, 2, 1, 3, 4)), (1, 8, 16, 12))
-    y = made.conv(made.transpose(y, (0, 1, 3, 2)), 4, 1)
-    rows = made.reshape(made.transpose(y, (0, 2, 3, 1)), (1, 192, 4))
-    made.output(made.op("Softmax", [rows], (1, 192, 4), axis=2))
-    assert agreement(made.model()) < 1e-5
-    graph = importer.load(made.model())
+    file = File(2)
+    x = file.conv(file.input((1, 3, 8, 6)), 12)
+    wide = file.transpose(file.reshape(x, (1, 3, 2, 2, 8, 6)), (0, 1, 4, 2, 5, 3))
+    y = file.conv(file.reshape(wide, (1, 3, 16, 12)), 8)
+    y = file.reshape(file.transpose(file.reshape(y, (1, 2, 4, 16, 12)), (0, 2, 1, 3, 4)), (1, 8, 16, 12))
+    y = file.conv(file.transpose(y, (0, 1, 3, 2)), 4, 1)
+    rows = file.reshape(file.transpose(y, (0, 2, 3, 1)), (1, 192, 4))
+    file.output(file.op("Softmax", [rows], (1, 192, 4), axis=2))
+    assert agreement(file.model()) < 1e-5
+    graph = importer.load(file.model())
     assert operators(graph) == [
         "input", "conv2d", "depth_to_space", "conv2d", "transpose", "channel_gather", "conv2d", "softmax",
     ]  # fmt: skip
@@ -60,81 +60,89 @@ def test_nothing_is_transposed() -> None:
 )
 def test_layers_of_constants_are_computed_once(settings: dict[str, object]) -> None:
     """Layers of constants, such as projected positions and standardised weights, are computed once."""
-    made, rng = File(6), np.random.default_rng(6)
+    file, rng = File(6), np.random.default_rng(6)
 
     def constant(*shape: int) -> str:
-        return made.constant(rng.normal(size=shape).astype(np.float32))
+        return file.constant(rng.normal(size=shape).astype(np.float32))
 
     groups = settings.get("group", 1)
-    kernel = made.op("BatchNormalization", [
+    kernel = file.op("BatchNormalization", [
         constant(4, 4 // groups, 3, 3), *(constant(4 // groups) for _ in range(2)),
-        made.constant(np.zeros(4 // groups, np.float32)), made.constant(np.ones(4 // groups, np.float32)),
+        file.constant(np.zeros(4 // groups, np.float32)), file.constant(np.ones(4 // groups, np.float32)),
     ], (4, 4 // groups, 3, 3), epsilon=1e-3)  # fmt: skip
     sizes = (5, 4) if "pads" in settings else (4, 4) if "strides" in settings else (8, 7)
-    projected = made.op("Conv", [constant(1, 4, 8, 7), kernel, constant(4)], (1, 4, *sizes), **settings)
-    x = made.conv(made.input((1, 3, *sizes)), 4)
-    made.output(made.op("Add", [x, projected], (1, 4, *sizes)))
-    assert agreement(made.model()) < 1e-5
-    assert operators(importer.load(made.model())) == ["input", "conv2d", "constant_map", "add"]
+    projected = file.op("Conv", [constant(1, 4, 8, 7), kernel, constant(4)], (1, 4, *sizes), **settings)
+    x = file.conv(file.input((1, 3, *sizes)), 4)
+    file.output(file.op("Add", [x, projected], (1, 4, *sizes)))
+    assert agreement(file.model()) < 1e-5
+    assert operators(importer.load(file.model())) == ["input", "conv2d", "constant_map", "add"]
 
 
 def test_functions_in_pieces() -> None:
-    made = File(5)
-    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    file = File(5)
+    x = file.conv(file.input((1, 3, 8, 6)), 4)
 
     def op(kind: str, *inputs: str) -> str:
-        return made.op(kind, inputs, (1, 4, 8, 6))
+        return file.op(kind, inputs, (1, 4, 8, 6))
 
-    above = op("Add", made.constant(1.0), op("Erf", op("Mul", x, made.constant(0.5**0.5))))
-    gelu = op("Mul", made.constant(0.5), op("Mul", above, x))
+    above = op("Add", file.constant(1.0), op("Erf", op("Mul", x, file.constant(0.5**0.5))))
+    gelu = op("Mul", file.constant(0.5), op("Mul", above, x))
     swish = op("Mul", op("Sigmoid", gelu), gelu)
-    clipped = op("Min", op("Max", op("Add", swish, made.constant(3.0)), made.constant(0.0)), made.constant(6.0))
-    hard = op("Mul", swish, op("Div", clipped, made.constant(6.0)))
-    mean = made.op("ReduceMean", [hard], (1, 4, 1, 1), axes=[2, 3])
+    clipped = op("Min", op("Max", op("Add", swish, file.constant(3.0)), file.constant(0.0)), file.constant(6.0))
+    hard = op("Mul", swish, op("Div", clipped, file.constant(6.0)))
+    mean = file.op("ReduceMean", [hard], (1, 4, 1, 1), axes=[2, 3])
     centred = op("Sub", hard, mean)
-    variance = made.op("ReduceMean", [op("Mul", centred, centred)], (1, 4, 1, 1), axes=[2, 3])
-    root = made.op("Sqrt", [made.op("Add", [variance, made.constant(1e-5)], (1, 4, 1, 1))], (1, 4, 1, 1))
-    made.output(op("Div", centred, root))
-    assert agreement(made.model()) < 1e-5
-    assert operators(importer.load(made.model())) == [
+    variance = file.op("ReduceMean", [op("Mul", centred, centred)], (1, 4, 1, 1), axes=[2, 3])
+    root = file.op("Sqrt", [file.op("Add", [variance, file.constant(1e-5)], (1, 4, 1, 1))], (1, 4, 1, 1))
+    file.output(op("Div", centred, root))
+    assert agreement(file.model()) < 1e-5
+    assert operators(importer.load(file.model())) == [
         "input", "conv2d", "gelu", "silu", "hard_silu", "global_average_pool", "global_deviation", "map_norm",
     ]  # fmt: skip
 
 
 def test_channels_last_as_converters_write_them() -> None:
     """An input transposed at once and an output transposed back need no operator."""
-    made = File(6)
-    x = made.transpose(made.input(("N", "height", "width", 3)), (0, 3, 1, 2))
-    made.shapes[x] = (1, 3, 9, 7)
-    made.output(made.transpose(made.conv(x, 4), (0, 2, 3, 1)))
-    graph = importer.load(made.model(), ends=importer.IoOptions(sizes={"": (9, 7)}))
+    file = File(6)
+    x = file.transpose(file.input(("N", "height", "width", 3)), (0, 3, 1, 2))
+    file.shapes[x] = (1, 3, 9, 7)
+    file.output(file.transpose(file.conv(x, 4), (0, 2, 3, 1)))
+    graph = importer.load(file.model(), ends=importer.IoOptions(sizes={"": (9, 7)}))
     assert operators(graph) == ["input", "conv2d"]
     assert graph.shapes[graph.output] == (9, 7, 4)
 
 
 def test_what_is_done_with_channels_last_moves_nothing() -> None:
     """Padding, resizing and means before a transposition to channels first, as from TensorFlow, move no data."""
-    made = File(16)
-    y = made.input((1, 9, 6, 1))
-    y = made.op("Pad", [y, made.constant((0, 1, 2, 0, 0, 0, 1, 0), "int64")], (1, 10, 9, 1))
-    y = made.op("Reshape", [y, made.constant((1, 1, 10, 9), "int64")], (1, 1, 10, 9))
-    y = made.transpose(made.conv(y, 4), (0, 2, 3, 1))
-    sizes = made.constant((1, 2 * made.shapes[y][1], made.shapes[y][2], 4), "int64")
-    y = made.op("Resize", [y, "", "", sizes], (1, 2 * made.shapes[y][1], made.shapes[y][2], 4))
-    made.output(made.op("ReduceMean", [y], (1, 4), axes=[1, 2], keepdims=0))
-    assert agreement(made.model()) < 1e-5
-    found = operators(importer.load(made.model()))
-    assert found == ["input", "zero_padding", "conv2d", "upsample_nearest", "global_average_pool", "reshape", "reshape"]
+    file = File(16)
+    y = file.input((1, 9, 6, 1))
+    y = file.op("Pad", [y, file.constant((0, 1, 2, 0, 0, 0, 1, 0), "int64")], (1, 10, 9, 1))
+    y = file.op("Reshape", [y, file.constant((1, 1, 10, 9), "int64")], (1, 1, 10, 9))
+    y = file.transpose(file.conv(y, 4), (0, 2, 3, 1))
+    sizes = file.constant((1, 2 * file.shapes[y][1], file.shapes[y][2], 4), "int64")
+    y = file.op("Resize", [y, "", "", sizes], (1, 2 * file.shapes[y][1], file.shapes[y][2], 4))
+    file.output(file.op("ReduceMean", [y], (1, 4), axes=[1, 2], keepdims=0))
+    assert agreement(file.model()) < 1e-5
+    result = operators(importer.load(file.model()))
+    assert result == [
+        "input",
+        "zero_padding",
+        "conv2d",
+        "upsample_nearest",
+        "global_average_pool",
+        "reshape",
+        "reshape",
+    ]
 
 
 def test_sizes_that_the_file_leaves_open() -> None:
-    made = File(7)
-    x = made.input(("N", 3, "height", "width"))
-    made.shapes[x] = (1, 3, 8, 6)
-    made.output(made.conv(x, 4))
+    file = File(7)
+    x = file.input(("N", 3, "height", "width"))
+    file.shapes[x] = (1, 3, 8, 6)
+    file.output(file.conv(x, 4))
     with pytest.raises(ModelError, match="'x'"):
-        importer.load(made.model())
-    assert importer.load(made.model(), ends=importer.IoOptions(sizes={"x": (20, 30)})).input.attrs["shape"] == (
+        importer.load(file.model())
+    assert importer.load(file.model(), ends=importer.IoOptions(sizes={"x": (20, 30)})).input.attrs["shape"] == (
         20,
         30,
         3,
@@ -143,33 +151,33 @@ def test_sizes_that_the_file_leaves_open() -> None:
 
 @pytest.mark.parametrize("target", [(-1, 48), (1, 1, 6, 8), (1, 12, 4)])
 def test_a_picture_without_channels(target: tuple[int, ...]) -> None:
-    made = File(8)
-    y = made.op("Reshape", [made.input(("n", 6, 8)), made.constant(target, "int64")], [abs(size) for size in target])
-    y = made.op("Flatten", [made.op("Neg", [y], made.shapes[y])], (1, 48))
-    made.output(made.op("MatMul", [y, made.random(48, 3)], (1, 3)))
-    (entry,) = importer.load(made.model()).inputs
-    assert agreement(made.model()) < 1e-5
+    file = File(8)
+    y = file.op("Reshape", [file.input(("n", 6, 8)), file.constant(target, "int64")], [abs(size) for size in target])
+    y = file.op("Flatten", [file.op("Neg", [y], file.shapes[y])], (1, 48))
+    file.output(file.op("MatMul", [y, file.random(48, 3)], (1, 3)))
+    (entry,) = importer.load(file.model()).inputs
+    assert agreement(file.model()) < 1e-5
     assert entry.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
 
 
 def test_other_outputs() -> None:
-    made = File(8)
-    x = made.conv(made.input((1, 3, 8, 6)), 4)
-    made.output(made.op("Unique", [made.op("Relu", [x], (1, 4, 8, 6))], (192,)))
+    file = File(8)
+    x = file.conv(file.input((1, 3, 8, 6)), 4)
+    file.output(file.op("Unique", [file.op("Relu", [x], (1, 4, 8, 6))], (192,)))
     with pytest.raises(ModelError, match="Unique cannot be exported; export the model without it, or give a function"):
-        importer.load(made.model())
-    graph = importer.load(made.model(), ends=importer.IoOptions(outputs=(x,)))
+        importer.load(file.model())
+    graph = importer.load(file.model(), ends=importer.IoOptions(outputs=(x,)))
     assert [output.name for output in graph.outputs] == [x]
     with pytest.raises(ModelError, match="'y'"):
-        importer.load(made.model(), ends=importer.IoOptions(outputs=("y",)))
+        importer.load(file.model(), ends=importer.IoOptions(outputs=("y",)))
 
 
 def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(network(3)[0], path)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # only the comparison needs it
-    found = survey(path)
-    assert found.graph is not None and {row.runs for row in found.rows} <= {"shader", "CPU", "dropped"}
+    result = survey(path)
+    assert result.graph is not None and {row.runs for row in result.rows} <= {"shader", "CPU", "dropped"}
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(InputError, match="pip install onnx"):
         survey(path)
@@ -257,22 +265,22 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the README: a network with a free size, drawn and compared layer by layer."""
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
-    made = File(9)
-    x = made.input(("N", 3, "height", "width"))
-    made.shapes[x] = (1, 3, 24, 20)
-    y = made.op("Relu", [made.conv(x, 8, stride=2)], (1, 8, 12, 10))
-    y = made.op("Mul", [y, made.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
-    rows = [made.reshape(made.conv(part, 4, 1), (1, 4, -1)) for part in (y, made.conv(y, 8, stride=2))]
-    joined = made.op("Concat", rows, (1, 4, 150), axis=2)
-    parts = made.split(joined, 1, [2, 2])
-    made.output(made.op("Concat", [made.op("Mul", [parts[0], made.random(1, 1, 150)], (1, 2, 150)),
-                                   made.op("Sigmoid", [parts[1]], (1, 2, 150))], (1, 4, 150), axis=1))  # fmt: skip
-    onnx.save(made.model(), tmp_path / "net.onnx")
+    file = File(9)
+    x = file.input(("N", 3, "height", "width"))
+    file.shapes[x] = (1, 3, 24, 20)
+    y = file.op("Relu", [file.conv(x, 8, stride=2)], (1, 8, 12, 10))
+    y = file.op("Mul", [y, file.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
+    rows = [file.reshape(file.conv(part, 4, 1), (1, 4, -1)) for part in (y, file.conv(y, 8, stride=2))]
+    joined = file.op("Concat", rows, (1, 4, 150), axis=2)
+    parts = file.split(joined, 1, [2, 2])
+    file.output(file.op("Concat", [file.op("Mul", [parts[0], file.random(1, 1, 150)], (1, 2, 150)),
+                                   file.op("Sigmoid", [parts[1]], (1, 2, 150))], (1, 4, 150), axis=1))  # fmt: skip
+    onnx.save(file.model(), tmp_path / "net.onnx")
     photos = tmp_path / "photos"
     photos.mkdir()
-    for number in range(3):
-        values = np.random.default_rng(number).integers(0, 256, (3, 4, 3)).astype(np.uint8)
-        Image.fromarray(values).resize((40, 30), Image.Resampling.BICUBIC).save(photos / f"{number}.png")
+    for index in range(3):
+        values = np.random.default_rng(index).integers(0, 256, (3, 4, 3)).astype(np.uint8)
+        Image.fromarray(values).resize((40, 30), Image.Resampling.BICUBIC).save(photos / f"{index}.png")
     listed = command("inspect", tmp_path / "net.onnx", "--input-size", "24x20")
     assert listed.returncode == 0 and "silu in pieces" in listed.stdout, listed.stderr
     out = tmp_path / "net.glslnn"

@@ -21,32 +21,32 @@ MAP = (1, 4, 8, 6)
 
 
 def unary(kind: str, opset: int = 17, **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        return made.op(kind, [x], MAP, **attributes)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        return file.op(kind, [x], MAP, **attributes)
 
     return build
 
 
 def constant(kind: str, shape: Sequence[int], *, first: bool = False, since: int = 17) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = since
-        other = made.constant(made.rng.uniform(0.5, 1.5, shape))
-        return made.op(kind, [other, x] if first else [x, other], np.broadcast_shapes(MAP, tuple(shape)))
+    def build(file: File, x: str) -> str:
+        file.opset = since
+        other = file.constant(file.rng.uniform(0.5, 1.5, shape))
+        return file.op(kind, [other, x] if first else [x, other], np.broadcast_shapes(MAP, tuple(shape)))
 
     return build
 
 
 def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
-    def build(made: File, x: str) -> str:
-        y = made.op("Sigmoid", [made.conv(x, 4)], MAP)
+    def build(file: File, x: str) -> str:
+        y = file.op("Sigmoid", [file.conv(x, 4)], MAP)
         for axis in (1, 2, 3):
             if shape[axis] == 1:
-                own = list(made.shapes[y])
+                own = list(file.shapes[y])
                 own[axis] = 1
-                y = made.op("ReduceMax", [y], own, axes=[axis])
-        y = made.op("Add", [y, made.constant(0.5)], shape)
-        return made.op(kind, [x, y], MAP)
+                y = file.op("ReduceMax", [y], own, axes=[axis])
+        y = file.op("Add", [y, file.constant(0.5)], shape)
+        return file.op(kind, [x, y], MAP)
 
     return build
 
@@ -54,16 +54,16 @@ def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
 def positive(kind: str, exponent: float | None = None) -> Build:
     """Return a builder of an operation on values from 1 to 2."""
 
-    def build(made: File, x: str) -> str:
-        above = made.op("Add", [made.op("Sigmoid", [x], MAP), made.constant(1.0)], MAP)
-        return made.op(kind, [above, *([] if exponent is None else [made.constant(exponent)])], MAP)
+    def build(file: File, x: str) -> str:
+        above = file.op("Add", [file.op("Sigmoid", [x], MAP), file.constant(1.0)], MAP)
+        return file.op(kind, [above, *([] if exponent is None else [file.constant(exponent)])], MAP)
 
     return build
 
 
 def conv(kernel: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        return made.op("Conv", [x, made.random(*kernel), made.random(kernel[0])], shape, **attributes)
+    def build(file: File, x: str) -> str:
+        return file.op("Conv", [x, file.random(*kernel), file.random(kernel[0])], shape, **attributes)
 
     return build
 
@@ -71,160 +71,160 @@ def conv(kernel: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Bu
 def line(kind: str, *weights: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Build:
     """Return a builder of an operator on (batch, channels, length)."""
 
-    def build(made: File, x: str) -> str:
-        flat = made.reshape(x, (1, 4, 48))
-        return made.op(kind, [flat, *(made.random(*each) for each in weights)], shape, **attributes)
+    def build(file: File, x: str) -> str:
+        flat = file.reshape(x, (1, 4, 48))
+        return file.op(kind, [flat, *(file.random(*each) for each in weights)], shape, **attributes)
 
     return build
 
 
 def pool(kind: str, window: tuple[int, int], opset: int = 17, **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        return made.op(kind, [x], (1, 4, 1, 1), kernel_shape=list(window), **attributes)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        return file.op(kind, [x], (1, 4, 1, 1), kernel_shape=list(window), **attributes)
 
     return build
 
 
 def reduce(kind: str, axes: Sequence[int], opset: int = 17, keep: int = 1) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
+    def build(file: File, x: str) -> str:
+        file.opset = opset
         since = 13 if kind == "ReduceSum" else 18
-        return made.axes(kind, x, axes, (1,), since, keepdims=keep)
+        return file.axes(kind, x, axes, (1,), since, keepdims=keep)
 
     return build
 
 
 def through(*steps: Callable[[File, str], str]) -> Build:
-    def build(made: File, x: str) -> str:
+    def build(file: File, x: str) -> str:
         for step in steps:
-            x = step(made, x)
+            x = step(file, x)
         return x
 
     return build
 
 
 def with_opset(opset: int, step: Build) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        return step(made, x)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        return step(file, x)
 
     return build
 
 
 def resize(size: Sequence[int], opset: int = 17, **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        inputs = [x, "", "", made.constant([1, 4, *size], "int64")]
-        return made.op("Resize", inputs, (1, 4, *size), **attributes)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        inputs = [x, "", "", file.constant([1, 4, *size], "int64")]
+        return file.op("Resize", inputs, (1, 4, *size), **attributes)
 
     return build
 
 
 def scaled(scales: Sequence[float], opset: int, **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        return made.resize(x, (int(scales[0]), int(scales[1])), **attributes)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        return file.resize(x, (int(scales[0]), int(scales[1])), **attributes)
 
     return build
 
 
 def normal(kind: str, opset: int, weights: Sequence[Sequence[int]], **attributes: Any) -> Build:
-    def build(made: File, x: str) -> str:
-        made.opset = opset
-        return made.op(kind, [x, *(made.random(*shape) for shape in weights)], MAP, **attributes)
+    def build(file: File, x: str) -> str:
+        file.opset = opset
+        return file.op(kind, [x, *(file.random(*shape) for shape in weights)], MAP, **attributes)
 
     return build
 
 
 def batch_norm(shape: Sequence[int]) -> Build:
-    def build(made: File, x: str) -> str:
-        y = made.reshape(x, shape)
+    def build(file: File, x: str) -> str:
+        y = file.reshape(x, shape)
         count = shape[1]
-        weights = [made.random(count), made.random(count), made.random(count), made.constant(np.full(count, 0.8))]
-        return made.op("BatchNormalization", [y, *weights], shape)
+        weights = [file.random(count), file.random(count), file.random(count), file.constant(np.full(count, 0.8))]
+        return file.op("BatchNormalization", [y, *weights], shape)
 
     return build
 
 
-def gemm(made: File, x: str) -> str:
-    flat = made.op("Flatten", [x], (1, 192))
-    return made.op(
-        "Gemm", [flat, made.random(5, 192, spread=0.1), made.random(5)], (1, 5), transB=1, alpha=0.5, beta=2.0
+def gemm(file: File, x: str) -> str:
+    flat = file.op("Flatten", [x], (1, 192))
+    return file.op(
+        "Gemm", [flat, file.random(5, 192, spread=0.1), file.random(5)], (1, 5), transB=1, alpha=0.5, beta=2.0
     )
 
 
-def gemm_of_two(made: File, x: str) -> str:
-    a, b = made.reshape(x, (12, 16)), made.reshape(x, (12, 16))
-    return made.op("Gemm", [a, b, made.random(16)], (16, 16), transA=1)
+def gemm_of_two(file: File, x: str) -> str:
+    a, b = file.reshape(x, (12, 16)), file.reshape(x, (12, 16))
+    return file.op("Gemm", [a, b, file.random(16)], (16, 16), transA=1)
 
 
-def gemm_from_left(made: File, x: str) -> str:
-    return made.op("Gemm", [made.random(3, 12), made.reshape(x, (12, 16))], (3, 16))
+def gemm_from_left(file: File, x: str) -> str:
+    return file.op("Gemm", [file.random(3, 12), file.reshape(x, (12, 16))], (3, 16))
 
 
-def matmul(made: File, x: str) -> str:
-    return made.op("MatMul", [made.transpose(x, (0, 2, 3, 1)), made.random(4, 5)], (1, 8, 6, 5))
+def matmul(file: File, x: str) -> str:
+    return file.op("MatMul", [file.transpose(x, (0, 2, 3, 1)), file.random(4, 5)], (1, 8, 6, 5))
 
 
-def matmul_from_left(made: File, x: str) -> str:
-    return made.op("MatMul", [made.random(3, 8), x], (1, 4, 3, 6))
+def matmul_from_left(file: File, x: str) -> str:
+    return file.op("MatMul", [file.random(3, 8), x], (1, 4, 3, 6))
 
 
-def matmul_of_two(made: File, x: str) -> str:
-    return made.op("MatMul", [x, made.transpose(x, (0, 1, 3, 2))], (1, 4, 8, 8))
+def matmul_of_two(file: File, x: str) -> str:
+    return file.op("MatMul", [x, file.transpose(x, (0, 1, 3, 2))], (1, 4, 8, 8))
 
 
-def matmul_by_batches(made: File, x: str) -> str:
-    return made.op("MatMul", [x, made.random(4, 6, 3)], (1, 4, 8, 3))
+def matmul_by_batches(file: File, x: str) -> str:
+    return file.op("MatMul", [x, file.random(4, 6, 3)], (1, 4, 8, 3))
 
 
 def concat(axis: int) -> Build:
-    return lambda made, x: made.op("Concat", [x, made.op("Relu", [x], MAP)], (1, 4, 8, 6), axis=axis)
+    return lambda file, x: file.op("Concat", [x, file.op("Relu", [x], MAP)], (1, 4, 8, 6), axis=axis)
 
 
-def concat_constant(made: File, x: str) -> str:
-    rows = made.transpose(made.reshape(x, (1, 4, 48)), (0, 2, 1))
-    return made.op("Concat", [made.random(1, 1, 4), rows], (1, 49, 4), axis=1)
+def concat_constant(file: File, x: str) -> str:
+    rows = file.transpose(file.reshape(x, (1, 4, 48)), (0, 2, 1))
+    return file.op("Concat", [file.random(1, 1, 4), rows], (1, 49, 4), axis=1)
 
 
-def split_evenly(made: File, x: str) -> str:
-    made.opset = 18
-    parts = made.several("Split", [made.conv(x, 6)], [(1, 3, 8, 6), (1, 3, 8, 6)], axis=1, num_outputs=2)
-    return made.op("Sub", parts, (1, 3, 8, 6))
+def split_evenly(file: File, x: str) -> str:
+    file.opset = 18
+    parts = file.several("Split", [file.conv(x, 6)], [(1, 3, 8, 6), (1, 3, 8, 6)], axis=1, num_outputs=2)
+    return file.op("Sub", parts, (1, 3, 8, 6))
 
 
-def split_rows(made: File, x: str) -> str:
-    parts = made.split(x, 2, [2, 6])
-    return made.op("Relu", [parts[1]], (1, 4, 6, 6))
+def split_rows(file: File, x: str) -> str:
+    parts = file.split(x, 2, [2, 6])
+    return file.op("Relu", [parts[1]], (1, 4, 6, 6))
 
 
 def gather(axis: int, places: Any) -> Build:
-    return lambda made, x: made.op("Gather", [x, made.constant(places, "int64")], (1,), axis=axis)
+    return lambda file, x: file.op("Gather", [x, file.constant(places, "int64")], (1,), axis=axis)
 
 
 def expand(shape: Sequence[int]) -> Build:
-    def build(made: File, x: str) -> str:
-        small = made.op("ReduceMean", [x], (1, 4, 1, 1), axes=[2, 3])
-        return made.op("Expand", [small, made.constant(shape, "int64")], shape)
+    def build(file: File, x: str) -> str:
+        small = file.op("ReduceMean", [x], (1, 4, 1, 1), axes=[2, 3])
+        return file.op("Expand", [small, file.constant(shape, "int64")], shape)
 
     return build
 
 
-def expand_channels(made: File, x: str) -> str:
-    small = made.op("ReduceMax", [x], (1, 1, 8, 6), axes=[1])
-    return made.op("Expand", [small, made.constant((1, 3, 1, 1), "int64")], (1, 3, 8, 6))
+def expand_channels(file: File, x: str) -> str:
+    small = file.op("ReduceMax", [x], (1, 1, 8, 6), axes=[1])
+    return file.op("Expand", [small, file.constant((1, 3, 1, 1), "int64")], (1, 3, 8, 6))
 
 
 def tile(counts: Sequence[int]) -> Build:
     shape = [size * count for size, count in zip(MAP, counts)]
-    return lambda made, x: made.op("Tile", [x, made.constant(counts, "int64")], shape)
+    return lambda file, x: file.op("Tile", [x, file.constant(counts, "int64")], shape)
 
 
 def condition(chosen: bool) -> Build:
     """Return a builder of an If with a constant condition, whose branches use the same tensor names."""
 
-    def build(made: File, x: str) -> str:
+    def build(file: File, x: str) -> str:
         helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
         parts = [
             helper.make_graph(
@@ -235,10 +235,10 @@ def condition(chosen: bool) -> Build:
             )
             for kind in ("Relu", "Tanh")
         ]
-        known = made.constant(chosen, "bool")
-        first = made.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+        known = file.constant(chosen, "bool")
+        first = file.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
         parts[0].node[0].input[0] = parts[1].node[0].input[0] = first
-        return made.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+        return file.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
 
     return build
 
@@ -246,7 +246,7 @@ def condition(chosen: bool) -> Build:
 def computed_condition(bound: float, *, constants: bool) -> Build:
     """Return a builder of an If that depends on the map's maximum, whose branches compute, or are constants."""
 
-    def build(made: File, x: str) -> str:
+    def build(file: File, x: str) -> str:
         helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
         branches = []
         for kind, value in (("Relu", 2.0), ("Tanh", 3.0)):
@@ -254,38 +254,38 @@ def computed_condition(bound: float, *, constants: bool) -> Build:
             one = helper.make_node("Constant", [], ["end"], value=held)
             node = one if constants else helper.make_node(kind, [x], ["end"])
             branches.append(helper.make_graph([node], kind, [], [helper.make_tensor_value_info("end", float_, None)]))
-        large = made.op("Greater", [made.op("ReduceMax", [x], (), keepdims=0), made.constant(bound)], ())
-        chosen = made.op("If", [large], MAP, then_branch=branches[0], else_branch=branches[1])
-        return made.op("Mul", [x, chosen], MAP)
+        large = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(bound)], ())
+        chosen = file.op("If", [large], MAP, then_branch=branches[0], else_branch=branches[1])
+        return file.op("Mul", [x, chosen], MAP)
 
     return build
 
 
-def sizes_from_shape(made: File, x: str) -> str:
+def sizes_from_shape(file: File, x: str) -> str:
     """Add a resize to twice the sizes, computed by Shape, Slice, Cast, Mul and Concat, and a Range and Where."""
-    shape = made.op("Shape", [x], (4,))
-    size = made.op("Slice", [shape, *(made.constant([n], "int64") for n in (2, 4, 0))], (2,))
-    double = made.op(
-        "Cast", [made.op("Mul", [made.op("Cast", [size], (2,), to=1), made.constant(2.0)], (2,))], (2,), to=7
+    shape = file.op("Shape", [x], (4,))
+    size = file.op("Slice", [shape, *(file.constant([n], "int64") for n in (2, 4, 0))], (2,))
+    double = file.op(
+        "Cast", [file.op("Mul", [file.op("Cast", [size], (2,), to=1), file.constant(2.0)], (2,))], (2,), to=7
     )
-    first = made.op("Slice", [shape, *(made.constant([n], "int64") for n in (0, 2, 0))], (2,))
-    whole = made.op("Concat", [first, double], (4,), axis=0)
-    wide = made.op("Resize", [x, "", "", whole], (1, 4, 16, 12), mode="nearest", nearest_mode="floor",
+    first = file.op("Slice", [shape, *(file.constant([n], "int64") for n in (0, 2, 0))], (2,))
+    whole = file.op("Concat", [first, double], (4,), axis=0)
+    wide = file.op("Resize", [x, "", "", whole], (1, 4, 16, 12), mode="nearest", nearest_mode="floor",
                    coordinate_transformation_mode="asymmetric")  # fmt: skip
-    columns = made.op("Range", [made.constant(n, "int64") for n in (0, 12, 1)], (12,))
-    even = made.op(
-        "Equal", [made.op("Mod", [columns, made.constant(2, "int64")], (12,)), made.constant(0, "int64")], (12,)
+    columns = file.op("Range", [file.constant(n, "int64") for n in (0, 12, 1)], (12,))
+    even = file.op(
+        "Equal", [file.op("Mod", [columns, file.constant(2, "int64")], (12,)), file.constant(0, "int64")], (12,)
     )
-    mask = made.op("Where", [even, made.constant(1.0), made.constant(0.5)], (12,))
-    return made.op("Mul", [wide, mask], (1, 4, 16, 12))
+    mask = file.op("Where", [even, file.constant(1.0), file.constant(0.5)], (12,))
+    return file.op("Mul", [wide, mask], (1, 4, 16, 12))
 
 
-def filled(made: File, x: str) -> str:
+def filled(file: File, x: str) -> str:
     """Add a ConstantOfShape whose shape is computed."""
     numpy_helper = onnx.numpy_helper
-    zeros = made.op("ConstantOfShape", [made.op("Shape", [x], (4,))], MAP,
+    zeros = file.op("ConstantOfShape", [file.op("Shape", [x], (4,))], MAP,
                     value=numpy_helper.from_array(np.asarray([0.25], np.float32)))  # fmt: skip
-    return made.op("Add", [x, zeros], MAP)
+    return file.op("Add", [x, zeros], MAP)
 
 
 CASES: dict[str, list[Build]] = {
@@ -302,12 +302,12 @@ CASES: dict[str, list[Build]] = {
                     line("AveragePool", shape=(1, 4, 24), kernel_shape=[2], strides=[2])],
     "BatchNormalization": [batch_norm(MAP), batch_norm((1, 4, 48)), batch_norm((1, 192))],
     "Cast": [unary("Cast", to=1)],
-    "CastLike": [lambda made, x: made.op("CastLike", [x, made.constant(1.0)], MAP)],
+    "CastLike": [lambda file, x: file.op("CastLike", [x, file.constant(1.0)], MAP)],
     "Celu": [unary("Celu", alpha=0.7)],
-    "Clip": [lambda made, x: made.clip(x, -0.5, 0.75), lambda made, x: made.clip(x, 0.0, 6.0),
-             lambda made, x: made.clip(x, None, 0.5), unary("Clip", 7, min=-0.5),
-             lambda made, x: made.clip(x, 1.0, 0.5),
-             lambda made, x: made.op("Clip", [x, made.op("ReduceMean", [x], (), keepdims=0)], MAP)],
+    "Clip": [lambda file, x: file.clip(x, -0.5, 0.75), lambda file, x: file.clip(x, 0.0, 6.0),
+             lambda file, x: file.clip(x, None, 0.5), unary("Clip", 7, min=-0.5),
+             lambda file, x: file.clip(x, 1.0, 0.5),
+             lambda file, x: file.op("Clip", [x, file.op("ReduceMean", [x], (), keepdims=0)], MAP)],
     "Concat": [concat(1), concat(2), concat(3), concat_constant],
     "Conv": [conv((5, 4, 3, 3), (1, 5, 6, 4)), conv((6, 2, 3, 3), (1, 6, 8, 6), group=2, pads=[1, 1, 1, 1]),
              conv((4, 1, 3, 5), (1, 4, 4, 6), group=4, strides=[2, 1], pads=[1, 2, 1, 2]),
@@ -360,7 +360,7 @@ CASES: dict[str, list[Build]] = {
                 pool("MaxPool", (3, 3), strides=[2, 2], ceil_mode=1),
                 pool("MaxPool", (3, 2), strides=[2, 1], pads=[1, 0, 0, 1]), line("MaxPool", shape=(1, 4, 24),
                                                                                 kernel_shape=[2], strides=[2])],
-    "Mean": [lambda made, x: made.op("Mean", [x, made.conv(x, 4), made.conv(x, 4)], MAP)],
+    "Mean": [lambda file, x: file.op("Mean", [x, file.conv(x, 4), file.conv(x, 4)], MAP)],
     "MeanVarianceNormalization": [unary("MeanVarianceNormalization")],
     "Min": [of_two("Min"), constant("Min", (1,)), constant("Min", (4, 1, 1))],
     "Mish": [unary("Mish", 18)],
@@ -369,15 +369,15 @@ CASES: dict[str, list[Build]] = {
     "Neg": [unary("Neg")],
     "PRelu": [constant("PRelu", (4, 1, 1)), constant("PRelu", (1,)), constant("PRelu", (4, 8, 6)),
               constant("PRelu", (6,))],
-    "Pad": [lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1]),
-            lambda made, x: made.pad(x, [0, 1, 0, 0, 0, 2, 0, 0]),
-            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "reflect"),
-            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "edge"),
-            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, -1, 1], "constant", -1.5),
-            with_opset(7, lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "constant", 0.5)),
-            with_opset(19, lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 3, 1], "wrap")),
-            with_opset(18, lambda made, x: made.op("Pad", [x, made.constant([1, 2], "int64"), "",
-                                                           made.constant([3], "int64")], MAP))],
+    "Pad": [lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, 0, 1]),
+            lambda file, x: file.pad(x, [0, 1, 0, 0, 0, 2, 0, 0]),
+            lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "reflect"),
+            lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "edge"),
+            lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, -1, 1], "constant", -1.5),
+            with_opset(7, lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "constant", 0.5)),
+            with_opset(19, lambda file, x: file.pad(x, [0, 0, 1, 2, 0, 0, 3, 1], "wrap")),
+            with_opset(18, lambda file, x: file.op("Pad", [x, file.constant([1, 2], "int64"), "",
+                                                           file.constant([3], "int64")], MAP))],
     "Pow": [positive("Pow", 1.7), positive("Pow", 2.0)],
     "QLinearConv": [],
     "QLinearMatMul": [],
@@ -395,8 +395,8 @@ CASES: dict[str, list[Build]] = {
     "ReduceSum": [reduce("ReduceSum", [2, 3]), reduce("ReduceSum", [1, 3], keep=0), reduce("ReduceSum", [-1], 11)],
     "ReduceSumSquare": [reduce("ReduceSumSquare", [1])],
     "Relu": [unary("Relu")],
-    "Reshape": [lambda made, x: made.reshape(x, (1, 8, 4, 6)), lambda made, x: made.reshape(x, (1, 4, 48)),
-                lambda made, x: made.reshape(x, (3, 64))],
+    "Reshape": [lambda file, x: file.reshape(x, (1, 8, 4, 6)), lambda file, x: file.reshape(x, (1, 4, 48)),
+                lambda file, x: file.reshape(x, (3, 64))],
     "Resize": [resize((16, 12), mode="nearest"), resize((11, 5), mode="linear"), resize((13, 9), mode="cubic"),
                resize((15, 11), mode="linear", coordinate_transformation_mode="align_corners"),
                resize((4, 3), 18, mode="linear", antialias=1), resize((5, 4), mode="nearest", nearest_mode="ceil"),
@@ -407,9 +407,9 @@ CASES: dict[str, list[Build]] = {
     "Shrink": [unary("Shrink", lambd=0.4, bias=0.4), unary("Shrink", lambd=0.4)],
     "Sigmoid": [unary("Sigmoid")],
     "SimplifiedLayerNormalization": [],
-    "Slice": [lambda made, x: made.slice(x, 1, range(1, 3)), lambda made, x: made.slice(x, 2, range(1, 8, 2)),
-              lambda made, x: made.slice(x, 3, range(5, -1, -1)),
-              with_opset(9, lambda made, x: made.slice(x, 1, range(0, 2)))],
+    "Slice": [lambda file, x: file.slice(x, 1, range(1, 3)), lambda file, x: file.slice(x, 2, range(1, 8, 2)),
+              lambda file, x: file.slice(x, 3, range(5, -1, -1)),
+              with_opset(9, lambda file, x: file.slice(x, 1, range(0, 2)))],
     "Softmax": [unary("Softmax", axis=1), unary("Softmax", 11, axis=1), unary("Softmax", axis=3),
                 unary("Softmax", axis=2), unary("Softmax", 11, axis=3)],
     "Softplus": [unary("Softplus")],
@@ -417,21 +417,21 @@ CASES: dict[str, list[Build]] = {
     "SpaceToDepth": [unary("SpaceToDepth", blocksize=2)],
     "Split": [split_evenly, split_rows],
     "Sqrt": [positive("Sqrt")],
-    "Squeeze": [through(reduce("ReduceMean", [2, 3]), lambda made, x: made.axes("Squeeze", x, [2, 3], (1, 4))),
-                through(reduce("ReduceMean", [2, 3]), lambda made, x: made.op("Squeeze", [x], (4,)))],
+    "Squeeze": [through(reduce("ReduceMean", [2, 3]), lambda file, x: file.axes("Squeeze", x, [2, 3], (1, 4))),
+                through(reduce("ReduceMean", [2, 3]), lambda file, x: file.op("Squeeze", [x], (4,)))],
     "Sub": [constant("Sub", (1,)), constant("Sub", (4, 1, 1), first=True), of_two("Sub")],
-    "Sum": [lambda made, x: made.op("Sum", [x, made.conv(x, 4), made.conv(x, 4)], MAP), unary("Sum")],
+    "Sum": [lambda file, x: file.op("Sum", [x, file.conv(x, 4), file.conv(x, 4)], MAP), unary("Sum")],
     "Swish": [],
     "Tanh": [unary("Tanh")],
     "ThresholdedRelu": [unary("ThresholdedRelu", alpha=0.4)],
     "Tile": [tile((1, 1, 2, 3)), tile((1, 3, 1, 1)),
-             through(reduce("ReduceMean", [2, 3]), lambda made, x: made.op(
-                 "Tile", [x, made.constant((1, 1, 5, 3), "int64")], (1, 4, 5, 3)))],
-    "Transpose": [lambda made, x: made.transpose(x, (0, 1, 3, 2)), lambda made, x: made.transpose(x, (0, 2, 3, 1)),
-                  lambda made, x: made.transpose(x, (3, 2, 1, 0))],
+             through(reduce("ReduceMean", [2, 3]), lambda file, x: file.op(
+                 "Tile", [x, file.constant((1, 1, 5, 3), "int64")], (1, 4, 5, 3)))],
+    "Transpose": [lambda file, x: file.transpose(x, (0, 1, 3, 2)), lambda file, x: file.transpose(x, (0, 2, 3, 1)),
+                  lambda file, x: file.transpose(x, (3, 2, 1, 0))],
     "Unsqueeze": [through(reduce("ReduceMean", [2, 3], keep=0),
-                          lambda made, x: made.axes("Unsqueeze", x, [2, 3], (1,))),
-                  with_opset(11, lambda made, x: made.axes("Unsqueeze", x, [2], (1,)))],
+                          lambda file, x: file.axes("Unsqueeze", x, [2, 3], (1,))),
+                  with_opset(11, lambda file, x: file.axes("Unsqueeze", x, [2], (1,)))],
     "Upsample": [scaled((2, 3), 7), scaled((2, 2), 9, mode="linear")],
 }  # fmt: skip
 
@@ -455,10 +455,10 @@ def test_every_operator_has_a_case() -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_as_onnx_runtime(kind: str) -> None:
     for seed, build in enumerate(CASES[kind]):
-        made = File(seed)
-        x = made.conv(made.input(("N", 3, 8, 6)), 4)
-        made.output(build(made, x))
-        assert agreement(made.model(), seed=seed) <= 2e-5, (kind, seed)
+        file = File(seed)
+        x = file.conv(file.input(("N", 3, 8, 6)), 4)
+        file.output(build(file, x))
+        assert agreement(file.model(), seed=seed) <= 2e-5, (kind, seed)
 
 
 @pytest.mark.parametrize("kind", ["Swish", "SimplifiedLayerNormalization"])
@@ -466,42 +466,42 @@ def test_what_nobody_judges(kind: str) -> None:
     """Functions that ONNX defines by other operators equal those."""
     from glsl_infer.graph import reference
 
-    made = File(1, 24 if kind == "Swish" else 17)
-    x = made.input((1, 4, 8, 6))
-    weights = [] if kind == "Swish" else [made.random(6)]
-    made.output(made.op(kind, [x, *weights], MAP, **({"alpha": 1.5} if kind == "Swish" else {"axis": -1})))
+    file = File(1, 24 if kind == "Swish" else 17)
+    x = file.input((1, 4, 8, 6))
+    weights = [] if kind == "Swish" else [file.random(6)]
+    file.output(file.op(kind, [x, *weights], MAP, **({"alpha": 1.5} if kind == "Swish" else {"axis": -1})))
     values = np.random.default_rng(0).normal(size=MAP).astype(np.float32)
-    imported = importer.imported(made.model(), ends=importer.IoOptions(fits={"x": "none"}))
+    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
-    given = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
-    returned = imported.returned(output, given[output])
+    outputs = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
+    returned = imported.returned(output, outputs[output])
     if kind == "Swish":
         expected = values / (1.0 + np.exp(-1.5 * values))
     else:
-        gamma = onnx.numpy_helper.to_array(made.constants[0])
+        gamma = onnx.numpy_helper.to_array(file.constants[0])
         expected = gamma * values / np.sqrt(np.square(values).mean(axis=-1, keepdims=True) + 1e-5)
     assert np.abs(returned - expected).max() < 1e-5
 
 
-def group_norm(made: File, x: str, back: str) -> str:
+def group_norm(file: File, x: str, back: str) -> str:
     """Add a group norm as PyTorch writes it: each group as one channel, then factors and offsets of the channels."""
-    apart = made.op("Reshape", [x, made.constant([0, 2, -1], "int64")], (1, 2, 96))
-    ends = [made.constant([1.0, 0.5]), made.constant([0.25, 0.0])]
-    normed = made.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
-    whole = made.op("Reshape", [normed, back], MAP)
-    scaled = made.op("Mul", [whole, made.random(4, 1, 1)], MAP)
-    return made.op("Relu", [made.op("Add", [scaled, made.random(4, 1, 1)], MAP)], MAP)
+    apart = file.op("Reshape", [x, file.constant([0, 2, -1], "int64")], (1, 2, 96))
+    ends = [file.constant([1.0, 0.5]), file.constant([0.25, 0.0])]
+    normed = file.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
+    whole = file.op("Reshape", [normed, back], MAP)
+    scaled = file.op("Mul", [whole, file.random(4, 1, 1)], MAP)
+    return file.op("Relu", [file.op("Add", [scaled, file.random(4, 1, 1)], MAP)], MAP)
 
 
 @pytest.mark.parametrize("measured", [False, True])
 def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
-    made = File(7)
-    x = made.conv(made.input((1, 3, 8, 6)), 4)
-    back = made.op("Shape", [x], (4,)) if measured else made.constant([1, 4, 8, 6], "int64")
-    normed = group_norm(made, x, back)
-    below = made.op("Concat", [normed, x], (1, 4, 16, 6), axis=2)
-    made.output(made.op("Concat", [below, below], (1, 4, 16, 12), axis=-1))
-    model = made.model()
+    file = File(7)
+    x = file.conv(file.input((1, 3, 8, 6)), 4)
+    back = file.op("Shape", [x], (4,)) if measured else file.constant([1, 4, 8, 6], "int64")
+    normed = group_norm(file, x, back)
+    below = file.op("Concat", [normed, x], (1, 4, 16, 6), axis=2)
+    file.output(file.op("Concat", [below, below], (1, 4, 16, 12), axis=-1))
+    model = file.model()
     assert agreement(model) <= 2e-5
     graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
     kinds = [node.op for node in graph.nodes]
@@ -511,12 +511,12 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
 
 def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
     """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
-    made = File(8)
-    x = made.conv(made.input((1, 3, 8, 6)), 5)
-    before, behind = made.constant(np.zeros((1, 2, 8, 6))), made.constant(np.zeros((1, 3, 8, 6)))
-    joined = made.op("Concat", [before, x, behind, x], (1, 15, 8, 6), axis=1)
-    made.output(made.conv(joined, 4))
-    model = made.model()
+    file = File(8)
+    x = file.conv(file.input((1, 3, 8, 6)), 5)
+    before, behind = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
+    joined = file.op("Concat", [before, x, behind, x], (1, 15, 8, 6), axis=1)
+    file.output(file.conv(joined, 4))
+    model = file.model()
     assert agreement(model) <= 2e-5
     graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]

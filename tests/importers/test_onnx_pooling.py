@@ -50,18 +50,18 @@ def test_as_onnx_runtime(
         own["dilations"] = list(dilations)
     if ceil:
         own["ceil_mode"] = 1
-    made = File(3, max(opset, since(op, max(dilations) > 1, bool(ceil))))
-    made.output(made.op(op, [made.input((1, 4, 11, 12))], (1, 4, 1, 1), **own))
-    assert agreement(made.model()) <= 2e-5
+    file = File(3, max(opset, since(op, max(dilations) > 1, bool(ceil))))
+    file.output(file.op(op, [file.input((1, 4, 11, 12))], (1, 4, 1, 1), **own))
+    assert agreement(file.model()) <= 2e-5
 
 
 def test_a_window_counts_what_padding_it_has() -> None:
     """Window positions that ceil_mode adds beyond the padding do not count: in the last column, six of nine taps do."""
     options = {"pads": [1, 2, 1, 1], "kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1,
                "count_include_pad": 1}  # fmt: skip
-    made = File(0, 19)
-    made.output(made.op("AveragePool", [made.input((1, 4, 9, 9))], (1, 4, 4, 5), **options))
-    imported = importer.imported(made.model(), ends=importer.IoOptions(fits={"": "none"}))
+    file = File(0, 19)
+    file.output(file.op("AveragePool", [file.input((1, 4, 9, 9))], (1, 4, 4, 5), **options))
+    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
     ones = reference.run(imported.survey.whole(), {"x": np.ones((9, 9, 4), np.float32)}, mode="float")
     (name,) = imported.outputs
     counted = imported.returned(name, ones[name])[0, 0]
@@ -71,6 +71,6 @@ def test_a_window_counts_what_padding_it_has() -> None:
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_a_norm_of_the_whole_map(power: int) -> None:
-    made = File(1, 18)
-    made.output(made.op("GlobalLpPool", [made.input((1, 4, 7, 5))], (1, 4, 1, 1), p=power))
-    assert agreement(made.model()) <= 2e-5
+    file = File(1, 18)
+    file.output(file.op("GlobalLpPool", [file.input((1, 4, 7, 5))], (1, 4, 1, 1), p=power))
+    assert agreement(file.model()) <= 2e-5

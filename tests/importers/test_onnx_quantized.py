@@ -26,34 +26,34 @@ SIZE = (3, 12, 10)
 
 def random_network(seed: int, length: int = 6) -> File:
     """Return a chain with sums, concatenations and gates, of the operators of quantised files."""
-    made = File(seed, 17)
-    x = made.op("Relu", [made.conv(made.input((1, *SIZE)), 8)], (1, 8, 12, 10))
+    file = File(seed, 17)
+    x = file.op("Relu", [file.conv(file.input((1, *SIZE)), 8)], (1, 8, 12, 10))
     for _ in range(length):
-        _, channels, height, width = made.shapes[x]
-        kind = made.rng.choice(["conv", "wide", "add", "pool", "mean", "join", "sigmoid", "nearest"])
+        _, channels, height, width = file.shapes[x]
+        kind = file.rng.choice(["conv", "wide", "add", "pool", "mean", "join", "sigmoid", "nearest"])
         if kind == "conv":
-            stride = int(made.rng.choice([1, 2]))
-            x = made.conv(x, int(made.rng.choice([4, 6, 12])), stride=stride)
-            x = made.op("Relu", [x], made.shapes[x])
+            stride = int(file.rng.choice([1, 2]))
+            x = file.conv(x, int(file.rng.choice([4, 6, 12])), stride=stride)
+            x = file.op("Relu", [x], file.shapes[x])
         elif kind == "wide":
-            x = made.conv(x, channels, groups=channels)
+            x = file.conv(x, channels, groups=channels)
         elif kind == "add":
-            x = made.op("Add", [x, made.conv(x, channels)], made.shapes[x])
+            x = file.op("Add", [x, file.conv(x, channels)], file.shapes[x])
         elif kind in ("pool", "mean"):
             op = "MaxPool" if kind == "pool" else "AveragePool"
-            x = made.op(op, [x], made.shapes[x], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+            x = file.op(op, [x], file.shapes[x], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
         elif kind == "join":
-            x = made.op("Concat", [x, made.conv(x, 4)], (1, channels + 4, height, width), axis=1)
+            x = file.op("Concat", [x, file.conv(x, 4)], (1, channels + 4, height, width), axis=1)
         elif kind == "sigmoid":
-            x = made.op("Mul", [x, made.op("Sigmoid", [made.conv(x, channels)], made.shapes[x])], made.shapes[x])
+            x = file.op("Mul", [x, file.op("Sigmoid", [file.conv(x, channels)], file.shapes[x])], file.shapes[x])
         elif height * width < 200:
             options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-            x = made.resize(x, (2, 2), **options)
-    made.output(made.conv(x, 5, 1))
-    return made
+            x = file.resize(x, (2, 2), **options)
+    file.output(file.conv(x, 5, 1))
+    return file
 
 
-def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel: bool) -> Any:
+def quantized(file: File, folder: Path, *, qdq: bool, signed: bool, per_channel: bool) -> Any:
     """Return an 8-bit file from ONNX Runtime's own tools, with ranges of random images."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -68,7 +68,7 @@ def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel:
             def get_next(self) -> dict[str, Any] | None:
                 return self._left.pop() if self._left else None
 
-        onnx.save(made.model(), folder / "float.onnx")
+        onnx.save(file.model(), folder / "float.onnx")
         logging.disable(logging.WARNING)
         kind = tools.QuantType.QInt8 if signed else tools.QuantType.QUInt8
         tools.quantize_static(
@@ -107,8 +107,8 @@ def agrees(model: Any, seed: int) -> int:
     seen = {node.name: node.attrs.get(OBSERVED_RANGE) for node in imported.survey.whole().nodes}
     for node in graph.nodes[1:]:
         last = (node.name, *node.attrs.get("fused", ()))[-1]
-        found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
-        values[node.name] = found
+        output = reference.layer(node, [values[name] for name in node.inputs], stored=True)
+        values[node.name] = output
         if last not in names:
             continue
         span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
@@ -121,7 +121,7 @@ def agrees(model: Any, seed: int) -> int:
                         for name in (node.name, *node.attrs.get("fused", ()))[:-1] if seen.get(name))  # fmt: skip
             if node.op == "average_pool" and span is not None:  # up to 1.72 of its steps off an exact mean
                 step += 1.25 * (span[1] - span[0]) / 255.0
-            assert np.abs(found - expected).max() <= 1.02 * step, (node.name, node.op, seed)
+            assert np.abs(output - expected).max() <= 1.02 * step, (node.name, node.op, seed)
             compared += 1
         values[node.name] = np.asarray(expected, np.float64)
     return compared
@@ -131,10 +131,10 @@ def tensors_of(model: Any, names: list[str], feeds: dict[str, Any]) -> dict[str,
     """Return tensors between operators, as ONNX Runtime computes them."""
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
-    wanted = [name for name in names if name not in feeds]
+    expected = [name for name in names if name not in feeds]
     del whole.graph.output[:]
-    whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
-    return {**feeds, **dict(zip(wanted, run(whole, feeds)))}
+    whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in expected)
+    return {**feeds, **dict(zip(expected, run(whole, feeds)))}
 
 
 def real(held: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
@@ -175,35 +175,35 @@ def test_ranges_are_those_of_the_file(tmp_path: Path) -> None:
 
 def test_products_of_whole_numbers() -> None:
     """DynamicQuantizeLinear, ConvInteger and MatMulInteger become the equivalent products of floats."""
-    made = File(3, 17)
-    x = made.input((1, 4, 6, 6))
-    stored, scale, zero = made.several("DynamicQuantizeLinear", [x], [(1, 4, 6, 6), (), ()])
-    weights = made.constant(made.rng.integers(-127, 128, (5, 4, 3, 3)), "int8")
-    whole = made.op("ConvInteger", [stored, weights, zero], (1, 5, 4, 4))
-    number = made.op("Cast", [whole], (1, 5, 4, 4), to=TensorProto.FLOAT)
-    factor = made.op("Mul", [scale, made.constant(0.01)], ())
-    rows = made.reshape(made.op("Mul", [number, factor], (1, 5, 4, 4)), (1, 80))
-    stored, scale, zero = made.several("DynamicQuantizeLinear", [rows], [(1, 80), (), ()])
-    matrix = [made.constant(made.rng.integers(0, 256, (80, 3)), "uint8"), zero, made.constant(128, "uint8")]
-    product = made.op("Cast", [made.op("MatMulInteger", [stored, *matrix], (1, 3))], (1, 3), to=TensorProto.FLOAT)
-    made.output(made.op("Mul", [product, made.op("Mul", [scale, made.constant(0.02)], ())], (1, 3)))
-    assert agreement(made.model()) < 0.03  # the rounding of ONNX Runtime to 8 bits
+    file = File(3, 17)
+    x = file.input((1, 4, 6, 6))
+    stored, scale, zero = file.several("DynamicQuantizeLinear", [x], [(1, 4, 6, 6), (), ()])
+    weights = file.constant(file.rng.integers(-127, 128, (5, 4, 3, 3)), "int8")
+    whole = file.op("ConvInteger", [stored, weights, zero], (1, 5, 4, 4))
+    output = file.op("Cast", [whole], (1, 5, 4, 4), to=TensorProto.FLOAT)
+    factor = file.op("Mul", [scale, file.constant(0.01)], ())
+    rows = file.reshape(file.op("Mul", [output, factor], (1, 5, 4, 4)), (1, 80))
+    stored, scale, zero = file.several("DynamicQuantizeLinear", [rows], [(1, 80), (), ()])
+    matrix = [file.constant(file.rng.integers(0, 256, (80, 3)), "uint8"), zero, file.constant(128, "uint8")]
+    product = file.op("Cast", [file.op("MatMulInteger", [stored, *matrix], (1, 3))], (1, 3), to=TensorProto.FLOAT)
+    file.output(file.op("Mul", [product, file.op("Mul", [scale, file.constant(0.02)], ())], (1, 3)))
+    assert agreement(file.model()) < 0.03  # the rounding of ONNX Runtime to 8 bits
 
 
 def test_half_and_packed_weights() -> None:
     """Weights of 16 and of 4 bits, and in blocks with a scale each."""
-    made = File(4, 21)
-    x = made.input((1, 16))
-    half = made.op(
-        "Cast", [made.constant(made.rng.normal(0, 0.3, (16, 16)), "float16")], (16, 16), to=TensorProto.FLOAT
+    file = File(4, 21)
+    x = file.input((1, 16))
+    half = file.op(
+        "Cast", [file.constant(file.rng.normal(0, 0.3, (16, 16)), "float16")], (16, 16), to=TensorProto.FLOAT
     )
-    y = made.op("MatMul", [x, half], (1, 16))
-    packed = onnx.helper.make_tensor("packed", TensorProto.INT4, (16, 8), made.rng.integers(-8, 8, 128).tolist())
-    made.constants.append(packed)
-    scales = made.constant(made.rng.uniform(0.01, 0.1, (4, 8)))
-    weights = made.op("DequantizeLinear", ["packed", scales], (16, 8), axis=0, block_size=4)
-    made.output(made.op("MatMul", [y, weights], (1, 8)))
-    assert agreement(made.model()) < 1e-5
+    y = file.op("MatMul", [x, half], (1, 16))
+    packed = onnx.helper.make_tensor("packed", TensorProto.INT4, (16, 8), file.rng.integers(-8, 8, 128).tolist())
+    file.constants.append(packed)
+    scales = file.constant(file.rng.uniform(0.01, 0.1, (4, 8)))
+    weights = file.op("DequantizeLinear", ["packed", scales], (16, 8), axis=0, block_size=4)
+    file.output(file.op("MatMul", [y, weights], (1, 8)))
+    assert agreement(file.model()) < 1e-5
 
 
 def test_a_file_without_ranges_asks_for_pictures() -> None:

@@ -22,50 +22,50 @@ from glsl_infer.tools.validate.onnx_outputs import work
 
 def test_operators_out_of_order() -> None:
     """Tools that convert a file to 16 bits append the inserted casts, and runtimes sort the operators."""
-    made = File(3)
-    x = made.conv(made.input((1, 3, 8, 6)), 4)
-    y = made.op("Relu", [made.conv(x, 4)], (1, 4, 8, 6))
-    made.output(made.op("Add", [x, y], (1, 4, 8, 6)))
-    made.nodes.reverse()
-    assert agreement(made.model()) < 1e-5
+    file = File(3)
+    x = file.conv(file.input((1, 3, 8, 6)), 4)
+    y = file.op("Relu", [file.conv(x, 4)], (1, 4, 8, 6))
+    file.output(file.op("Add", [x, y], (1, 4, 8, 6)))
+    file.nodes.reverse()
+    assert agreement(file.model()) < 1e-5
 
 
 def test_operators_in_order_stay_as_they_are() -> None:
-    made = File(3)
-    x = made.input((1, 3, 8, 6))
-    ends = [made.op(kind, [made.conv(x, 4)], (1, 4, 8, 6)) for kind in ("Relu", "Tanh", "Sigmoid")]
+    file = File(3)
+    x = file.input((1, 3, 8, 6))
+    ends = [file.op(kind, [file.conv(x, 4)], (1, 4, 8, 6)) for kind in ("Relu", "Tanh", "Sigmoid")]
     for end in ends:
-        made.output(end)
-    read = in_order(parse(made.model()).part.operators)
-    assert [operator.outputs[0] for operator in read] == [node.output[0] for node in made.nodes]
+        file.output(end)
+    read = in_order(parse(file.model()).part.operators)
+    assert [operator.outputs[0] for operator in read] == [node.output[0] for node in file.nodes]
 
 
 def test_an_even_split_whose_last_parts_nothing_reads() -> None:
-    made = File(5, opset=13)
-    parts = made.several("Split", [made.conv(made.input((1, 3, 8, 6)), 8)], [(1, 2, 8, 6)] * 4, axis=1)
-    made.output(made.op("Relu", [parts[1]], (1, 2, 8, 6)))
-    assert agreement(made.model()) < 1e-5
+    file = File(5, opset=13)
+    parts = file.several("Split", [file.conv(file.input((1, 3, 8, 6)), 8)], [(1, 2, 8, 6)] * 4, axis=1)
+    file.output(file.op("Relu", [parts[1]], (1, 2, 8, 6)))
+    assert agreement(file.model()) < 1e-5
 
 
 @pytest.mark.parametrize("turned", [0, 1])
 def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
-    made = File(4)
-    rows = made.reshape(made.input((1, 3, 4, 4)), (1, 48))
-    scale, zero = made.constant(0.04), made.constant(128, "uint8")
-    stored = made.op("QuantizeLinear", [rows, scale, zero], (1, 48))
-    weights = made.rng.integers(-60, 61, (5, 48) if turned else (48, 5))
-    scales, zeros = made.constant(made.rng.uniform(0.002, 0.012, 5)), made.constant(np.zeros(5), "int8")
-    end, middle = made.constant(0.2), made.constant(128, "uint8")
-    given = [stored, scale, zero, made.constant(weights, "int8"), scales, zeros, "", end, middle]
-    product = made.op("QGemm", given, (1, 5), domain="com.microsoft", transB=turned)
-    made.output(made.op("DequantizeLinear", [product, end, middle], (1, 5)))
-    assert agreement(made.model()) < 0.08  # the rounding of ONNX Runtime to 8 bits
+    file = File(4)
+    rows = file.reshape(file.input((1, 3, 4, 4)), (1, 48))
+    scale, zero = file.constant(0.04), file.constant(128, "uint8")
+    stored = file.op("QuantizeLinear", [rows, scale, zero], (1, 48))
+    weights = file.rng.integers(-60, 61, (5, 48) if turned else (48, 5))
+    scales, zeros = file.constant(file.rng.uniform(0.002, 0.012, 5)), file.constant(np.zeros(5), "int8")
+    end, middle = file.constant(0.2), file.constant(128, "uint8")
+    given = [stored, scale, zero, file.constant(weights, "int8"), scales, zeros, "", end, middle]
+    product = file.op("QGemm", given, (1, 5), domain="com.microsoft", transB=turned)
+    file.output(file.op("DequantizeLinear", [product, end, middle], (1, 5)))
+    assert agreement(file.model()) < 0.08  # the rounding of ONNX Runtime to 8 bits
 
 
-def in_8_bits(made: File, x: str, scale: float, zero: int) -> str:
-    numbers = [made.constant(scale), made.constant(zero, "int8")]
-    return made.op("DequantizeLinear", [made.op("QuantizeLinear", [x, *numbers], made.shapes[x]), *numbers],
-                   made.shapes[x])  # fmt: skip
+def in_8_bits(file: File, x: str, scale: float, zero: int) -> str:
+    numbers = [file.constant(scale), file.constant(zero, "int8")]
+    return file.op("DequantizeLinear", [file.op("QuantizeLinear", [x, *numbers], file.shapes[x]), *numbers],
+                   file.shapes[x])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -77,37 +77,37 @@ def in_8_bits(made: File, x: str, scale: float, zero: int) -> str:
     ],
 )
 def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
-    made = File(5)
-    x = in_8_bits(made, made.input((1, 3, 8, 6), "image"), 1 / 127, of_picture)
-    y = in_8_bits(made, made.op("Relu", [made.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
-    made.output(made.conv(y, 2))
-    (image,) = importer.load(made.model()).inputs
-    found = [numbers[0] for numbers in picture_range(image)]
-    assert np.allclose(found, expected)
-    (image,) = importer.load(made.model(), input_range=(-1.0, 1.0)).inputs
+    file = File(5)
+    x = in_8_bits(file, file.input((1, 3, 8, 6), "image"), 1 / 127, of_picture)
+    y = in_8_bits(file, file.op("Relu", [file.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
+    file.output(file.conv(y, 2))
+    (image,) = importer.load(file.model()).inputs
+    results = [numbers[0] for numbers in picture_range(image)]
+    assert np.allclose(results, expected)
+    (image,) = importer.load(file.model(), input_range=(-1.0, 1.0)).inputs
     assert np.allclose([numbers[0] for numbers in picture_range(image)], (2.0, 127.5))
 
 
 @pytest.mark.parametrize("cut", [True, False])
 def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> None:
     """A layer with fewer rows than its maximum is not compared; such an output is refused by name."""
-    made = File(7)
-    x = made.conv(made.input((1, 3, 8, 6)), 4)
-    rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
-    corner = made.op("Add", [made.slice(rows, 2, range(2)), made.constant(np.arange(48).reshape(1, 48, 1) * 10.0)],
+    file = File(7)
+    x = file.conv(file.input((1, 3, 8, 6)), 4)
+    rows = file.reshape(file.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
+    corner = file.op("Add", [file.slice(rows, 2, range(2)), file.constant(np.arange(48).reshape(1, 48, 1) * 10.0)],
                      (1, 48, 2))  # fmt: skip
-    boxes = made.op("Concat", [corner, made.op("Add", [corner, made.constant(2.0)], (1, 48, 2))], (1, 48, 4), axis=2)
-    heights = made.transpose(made.slice(rows, 2, range(2, 3)), (0, 2, 1))
-    mean = made.op("ReduceMean", [heights], (1, 1, 1), axes=[2])
-    scores = made.op("Sigmoid", [made.op("Sub", [heights, mean], (1, 1, 48))], (1, 1, 48))  # half of them above 0.5
-    limits = [made.constant([40], "int64"), made.constant([0.5]), made.constant([0.5])]
-    chosen = made.op("NonMaxSuppression", [boxes, scores, *limits], (40, 3))
-    places = made.op("Squeeze", [made.slice(chosen, 1, range(2, 3)), made.constant([1], "int64")], (40,))
-    taken = made.op("Gather", [made.reshape(boxes, (48, 4)), places], (40, 4), axis=0)
-    end = made.slice(taken, 0, range(2)) if cut else taken
-    made.output(end)
+    boxes = file.op("Concat", [corner, file.op("Add", [corner, file.constant(2.0)], (1, 48, 2))], (1, 48, 4), axis=2)
+    heights = file.transpose(file.slice(rows, 2, range(2, 3)), (0, 2, 1))
+    mean = file.op("ReduceMean", [heights], (1, 1, 1), axes=[2])
+    scores = file.op("Sigmoid", [file.op("Sub", [heights, mean], (1, 1, 48))], (1, 1, 48))  # half of them above 0.5
+    limits = [file.constant([40], "int64"), file.constant([0.5]), file.constant([0.5])]
+    chosen = file.op("NonMaxSuppression", [boxes, scores, *limits], (40, 3))
+    places = file.op("Squeeze", [file.slice(chosen, 1, range(2, 3)), file.constant([1], "int64")], (40,))
+    output = file.op("Gather", [file.reshape(boxes, (48, 4)), places], (40, 4), axis=0)
+    end = file.slice(output, 0, range(2)) if cut else output
+    file.output(end)
     path = tmp_path / "net.onnx"
-    path.write_bytes(made.model().SerializeToString())
+    path.write_bytes(file.model().SerializeToString())
     graph = importer.load(path)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).integers(0, 256, (1, 8, 6, 3)).astype(np.uint8))
     layers = [node.name for node in graph.nodes if not node.operator.is_input]
@@ -126,24 +126,24 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
 
 
 def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
-    made = File(8)
-    x = made.input((1, 3, 8, 6))
+    file = File(8)
+    x = file.input((1, 3, 8, 6))
     for _ in range(17):
-        made.output(made.op("Sigmoid", [made.conv(x, 4)], (1, 4, 8, 6)))
+        file.output(file.op("Sigmoid", [file.conv(x, 4)], (1, 4, 8, 6)))
     path = tmp_path / "net.onnx"
-    path.write_bytes(made.model().SerializeToString())
+    path.write_bytes(file.model().SerializeToString())
     with pytest.raises(InputError, match="--outputs"):
         export(path, tmp_path / "net.glslnn")
-    names = tuple(output.name for output in made.outputs[:2])
+    names = tuple(output.name for output in file.outputs[:2])
     export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
 
 
 def test_dots_that_stand_for_other_axes_in_each_tensor_are_refused(tmp_path: Path) -> None:
-    made = File(9)
-    x = made.op("Relu", [made.input((1, 3, 8, 6))], (1, 3, 8, 6))
-    y = made.op("Einsum", [x, made.random(3, 6, 5)], (1, 3, 8, 5), equation="...ij,...jk->...ik")
+    file = File(9)
+    x = file.op("Relu", [file.input((1, 3, 8, 6))], (1, 3, 8, 6))
+    y = file.op("Einsum", [x, file.random(3, 6, 5)], (1, 3, 8, 5), equation="...ij,...jk->...ik")
     path = tmp_path / "net.onnx"
-    made.output(y)
-    path.write_bytes(made.model().SerializeToString())
+    file.output(y)
+    path.write_bytes(file.model().SerializeToString())
     with pytest.raises(InputError, match=r"the equation '\.\.\.ij,\.\.\.jk->\.\.\.ik'; name every axis by a letter"):
         importer.load(path)

@@ -1,4 +1,4 @@
-"""``glsl-infer inspect --stage``: the graph as imported, optimised, and split into parts."""
+"""``glsl-infer inspect --stage``: the network after each stage of the compiler."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glsl_infer.cli import main
 
 def model(folder: Path) -> Path:
     """Write a convolution with a ReLU, a sum along rows, which has no shader, and a convolution."""
-    made = File(3)
-    y = made.op("Relu", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
-    made.output(made.conv(made.op("CumSum", [y, made.constant(2, "int64")], (1, 4, 8, 6)), 4))
+    file = File(3)
+    y = file.op("Relu", [file.conv(file.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
+    file.output(file.conv(file.op("CumSum", [y, file.constant(2, "int64")], (1, 4, 8, 6)), 4))
     path = folder / "m.onnx"
-    onnx.save(made.model(), path)
+    onnx.save(file.model(), path)
     return path
 
 
@@ -27,6 +27,8 @@ def model(folder: Path) -> Path:
         ("imported", ["input", "conv2d", "activation", "cumulative_sum", "conv2d"], [""]),
         ("optimized", ["input", "conv2d", "cumulative_sum", "conv2d"], [""]),
         ("placed", ["input", "conv2d", "cumulative_sum", "conv2d"], ["", "1 gpu", "2 cpu", "3 gpu"]),
+        ("with-ranges", ["input", "conv2d", "cumulative_sum", "input", "conv2d"], ["1 gpu", "2 cpu", "3 gpu"]),
+        ("planned", ["input", "conv2d", "cumulative_sum", "input", "conv2d"], ["1 gpu", "2 cpu", "3 gpu"]),
     ],
 )
 def test_a_stage(
@@ -42,9 +44,23 @@ def test_a_stage(
     assert printed.count("part ") == len([part for part in parts if part]) and "cumulative_sum" in printed
 
 
+def test_ranges_textures_and_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The ReLU's range is assumed, [0, 1]; each convolution is one draw into a texture of its part."""
+    path = model(tmp_path)
+    nodes = {}
+    for stage in ("with-ranges", "planned", "program"):
+        assert main(["inspect", str(path), "--stage", stage, "--json"]) == 0
+        nodes[stage] = json.loads(capsys.readouterr().out)["nodes"]
+    assert nodes["with-ranges"][1]["attrs"]["scales"] == [1.0]
+    assert [node["attrs"].get("draws") for node in nodes["planned"]] == [None, 1, None, None, 1]
+    drawn = [node for node in nodes["program"] if node["part"] != "2 cpu"]
+    assert [node["name"] for node in drawn] == [node["name"] for node in nodes["planned"] if node["attrs"].get("draws")]
+    assert all(node["attrs"]["target"] and node["attrs"]["clear"] and node["attrs"]["quads"] == 1 for node in drawn)
+
+
 def test_a_stage_of_a_model_that_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = File(3)
-    made.output(made.op("Odd", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6), domain="own"))
-    onnx.save(made.model(), tmp_path / "m.onnx")
+    file = File(3)
+    file.output(file.op("Odd", [file.conv(file.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6), domain="own"))
+    onnx.save(file.model(), tmp_path / "m.onnx")
     assert main(["inspect", str(tmp_path / "m.onnx"), "--stage", "placed"]) != 0
     assert "cannot be imported" in capsys.readouterr().err

@@ -20,19 +20,19 @@ def sources() -> list[bytes]:
     files = [free_sizes()]
     for cases in (CASES, ON_CPU):
         for builds in cases.values():
-            made = File()
-            files.append(made.bytes([builds[0](made, made.conv(made.input((1, 8, 6, 3)), 4))]))
+            file = File()
+            files.append(file.bytes([builds[0](file, file.conv(file.input((1, 8, 6, 3)), 4))]))
     return files
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_structure(seed: int) -> None:
     files, imported = sources(), 0
-    for number, data in enumerate(files):
+    for index, data in enumerate(files):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                survey = survey_of(parsed(damaged(data, np.random.default_rng((seed, number)))))
+                survey = survey_of(parsed(damaged(data, np.random.default_rng((seed, index)))))
                 if survey.graph is not None and not survey.problems:
                     imported += len(optimize(survey.graph).nodes) > 0
         except GlslInferError as error:

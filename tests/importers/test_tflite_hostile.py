@@ -17,14 +17,14 @@ from glsl_infer.importers.tflite.reader import to_graph
 
 def sound() -> bytes:
     """Return a valid file with constants, 16-bit floats, ranges, options and several outputs."""
-    made = File(3)
-    x = made.conv(made.input(), 4, fused=1)
-    half = made.op("DEQUANTIZE", [made.constant(np.ones((1, 1, 4)), "f2")], (1, 1, 4), {"Dequantize": {}})
-    y = made.op("PRELU", [made.quantize(x, 0.1), half], (1, 8, 8, 4))
-    pad = made.op("PAD", [y, made.constant([[0, 0], [1, 1], [1, 1], [0, 4]], "i4")], (1, 10, 10, 8))
-    rows = made.op("RESHAPE", [pad, made.constant([1, 400, 2], "i4")], (1, 400, 2), {"Reshape": {}})
-    mean = made.op("MEAN", [y, made.constant([1, 2], "i4")], (1, 4), {"Reducer": {}})
-    return made.bytes([rows, mean])
+    file = File(3)
+    x = file.conv(file.input(), 4, fused=1)
+    half = file.op("DEQUANTIZE", [file.constant(np.ones((1, 1, 4)), "f2")], (1, 1, 4), {"Dequantize": {}})
+    y = file.op("PRELU", [file.quantize(x, 0.1), half], (1, 8, 8, 4))
+    pad = file.op("PAD", [y, file.constant([[0, 0], [1, 1], [1, 1], [0, 4]], "i4")], (1, 10, 10, 8))
+    rows = file.op("RESHAPE", [pad, file.constant([1, 400, 2], "i4")], (1, 400, 2), {"Reshape": {}})
+    mean = file.op("MEAN", [y, file.constant([1, 2], "i4")], (1, 4), {"Reducer": {}})
+    return file.bytes([rows, mean])
 
 
 def refused_or_read(data: bytes) -> None:
@@ -64,67 +64,67 @@ def test_changed_offsets(seed: int) -> None:
 
 
 def harmful(what: str) -> bytes:
-    made = File()
-    x = made.input()
+    file = File()
+    x = file.input()
     if what == "reads itself":
-        y = made.tensor((1, 8, 8, 3))
-        made.several("ADD", [x, y], [y], {"Add": {}})
+        y = file.tensor((1, 8, 8, 3))
+        file.several("ADD", [x, y], [y], {"Add": {}})
     elif what == "makes its input":
-        y = made.op("RELU", [x], (1, 8, 8, 3))
-        made.several("RESHAPE", [x], [x], {"Reshape": {}})
+        y = file.op("RELU", [x], (1, 8, 8, 3))
+        file.several("RESHAPE", [x], [x], {"Reshape": {}})
     elif what == "reads what comes later":
-        later = made.tensor((1, 8, 8, 3))
-        y = made.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
-        made.several("RELU", [x], [later])
+        later = file.tensor((1, 8, 8, 3))
+        y = file.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
+        file.several("RELU", [x], [later])
     elif what == "an ending in a circle":
-        y = made.tensor((1, 64, 3))
-        made.several("RESHAPE", [y], [y], {"Reshape": {}})
+        y = file.tensor((1, 64, 3))
+        file.several("RESHAPE", [y], [y], {"Reshape": {}})
     elif what == "an ending that doubles":
-        y = made.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
+        y = file.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
         for power in range(1, 40):
-            y = made.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
+            y = file.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
     elif what == "many operators":
         y = x
         for _ in range(16_385):
-            y = made.op("RELU", [y], (1, 8, 8, 3))
+            y = file.op("RELU", [y], (1, 8, 8, 3))
     elif what == "made twice":
-        y = made.op("RELU", [x], (1, 8, 8, 3))
-        made.several("TANH", [x], [y])
+        y = file.op("RELU", [x], (1, 8, 8, 3))
+        file.several("TANH", [x], [y])
     elif what == "no such tensor":
-        y = made.op("RELU", [77], (1, 8, 8, 3))
+        y = file.op("RELU", [77], (1, 8, 8, 3))
     elif what == "weights too short":
-        weights = made.tensor((2**15, 3, 3, 3), data=b"\0" * 64)
-        y = made.op("CONV_2D", [x, weights, -1], (1, 8, 8, 2**15), {"Conv2D": {"strideH": 1, "strideW": 1}})
+        weights = file.tensor((2**15, 3, 3, 3), data=b"\0" * 64)
+        y = file.op("CONV_2D", [x, weights, -1], (1, 8, 8, 2**15), {"Conv2D": {"strideH": 1, "strideW": 1}})
     elif what == "sparse and huge":
-        weights = made.tensor((2**15, 2**15), data=b"\0" * 64)
-        made.graph.tensors[weights].sparsity = sparsity()
-        y = made.op("FULLY_CONNECTED", [x, weights, -1], (1, 2**15), {"FullyConnected": {}})
+        weights = file.tensor((2**15, 2**15), data=b"\0" * 64)
+        file.graph.tensors[weights].sparsity = sparsity()
+        y = file.op("FULLY_CONNECTED", [x, weights, -1], (1, 2**15), {"FullyConnected": {}})
     elif what == "huge by broadcast":
-        parts = [made.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
-        y = made.op("MUL", [x, made.op("ADD", parts, (4,), {"Add": {}})], (1, 8, 8, 3), {"Mul": {}})
+        parts = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
+        y = file.op("MUL", [x, file.op("ADD", parts, (4,), {"Add": {}})], (1, 8, 8, 3), {"Mul": {}})
     elif what == "stride 0":
         options = {"strideH": 0, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
-        y = made.op("CONV_2D", [x, made.random(4, 3, 3, 3), -1], (1, 8, 8, 4), {"Conv2D": options})
+        y = file.op("CONV_2D", [x, file.random(4, 3, 3, 3), -1], (1, 8, 8, 4), {"Conv2D": options})
     elif what == "another shape than it makes":
-        y = made.op("MAX_POOL_2D", [x], (1, 9, 9, 3), {"Pool2D": {"filterHeight": 2, "filterWidth": 2,
+        y = file.op("MAX_POOL_2D", [x], (1, 9, 9, 3), {"Pool2D": {"filterHeight": 2, "filterWidth": 2,
                                                                   "strideH": 2, "strideW": 2}})  # fmt: skip
     elif what == "padded by a million":
-        y = made.op("PAD", [x, made.constant([[0, 0]] * 3 + [[0, 2**30]], "i4")], (1, 8, 8, 3))
+        y = file.op("PAD", [x, file.constant([[0, 0]] * 3 + [[0, 2**30]], "i4")], (1, 8, 8, 3))
     else:
-        y = made.op("MyOwn", [x], (1, 8, 8, 3), custom=b"")
-    return made.bytes([y])
+        y = file.op("MyOwn", [x], (1, 8, 8, 3), custom=b"")
+    return file.bytes([y])
 
 
 def sparsity() -> object:
     from tflite_files import schema
 
-    made = schema.SparsityParametersT()
-    made.traversalOrder, made.dimMetadata = [0, 1], []
+    sparsity = schema.SparsityParametersT()
+    sparsity.traversalOrder, sparsity.dimMetadata = [0, 1], []
     for _ in range(2):
         level = schema.DimensionMetadataT()
         level.format, level.denseSize = 0, 2**15
-        made.dimMetadata.append(level)
-    return made
+        sparsity.dimMetadata.append(level)
+    return sparsity
 
 
 HARMFUL = {
@@ -153,11 +153,11 @@ def test_refused_by_name(what: str) -> None:
 
 
 def test_all_refusals_at_once() -> None:
-    made = File()
-    x = made.op("RFFT2D", [made.input()], (1, 8, 8, 3))
-    y = made.op("SEGMENT_SUM", [made.conv(x, 4)], (1, 8, 8, 4))
+    file = File()
+    x = file.op("RFFT2D", [file.input()], (1, 8, 8, 3))
+    y = file.op("SEGMENT_SUM", [file.conv(x, 4)], (1, 8, 8, 4))
     with pytest.raises(ModelError, match=r"a RFFT2D cannot be exported(.|\n)*a SEGMENT_SUM cannot be exported"):
-        to_graph(parsed(made.bytes([y])))
+        to_graph(parsed(file.bytes([y])))
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
@@ -170,11 +170,15 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
 
 
 def test_other_files(tmp_path: Path) -> None:
-    for given, said in ((None, "no such file"), (b"", "not a TensorFlow Lite file"), (b"x" * 99, "not a TensorFlow")):
+    for given, message in (
+        (None, "no such file"),
+        (b"", "not a TensorFlow Lite file"),
+        (b"x" * 99, "not a TensorFlow"),
+    ):
         path = tmp_path / "some.tflite"
         if given is not None:
             path.write_bytes(given)
-        with pytest.raises(ModelError, match=said):
+        with pytest.raises(ModelError, match=message):
             tflite.read(path)
     with pytest.raises(ModelError, match="a folder"):
         tflite.read(tmp_path)

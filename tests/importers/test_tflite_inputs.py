@@ -13,27 +13,27 @@ from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.tflite.reader import survey_of, to_graph
 
 
-def dense(made: File, x: int) -> int:
-    inputs = [x, made.random(3, made.shape(x)[1]), made.random(3)]
-    return made.op("FULLY_CONNECTED", inputs, (1, 3), {"FullyConnected": {}})
+def dense(file: File, x: int) -> int:
+    inputs = [x, file.random(3, file.shape(x)[1]), file.random(3)]
+    return file.op("FULLY_CONNECTED", inputs, (1, 3), {"FullyConnected": {}})
 
 
 @pytest.mark.parametrize("kind", ["row", "channel", "sequence", "quantised"])
 def test_a_picture_without_channels(kind: str) -> None:
-    made = File(2)
-    x = y = made.input((1, 6, 8))
+    file = File(2)
+    x = y = file.input((1, 6, 8))
     if kind == "quantised":
-        y = made.quantize(made.op("QUANTIZE", [x], (1, 6, 8), {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
-        y = made.op("DEQUANTIZE", [y], (1, 6, 8), {"Dequantize": {}})
+        y = file.quantize(file.op("QUANTIZE", [x], (1, 6, 8), {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
+        y = file.op("DEQUANTIZE", [y], (1, 6, 8), {"Dequantize": {}})
     if kind == "channel":
-        y = made.op("RESHAPE", [y, made.constant([-1, 6, 8, 1], "i4")], (1, 6, 8, 1))
-        y = made.op("RESHAPE", [made.conv(y, 2), made.constant([1, 96], "i4")], (1, 96))
+        y = file.op("RESHAPE", [y, file.constant([-1, 6, 8, 1], "i4")], (1, 6, 8, 1))
+        y = file.op("RESHAPE", [file.conv(y, 2), file.constant([1, 96], "i4")], (1, 96))
     elif kind == "sequence":
-        y = made.op("RESHAPE", [y, made.constant([1, 12, 4], "i4")], (1, 12, 4))
-        y = made.op("RESHAPE", [y, made.constant([1, 48], "i4")], (1, 48))
+        y = file.op("RESHAPE", [y, file.constant([1, 12, 4], "i4")], (1, 12, 4))
+        y = file.op("RESHAPE", [y, file.constant([1, 48], "i4")], (1, 48))
     else:
-        y = made.op("RESHAPE", [y, made.constant([-1, 48], "i4")], (1, 48))
-    graph = close(made.bytes([dense(made, y)]), tolerance=0.02 if kind == "quantised" else 1e-5)
+        y = file.op("RESHAPE", [y, file.constant([-1, 48], "i4")], (1, 48))
+    graph = close(file.bytes([dense(file, y)]), tolerance=0.02 if kind == "quantised" else 1e-5)
     (entry,) = graph.inputs
     assert is_picture(entry) == (kind != "sequence")
     assert entry.attrs["shape"] == ((1, 6, 8) if kind == "sequence" else (6, 8, 1))
@@ -57,14 +57,14 @@ def test_a_batch_of_pictures_is_refused() -> None:
 
 
 def test_functions_that_are_not_read_are_named() -> None:
-    made = File()
-    x = made.input()
-    made.model.signatureDefs = []
+    file = File()
+    x = file.input()
+    file.model.signatureDefs = []
     for key, place in (("serve", 0), ("train", 1), ("reset", 2)):
         signature = schema.SignatureDefT()
         signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
-        made.model.signatureDefs.append(signature)
-    said = survey_of(parsed(made.bytes([made.conv(x)]))).warnings
+        file.model.signatureDefs.append(signature)
+    said = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
     assert said == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
 
 
@@ -86,11 +86,11 @@ def test_open_shapes_behind_mirrors_and_splits() -> None:
 
 def sound(length: int) -> bytes:
     """Return the model of a sound (1, length) with a gain, as rows of 4, and the mean of each of the 4 columns."""
-    made = File(4)
-    x, gain = made.input((1, length)), made.input((1,))
-    y = made.op("MUL", [x, gain], (1, length), {"Mul": {}})
-    y = made.op("RESHAPE", [y, made.constant([1, -1, 4], "i4")], (1, length // 4, 4))
-    return made.bytes([made.op("MEAN", [y, made.constant([1], "i4")], (1, 4), {"Reducer": {"keepDims": False}})])
+    file = File(4)
+    x, gain = file.input((1, length)), file.input((1,))
+    y = file.op("MUL", [x, gain], (1, length), {"Mul": {}})
+    y = file.op("RESHAPE", [y, file.constant([1, -1, 4], "i4")], (1, length // 4, 4))
+    return file.bytes([file.op("MEAN", [y, file.constant([1], "i4")], (1, 4), {"Reducer": {"keepDims": False}})])
 
 
 def test_any_size_and_a_constant() -> None:
@@ -100,10 +100,10 @@ def test_any_size_and_a_constant() -> None:
     graph = to_graph(model, ends=IoOptions(shapes={x: (1, 24)}, constants={gain: (0.5,)}))
     values = np.random.default_rng(0).normal(size=24).astype(np.float32)
     (entry,) = graph.inputs
-    given = dict(zip([node.name for node in whole.inputs], (values, np.full(1, 0.5, np.float32))))
+    fields = dict(zip([node.name for node in whole.inputs], (values, np.full(1, 0.5, np.float32))))
     (name,), (own,) = graph.outputs, whole.outputs
-    found = reference.run(graph, {entry.name: values}, mode="float")[name.name]
-    np.testing.assert_allclose(found, reference.run(whole, given, mode="float")[own.name], rtol=1e-5)
+    outputs = reference.run(graph, {entry.name: values}, mode="float")[name.name]
+    np.testing.assert_allclose(outputs, reference.run(whole, fields, mode="float")[own.name], rtol=1e-5)
 
 
 def test_a_shape_of_other_axes() -> None:

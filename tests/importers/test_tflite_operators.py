@@ -20,82 +20,82 @@ MAP = (1, 8, 6, 4)
 
 
 def unary(kind: str, options: dict | None = None) -> Build:
-    return lambda made, x: made.op(kind, [x], MAP, options)
+    return lambda file, x: file.op(kind, [x], MAP, options)
 
 
 def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
-    def build(made: File, x: int) -> int:
-        both = [made.constant(values), x] if first else [x, made.constant(values)]
+    def build(file: File, x: int) -> int:
+        both = [file.constant(values), x] if first else [x, file.constant(values)]
         options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
-        return made.op(kind, both, MAP, options)
+        return file.op(kind, both, MAP, options)
 
     return build
 
 
 def with_map(kind: str, shape: tuple[int, ...] = MAP, fused: int = 0) -> Build:
-    def build(made: File, x: int) -> int:
-        other = made.conv(x, 4)
+    def build(file: File, x: int) -> int:
+        other = file.conv(x, 4)
         if shape != MAP:
-            reduced = made.op(
-                "MEAN", [other, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}}
+            reduced = file.op(
+                "MEAN", [other, file.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}}
             )
-            other = made.op("LOGISTIC", [reduced], (1, 1, 1, 4))
+            other = file.op("LOGISTIC", [reduced], (1, 1, 1, 4))
         options = {kind.capitalize(): {"fusedActivationFunction": fused}} if kind in "ADD SUB MUL DIV" else None
-        return made.op(kind, [x, other], MAP, options)
+        return file.op(kind, [x, other], MAP, options)
 
     return build
 
 
 def convolution(filters: int, kernel: int, stride: int, same: bool, fused: int = 0) -> Build:
-    return lambda made, x: made.conv(x, filters, kernel, stride, same=same, fused=fused)
+    return lambda file, x: file.conv(x, filters, kernel, stride, same=same, fused=fused)
 
 
-def grouped(made: File, x: int) -> int:
+def grouped(file: File, x: int) -> int:
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
-    return made.op("CONV_2D", [x, made.random(6, 3, 3, 2), made.random(6)], (1, 8, 6, 6), {"Conv2D": options})
+    return file.op("CONV_2D", [x, file.random(6, 3, 3, 2), file.random(6)], (1, 8, 6, 6), {"Conv2D": options})
 
 
 def depthwise(multiplier: int, stride: int) -> Build:
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         options = {"strideH": stride, "strideW": stride, "dilationHFactor": 1, "dilationWFactor": 1,
                    "padding": 0, "depthMultiplier": multiplier, "fusedActivationFunction": 3}  # fmt: skip
-        weights = [made.random(1, 3, 3, 4 * multiplier), made.random(4 * multiplier)]
+        weights = [file.random(1, 3, 3, 4 * multiplier), file.random(4 * multiplier)]
         shape = (1, -(-8 // stride), -(-6 // stride), 4 * multiplier)
-        return made.op("DEPTHWISE_CONV_2D", [x, *weights], shape, {"DepthwiseConv2D": options})
+        return file.op("DEPTHWISE_CONV_2D", [x, *weights], shape, {"DepthwiseConv2D": options})
 
     return build
 
 
 def transposed(kernel: int, stride: int, same: bool, *, custom: bool = False) -> Build:
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         size = [n * stride if same else (n - 1) * stride + kernel for n in (8, 6)]
-        weights = made.random(5, kernel, kernel, 4)
+        weights = file.random(5, kernel, kernel, 4)
         if custom:
-            inputs, options = [x, weights, made.random(5)], struct.pack("<3i", 1 if same else 2, stride, stride)
-            return made.op("Convolution2DTransposeBias", inputs, (1, *size, 5), custom=options)
-        inputs = [made.constant([1, *size, 5], "i4"), weights, x, made.random(5)]
+            inputs, options = [x, weights, file.random(5)], struct.pack("<3i", 1 if same else 2, stride, stride)
+            return file.op("Convolution2DTransposeBias", inputs, (1, *size, 5), custom=options)
+        inputs = [file.constant([1, *size, 5], "i4"), weights, x, file.random(5)]
         options_ = {"TransposeConv": {"padding": 0 if same else 1, "strideH": stride, "strideW": stride}}
-        return made.op("TRANSPOSE_CONV", inputs, (1, *size, 5), options_, version=3)
+        return file.op("TRANSPOSE_CONV", inputs, (1, *size, 5), options_, version=3)
 
     return build
 
 
-def dense(made: File, x: int) -> int:
-    inputs = [x, made.random(5, 192, spread=0.05), made.random(5)]
-    return made.op("FULLY_CONNECTED", inputs, (1, 5), {"FullyConnected": {"fusedActivationFunction": 1}})
+def dense(file: File, x: int) -> int:
+    inputs = [x, file.random(5, 192, spread=0.05), file.random(5)]
+    return file.op("FULLY_CONNECTED", inputs, (1, 5), {"FullyConnected": {"fusedActivationFunction": 1}})
 
 
-def dense_of_pixels(made: File, x: int) -> int:
+def dense_of_pixels(file: File, x: int) -> int:
     options = {"FullyConnected": {"keepNumDims": True}}
-    return made.op("FULLY_CONNECTED", [x, made.random(5, 4), -1], (1, 8, 6, 5), options)
+    return file.op("FULLY_CONNECTED", [x, file.random(5, 4), -1], (1, 8, 6, 5), options)
 
 
 def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         size = [-(-n // stride) if same else (n - w) // stride + 1 for n, w in zip((8, 6), window)]
         options = {"filterHeight": window[0], "filterWidth": window[1], "strideH": stride, "strideW": stride,
                    "padding": 0 if same else 1, "fusedActivationFunction": 0}  # fmt: skip
-        return made.op(kind, [x], (1, *size, 4), {"Pool2D": options})
+        return file.op(kind, [x], (1, *size, 4), {"Pool2D": options})
 
     return build
 
@@ -103,46 +103,46 @@ def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
 def positive(kind: str, exponent: float | None = None) -> Build:
     """Return a builder of an operation on values from 1 to 2."""
 
-    def build(made: File, x: int) -> int:
-        unit = made.op("LOGISTIC", [x], MAP)
-        above = made.op("ADD", [unit, made.constant(1.0)], MAP, {"Add": {}})
-        return made.op(kind, [above, *([] if exponent is None else [made.constant(exponent)])], MAP)
+    def build(file: File, x: int) -> int:
+        unit = file.op("LOGISTIC", [x], MAP)
+        above = file.op("ADD", [unit, file.constant(1.0)], MAP, {"Add": {}})
+        return file.op(kind, [above, *([] if exponent is None else [file.constant(exponent)])], MAP)
 
     return build
 
 
-def inverse(made: File, x: int) -> int:
-    above = made.op("ADD", [made.op("LOGISTIC", [x], MAP), made.constant(1.0)], MAP, {"Add": {}})
-    return made.op("DIV", [made.constant(3.0), above], MAP, {"Div": {}})
+def inverse(file: File, x: int) -> int:
+    above = file.op("ADD", [file.op("LOGISTIC", [x], MAP), file.constant(1.0)], MAP, {"Add": {}})
+    return file.op("DIV", [file.constant(3.0), above], MAP, {"Div": {}})
 
 
 def over(kind: str, axes: list[int]) -> Build:
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(MAP))
     options = {"Reducer": {"keepDims": True}}
-    return lambda made, x: made.op(kind, [x, made.constant(axes, "i4")], shape, options)
+    return lambda file, x: file.op(kind, [x, file.constant(axes, "i4")], shape, options)
 
 
-def vector_part(made: File, x: int) -> int:
-    flat = made.op("RESHAPE", [x, made.constant([1, 192], "i4")], (1, 192), {"Reshape": {}})
-    parts = [made.constant(part, "i4") for part in ([0, 3], [0, 20], [1, 2])]
-    return made.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
+def vector_part(file: File, x: int) -> int:
+    flat = file.op("RESHAPE", [x, file.constant([1, 192], "i4")], (1, 192), {"Reshape": {}})
+    parts = [file.constant(part, "i4") for part in ([0, 3], [0, 20], [1, 2])]
+    return file.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
 
 
-def neighbours(made: File, x: int) -> int:
+def neighbours(file: File, x: int) -> int:
     options = {"radius": 1, "alpha": 0.2, "beta": 0.75, "bias": 1.5}
-    return made.op("LOCAL_RESPONSE_NORMALIZATION", [x], MAP, {"LocalResponseNormalization": options})
+    return file.op("LOCAL_RESPONSE_NORMALIZATION", [x], MAP, {"LocalResponseNormalization": options})
 
 
 def reduced(kind: str, keeps: bool) -> Build:
     shape = (1, 1, 1, 4) if keeps else (1, 4)
-    return lambda made, x: made.op(kind, [x, made.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
+    return lambda file, x: file.op(kind, [x, file.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
 
 
 def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None = None, mode: int = 0) -> Build:
-    def build(made: File, x: int) -> int:
-        inputs = [x, made.constant(around, "i4"), *([] if value is None else [made.constant(value)])]
+    def build(file: File, x: int) -> int:
+        inputs = [x, file.constant(around, "i4"), *([] if value is None else [file.constant(value)])]
         options = {"MirrorPad": {"mode": mode}} if kind == "MIRROR_PAD" else None
-        return made.op(kind, inputs, shape, options)
+        return file.op(kind, inputs, shape, options)
 
     return build
 
@@ -150,138 +150,138 @@ def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None 
 def resized(kind: str, size: tuple[int, int], corners: bool, centers: bool) -> Build:
     options = {"ResizeBilinear" if kind == "RESIZE_BILINEAR" else "ResizeNearestNeighbor": {
         "alignCorners": corners, "halfPixelCenters": centers}}  # fmt: skip
-    return lambda made, x: made.op(kind, [x, made.constant(size, "i4")], (1, *size, 4), options, version=3)
+    return lambda file, x: file.op(kind, [x, file.constant(size, "i4")], (1, *size, 4), options, version=3)
 
 
 def strided(begin: list[int], end: list[int], step: list[int], shape: tuple[int, ...], **masks: int) -> Build:
-    def build(made: File, x: int) -> int:
-        parts = [made.constant(part, "i4") for part in (begin, end, step)]
+    def build(file: File, x: int) -> int:
+        parts = [file.constant(part, "i4") for part in (begin, end, step)]
         names = {"beginMask": 0, "endMask": 0, "ellipsisMask": 0, "newAxisMask": 0, "shrinkAxisMask": 0, **masks}
-        return made.op("STRIDED_SLICE", [x, *parts], shape, {"StridedSlice": names})
+        return file.op("STRIDED_SLICE", [x, *parts], shape, {"StridedSlice": names})
 
     return build
 
 
-def sliced(made: File, x: int) -> int:
-    return made.op("SLICE", [x, made.constant([0, 1, 0, 1], "i4"), made.constant([1, 5, -1, 2], "i4")], (1, 5, 6, 2))
+def sliced(file: File, x: int) -> int:
+    return file.op("SLICE", [x, file.constant([0, 1, 0, 1], "i4"), file.constant([1, 5, -1, 2], "i4")], (1, 5, 6, 2))
 
 
 def repeated(kind: str, axis: int, count: int) -> Build:
     """Return a builder of repeated pixels, as the converter writes Keras' UpSampling2D."""
 
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         wide, many, shape = [1, 8, 6, 4], [1, 8, 6, 4], [1, 8, 6, 4]
         wide.insert(axis, 1)
         many.insert(axis, count)
         shape[axis - 1] *= count
-        expanded = made.op("EXPAND_DIMS", [x, made.constant(axis, "i4")], tuple(wide))
-        counts = [count if place == axis else 1 for place in range(5)] if kind == "TILE" else many
+        expanded = file.op("EXPAND_DIMS", [x, file.constant(axis, "i4")], tuple(wide))
+        counts = [count if index == axis else 1 for index in range(5)] if kind == "TILE" else many
         version = 1 if kind == "TILE" else 2
-        tiled = made.op(kind, [expanded, made.constant(counts, "i4")], tuple(many), version=version)
-        return made.op("RESHAPE", [tiled, made.constant(shape, "i4")], tuple(shape))
+        tiled = file.op(kind, [expanded, file.constant(counts, "i4")], tuple(many), version=version)
+        return file.op("RESHAPE", [tiled, file.constant(shape, "i4")], tuple(shape))
 
     return build
 
 
-def dilated(made: File, x: int) -> int:
+def dilated(file: File, x: int) -> int:
     """Add a dilated convolution between two changes of the batch, as the converter writes some dilations."""
-    block = made.constant([2, 2], "i4")
-    phases = made.op("SPACE_TO_BATCH_ND", [x, block, made.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
+    block = file.constant([2, 2], "i4")
+    phases = file.op("SPACE_TO_BATCH_ND", [x, block, file.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
-    inner = made.op("CONV_2D", [phases, made.random(5, 3, 3, 4), made.random(5)], (4, 4, 3, 5), {"Conv2D": options})
-    return made.op("BATCH_TO_SPACE_ND", [inner, block, made.constant([[0, 0], [0, 0]], "i4")], (1, 8, 6, 5))
+    inner = file.op("CONV_2D", [phases, file.random(5, 3, 3, 4), file.random(5)], (4, 4, 3, 5), {"Conv2D": options})
+    return file.op("BATCH_TO_SPACE_ND", [inner, block, file.constant([[0, 0], [0, 0]], "i4")], (1, 8, 6, 5))
 
 
-def wide_taps(made: File, x: int) -> int:
+def wide_taps(file: File, x: int) -> int:
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 2, "dilationWFactor": 1, "padding": 0}
-    return made.op("CONV_2D", [x, made.random(5, 3, 3, 4), made.random(5)], (1, 8, 6, 5), {"Conv2D": options})
+    return file.op("CONV_2D", [x, file.random(5, 3, 3, 4), file.random(5)], (1, 8, 6, 5), {"Conv2D": options})
 
 
 def blocks(kind: str, shape: tuple[int, ...], options: str) -> Build:
-    return lambda made, x: made.op(kind, [x], shape, {options: {"blockSize": 2}})
+    return lambda file, x: file.op(kind, [x], shape, {options: {"blockSize": 2}})
 
 
 def split(kind: str) -> Build:
-    def build(made: File, x: int) -> int:
-        wide = made.conv(x, 12)
+    def build(file: File, x: int) -> int:
+        wide = file.conv(x, 12)
         if kind == "SPLIT":
-            parts = [made.tensor((1, 8, 6, 4)) for _ in range(3)]
-            made.several(kind, [made.constant(3, "i4"), wide], parts, {"Split": {"numSplits": 3}})
+            parts = [file.tensor((1, 8, 6, 4)) for _ in range(3)]
+            file.several(kind, [file.constant(3, "i4"), wide], parts, {"Split": {"numSplits": 3}})
         else:
-            parts = [made.tensor((1, 8, 6, count)) for count in (4, 6, 2)]
-            inputs = [wide, made.constant([4, -1, 2], "i4"), made.constant(-1, "i4")]
-            made.several(kind, inputs, parts, {"SplitV": {"numSplits": 3}})
-        return made.op("CONCATENATION", [parts[2], parts[0]], (1, 8, 6, made.shape(parts[2])[3] + 4),
+            parts = [file.tensor((1, 8, 6, count)) for count in (4, 6, 2)]
+            inputs = [wide, file.constant([4, -1, 2], "i4"), file.constant(-1, "i4")]
+            file.several(kind, inputs, parts, {"SplitV": {"numSplits": 3}})
+        return file.op("CONCATENATION", [parts[2], parts[0]], (1, 8, 6, file.shape(parts[2])[3] + 4),
                        {"Concatenation": {"axis": 3}})  # fmt: skip
 
     return build
 
 
 def prelu(*slopes: int) -> Build:
-    return lambda made, x: made.op("PRELU", [x, made.random(*slopes)], MAP)
+    return lambda file, x: file.op("PRELU", [x, file.random(*slopes)], MAP)
 
 
-def joined(made: File, x: int) -> int:
-    parts = [x, made.conv(x, 3), made.conv(x, 2)]
-    return made.op("CONCATENATION", parts, (1, 8, 6, 9), {"Concatenation": {"axis": -1}})
+def joined(file: File, x: int) -> int:
+    parts = [x, file.conv(x, 3), file.conv(x, 2)]
+    return file.op("CONCATENATION", parts, (1, 8, 6, 9), {"Concatenation": {"axis": -1}})
 
 
-def added(made: File, x: int) -> int:
-    return made.op("ADD_N", [x, made.conv(x, 4), made.conv(x, 4)], MAP, {"AddN": {}})
+def added(file: File, x: int) -> int:
+    return file.op("ADD_N", [x, file.conv(x, 4), file.conv(x, 4)], MAP, {"AddN": {}})
 
 
-def half_precision(made: File, x: int) -> int:
+def half_precision(file: File, x: int) -> int:
     """Add 16-bit weights as the converter writes them: constants read by a DEQUANTIZE."""
-    kernel = made.constant(made.rng.normal(0, 0.4, (4, 1, 1, 4)), "f2")
-    wide = made.op("DEQUANTIZE", [kernel], (4, 1, 1, 4), {"Dequantize": {}})
+    kernel = file.constant(file.rng.normal(0, 0.4, (4, 1, 1, 4)), "f2")
+    wide = file.op("DEQUANTIZE", [kernel], (4, 1, 1, 4), {"Dequantize": {}})
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
-    return made.op("CONV_2D", [x, wide, made.random(4)], MAP, {"Conv2D": options}, version=2)
+    return file.op("CONV_2D", [x, wide, file.random(4)], MAP, {"Conv2D": options}, version=2)
 
 
 def reshaped(kind: str, shape: tuple[int, ...]) -> Build:
-    def build(made: File, x: int) -> int:
-        mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
+    def build(file: File, x: int) -> int:
+        mean = file.op("MEAN", [x, file.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
         if kind == "SQUEEZE":
-            return made.op(kind, [mean], shape, {"Squeeze": {"squeezeDims": [1, 2]}})
+            return file.op(kind, [mean], shape, {"Squeeze": {"squeezeDims": [1, 2]}})
         if kind == "EXPAND_DIMS":
-            flat = made.op("RESHAPE", [mean, made.constant([1, 1, 4], "i4")], (1, 1, 4), {"Reshape": {}})
-            return made.op(kind, [flat, made.constant(1, "i4")], shape)
-        target = made.constant([0, 3, 1, 2] if kind == "TRANSPOSE" else shape, "i4")
-        return made.op(kind, [mean, target], shape)
+            flat = file.op("RESHAPE", [mean, file.constant([1, 1, 4], "i4")], (1, 1, 4), {"Reshape": {}})
+            return file.op(kind, [flat, file.constant(1, "i4")], shape)
+        target = file.constant([0, 3, 1, 2] if kind == "TRANSPOSE" else shape, "i4")
+        return file.op(kind, [mean, target], shape)
 
     return build
 
 
-def computed_shape(made: File, x: int) -> int:
+def computed_shape(file: File, x: int) -> int:
     """Add a reshape to the result of SHAPE, STRIDED_SLICE and PACK: Keras' Flatten for a free batch."""
-    shape = made.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
-    parts = [made.constant([value], "i4") for value in (0, 1, 1)]
-    first = made.op("STRIDED_SLICE", [shape, *parts], (), {"StridedSlice": {"shrinkAxisMask": 1}}, type_="INT32")
-    pack = made.op("PACK", [first, made.constant(192, "i4")], (2,), {"Pack": {"valuesCount": 2}}, type_="INT32")
-    return made.op("RESHAPE", [x, pack], (1, 192), {"Reshape": {}})
+    shape = file.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
+    parts = [file.constant([value], "i4") for value in (0, 1, 1)]
+    first = file.op("STRIDED_SLICE", [shape, *parts], (), {"StridedSlice": {"shrinkAxisMask": 1}}, type_="INT32")
+    pack = file.op("PACK", [first, file.constant(192, "i4")], (2,), {"Pack": {"valuesCount": 2}}, type_="INT32")
+    return file.op("RESHAPE", [x, pack], (1, 192), {"Reshape": {}})
 
 
-def cast(made: File, x: int) -> int:
-    return made.op("CAST", [x], MAP, {"Cast": {"inDataType": 0, "outDataType": 0}})
+def cast(file: File, x: int) -> int:
+    return file.op("CAST", [x], MAP, {"Cast": {"inDataType": 0, "outDataType": 0}})
 
 
-def quantized(made: File, x: int) -> int:
+def quantized(file: File, x: int) -> int:
     """Add a conversion to integers and back. The graph omits its rounding, so the step is tiny."""
-    stored = made.quantize(made.op("QUANTIZE", [x], MAP, {"Quantize": {}}, type_="INT16"), 1e-3)
-    return made.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
+    stored = file.quantize(file.op("QUANTIZE", [x], MAP, {"Quantize": {}}, type_="INT16"), 1e-3)
+    return file.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
 
 
 def taken(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
     options = None if axis is None else {"Gather": {"axis": axis}}
-    return lambda made, x: made.op(kind, [x, made.constant(operand, "i4")], shape, options)
+    return lambda file, x: file.op(kind, [x, file.constant(operand, "i4")], shape, options)
 
 
 def pixel_of_all(kind: str, operand: list[int]) -> Build:
     """Return a builder of the mean of all pixels, repeated at each pixel."""
 
-    def build(made: File, x: int) -> int:
-        mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
-        return made.op(kind, [mean, made.constant(operand, "i4")], MAP, version=2 if kind == "BROADCAST_TO" else 1)
+    def build(file: File, x: int) -> int:
+        mean = file.op("MEAN", [x, file.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
+        return file.op(kind, [mean, file.constant(operand, "i4")], MAP, version=2 if kind == "BROADCAST_TO" else 1)
 
     return build
 
@@ -371,7 +371,7 @@ CASES: dict[str, list[Build]] = {
     "SUM": [reduced("SUM", True), reduced("SUM", False), over("SUM", [3]), over("SUM", [1, 3])],
     "TANH": [unary("TANH")],
     "TRANSPOSE": [reshaped("TRANSPOSE", (1, 4, 1, 1)),
-                  lambda made, x: made.op("TRANSPOSE", [x, made.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],
+                  lambda file, x: file.op("TRANSPOSE", [x, file.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],
     "TRANSPOSE_CONV": [transposed(2, 2, True), transposed(3, 2, True), transposed(4, 2, False), transposed(3, 1, True)],
     "UPSAMPLE_NEAREST": [repeated("TILE", 2, 3), repeated("TILE", 3, 2), repeated("BROADCAST_TO", 2, 2)],
     "Convolution2DTransposeBias": [transposed(2, 2, True, custom=True)],
@@ -386,25 +386,25 @@ def test_every_operator_has_a_case() -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_as_litert(kind: str) -> None:
     for seed, build in enumerate(CASES[kind]):
-        made = File(seed)
-        x = made.conv(made.input((1, 8, 6, 3)), 4)
+        file = File(seed)
+        x = file.conv(file.input((1, 8, 6, 3)), 4)
         tolerance = 1e-3 if kind == "QUANTIZE" else 1e-5
-        graph = close(made.bytes([build(made, x)]), seed=seed, tolerance=tolerance)
+        graph = close(file.bytes([build(file, x)]), seed=seed, tolerance=tolerance)
         assert graph.inputs[0].attrs["shape"] == (8, 6, 3)
 
 
 def test_functions_in_pieces_become_activations() -> None:
     """``x * sigmoid(x)``, ``x * relu6(x + 3) / 6`` in two orders, and ``relu6(x + 3) / 6`` are fused."""
-    made = File()
-    x = made.conv(made.input(), 4)
+    file = File()
+    x = file.conv(file.input(), 4)
     shape = (1, 8, 8, 4)
-    swish = made.op("MUL", [x, made.op("LOGISTIC", [x], shape)], shape, {"Mul": {}})
-    six = made.op("RELU6", [made.op("ADD", [swish, made.constant(3.0)], shape, {"Add": {}})], shape)
-    late = made.op("MUL", [made.op("MUL", [swish, six], shape, {"Mul": {}}), made.constant(1 / 6)], shape, {"Mul": {}})
-    six = made.op("RELU6", [made.op("ADD", [late, made.constant(3.0)], shape, {"Add": {}})], shape)
-    gate = made.op("MUL", [six, made.constant(1 / 6)], shape, {"Mul": {}})
-    early = made.op("MUL", [gate, late], shape, {"Mul": {}})
-    graph = close(made.bytes([early]))
+    swish = file.op("MUL", [x, file.op("LOGISTIC", [x], shape)], shape, {"Mul": {}})
+    six = file.op("RELU6", [file.op("ADD", [swish, file.constant(3.0)], shape, {"Add": {}})], shape)
+    late = file.op("MUL", [file.op("MUL", [swish, six], shape, {"Mul": {}}), file.constant(1 / 6)], shape, {"Mul": {}})
+    six = file.op("RELU6", [file.op("ADD", [late, file.constant(3.0)], shape, {"Add": {}})], shape)
+    gate = file.op("MUL", [six, file.constant(1 / 6)], shape, {"Mul": {}})
+    early = file.op("MUL", [gate, late], shape, {"Mul": {}})
+    graph = close(file.bytes([early]))
     assert [node.attrs.get("function", node.op) for node in graph.nodes] == [
         "input", "conv2d", "silu", "hard_silu", "hard_silu"
     ]  # fmt: skip
@@ -412,15 +412,15 @@ def test_functions_in_pieces_become_activations() -> None:
 
 def test_endings_become_host_steps() -> None:
     """Two maps become concatenated rows with a sigmoid, and a third output is the index of the largest channel."""
-    made = File()
-    x = made.conv(made.input(), 4)
-    rows = [made.op("RESHAPE", [made.conv(x, 6, stride=stride), made.constant([1, -1, 2], "i4")],
+    file = File()
+    x = file.conv(file.input(), 4)
+    rows = [file.op("RESHAPE", [file.conv(x, 6, stride=stride), file.constant([1, -1, 2], "i4")],
                     (1, count, 2), {"Reshape": {}}) for stride, count in ((1, 192), (2, 48))]  # fmt: skip
-    boxes = made.op("CONCATENATION", rows, (1, 240, 2), {"Concatenation": {"axis": 1}})
-    scores = made.op("LOGISTIC", [boxes], (1, 240, 2), name="scores")
-    mask = made.op("ARG_MAX", [x, made.constant(-1, "i4")], (1, 8, 8), {"ArgMax": {"outputType": 2}}, type_="INT32")
-    unit = made.op("L2_NORMALIZATION", [made.op("RESHAPE", [x, made.constant([1, 256], "i4")], (1, 256))], (1, 256))
-    graph = close(made.bytes([scores, boxes, mask, unit]))
+    boxes = file.op("CONCATENATION", rows, (1, 240, 2), {"Concatenation": {"axis": 1}})
+    scores = file.op("LOGISTIC", [boxes], (1, 240, 2), name="scores")
+    mask = file.op("ARG_MAX", [x, file.constant(-1, "i4")], (1, 8, 8), {"ArgMax": {"outputType": 2}}, type_="INT32")
+    unit = file.op("L2_NORMALIZATION", [file.op("RESHAPE", [x, file.constant([1, 256], "i4")], (1, 256))], (1, 256))
+    graph = close(file.bytes([scores, boxes, mask, unit]))
     assert [[step.step for step in output.steps] for output in graph.outputs] == [
         ["rows", "concatenate", "sigmoid"], ["rows", "concatenate"], ["argmax"], ["l2-normalize"],
     ]  # fmt: skip
@@ -428,9 +428,9 @@ def test_endings_become_host_steps() -> None:
 
 
 def test_numbers_as_input() -> None:
-    made = File()
-    x = made.input((1, 6), name="numbers")
-    y = made.op("FULLY_CONNECTED", [x, made.random(5, 6), -1], (1, 5), {"FullyConnected": {}})
-    graph = close(made.bytes([y]))
+    file = File()
+    x = file.input((1, 6), name="numbers")
+    y = file.op("FULLY_CONNECTED", [x, file.random(5, 6), -1], (1, 5), {"FullyConnected": {}})
+    graph = close(file.bytes([y]))
     assert graph.inputs[0].op == "input_fixed"
     assert np.prod(graph.shapes[graph.output]) == 5

@@ -27,8 +27,8 @@ Build = Callable[[File, int], int]
 
 def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
     """Compare with LiteRT; return the operators after the first convolution, with activations by their text."""
-    made = File(3)
-    graph = close(made.bytes([build(made, made.conv(made.input((1, 8, 6, 3)), 4))]), tolerance=tolerance)
+    file = File(3)
+    graph = close(file.bytes([build(file, file.conv(file.input((1, 8, 6, 3)), 4))]), tolerance=tolerance)
     return [node.attrs.get("function", node.op) for node in graph.nodes[2:]]
 
 
@@ -61,9 +61,9 @@ def test_one_operator(build: Build, expected: list[str]) -> None:
 
 
 def test_maps_are_joined_along_rows_and_columns_by_shaders() -> None:
-    def both(made: File, x: int) -> int:
-        below = made.op("CONCATENATION", [x, made.conv(x, 4)], (1, 16, 6, 4), {"Concatenation": {"axis": 1}})
-        return made.op("CONCATENATION", [below, below], (1, 16, 12, 4), {"Concatenation": {"axis": -2}})
+    def both(file: File, x: int) -> int:
+        below = file.op("CONCATENATION", [x, file.conv(x, 4)], (1, 16, 6, 4), {"Concatenation": {"axis": 1}})
+        return file.op("CONCATENATION", [below, below], (1, 16, 12, 4), {"Concatenation": {"axis": -2}})
 
     assert operators_behind(both) == ["conv2d", *2 * ["zero_padding", "zero_padding", "add"]]
 
@@ -75,9 +75,9 @@ def test_blocks_of_pixels() -> None:
 def test_what_only_looks_like_a_function_stays_as_it_is() -> None:
     """A hard swish with another slope is not fused: its operators stay."""
 
-    def bent(made: File, x: int) -> int:
-        gate = pieces.one(made, "RELU6", pieces.two(made, "ADD", x, 3.0))
-        return pieces.two(made, "MUL", pieces.two(made, "MUL", x, gate), 0.18)
+    def bent(file: File, x: int) -> int:
+        gate = pieces.one(file, "RELU6", pieces.two(file, "ADD", x, 3.0))
+        return pieces.two(file, "MUL", pieces.two(file, "MUL", x, gate), 0.18)
 
     assert "hard_silu" not in operators_behind(bent)
 
@@ -91,112 +91,112 @@ def test_recognition_is_exact() -> None:
     assert norm_like(lambda x: x - x.mean(-1, keepdims=True), (4, 4, 8), [1e-3], EXACT) is None
 
 
-def joined(made: File, x: int, operator: int) -> int:
+def joined(file: File, x: int, operator: int) -> int:
     """Add a reshape of 192 values to a map."""
-    return made.op("RESHAPE", [operator, made.constant([1, 8, 6, 4], "i4")], (1, 8, 6, 4), {"Reshape": {}})
+    return file.op("RESHAPE", [operator, file.constant([1, 8, 6, 4], "i4")], (1, 8, 6, 4), {"Reshape": {}})
 
 
-def attention(made: File, x: int) -> int:
-    rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
-    scores = made.op("BATCH_MATMUL", [rows, rows], (1, 48, 48), {"BatchMatMul": {"adjY": True}})
-    weights = made.op("SOFTMAX", [scores], (1, 48, 48), {"Softmax": {"beta": 0.5}})
-    return joined(made, x, made.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
+def attention(file: File, x: int) -> int:
+    rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
+    scores = file.op("BATCH_MATMUL", [rows, rows], (1, 48, 48), {"BatchMatMul": {"adjY": True}})
+    weights = file.op("SOFTMAX", [scores], (1, 48, 48), {"Softmax": {"beta": 0.5}})
+    return joined(file, x, file.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
 
 
-def by_a_matrix(made: File, x: int) -> int:
-    heads = made.op("RESHAPE", [x, made.constant([1, 2, 4, 6, 4], "i4")], (1, 2, 4, 6, 4), {"Reshape": {}})
-    made_of = made.op("BATCH_MATMUL", [heads, made.random(4, 4)], (1, 2, 4, 6, 4), {"BatchMatMul": {"adjY": True}})
-    return joined(made, x, made_of)
+def by_a_matrix(file: File, x: int) -> int:
+    heads = file.op("RESHAPE", [x, file.constant([1, 2, 4, 6, 4], "i4")], (1, 2, 4, 6, 4), {"Reshape": {}})
+    made_of = file.op("BATCH_MATMUL", [heads, file.random(4, 4)], (1, 2, 4, 6, 4), {"BatchMatMul": {"adjY": True}})
+    return joined(file, x, made_of)
 
 
-def of_a_matrix(made: File, x: int) -> int:
+def of_a_matrix(file: File, x: int) -> int:
     """Add products with a constant matrix on the left, first as it is, then with both operands transposed."""
-    rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
-    first = made.op("BATCH_MATMUL", [made.random(1, 6, 48), rows], (1, 6, 4), {"BatchMatMul": {}})
-    other = made.op(
-        "BATCH_MATMUL", [made.random(4, 8), first], (1, 8, 6), {"BatchMatMul": {"adjX": True, "adjY": True}}
+    rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
+    first = file.op("BATCH_MATMUL", [file.random(1, 6, 48), rows], (1, 6, 4), {"BatchMatMul": {}})
+    other = file.op(
+        "BATCH_MATMUL", [file.random(4, 8), first], (1, 8, 6), {"BatchMatMul": {"adjX": True, "adjY": True}}
     )
-    return made.op("RESHAPE", [other, made.constant([1, 48], "i4")], (1, 48), {"Reshape": {}})
+    return file.op("RESHAPE", [other, file.constant([1, 48], "i4")], (1, 48), {"Reshape": {}})
 
 
-def class_token(made: File, x: int) -> int:
+def class_token(file: File, x: int) -> int:
     """Add a constant row and a row of zeros before the network's rows, and constants after them."""
-    rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
-    ends = [made.constant([0, place, 0], "i4") for place in (0, 1)]
-    part = made.op("SLICE", [rows, ends[0], made.constant([1, 1, 4], "i4")], (1, 1, 4))
-    zeros = made.op("ZEROS_LIKE", [part], (1, 1, 4))
-    joined = [made.random(1, 1, 4), zeros, rows, part, made.random(1, 2, 4)]
-    return made.op("CONCATENATION", joined, (1, 53, 4), {"Concatenation": {"axis": 1}})
+    rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
+    ends = [file.constant([0, place, 0], "i4") for place in (0, 1)]
+    part = file.op("SLICE", [rows, ends[0], file.constant([1, 1, 4], "i4")], (1, 1, 4))
+    zeros = file.op("ZEROS_LIKE", [part], (1, 1, 4))
+    joined = [file.random(1, 1, 4), zeros, rows, part, file.random(1, 2, 4)]
+    return file.op("CONCATENATION", joined, (1, 53, 4), {"Concatenation": {"axis": 1}})
 
 
 def heads(kind: str) -> Build:
     """Return a builder of queries, keys and values of two heads, with the batch temporarily in the second axis."""
 
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         wide, moved = (1, 16, 3, 2, 2), (3, 1, 2, 16, 2)
-        five = made.op("RESHAPE", [x, made.constant(wide, "i4")], wide, {"Reshape": {}})
-        turned = made.op("TRANSPOSE", [five, made.constant([2, 0, 3, 1, 4], "i4")], moved, version=4)
-        parts = [made.tensor((1, 2, 16, 2)) for _ in range(3)]
+        five = file.op("RESHAPE", [x, file.constant(wide, "i4")], wide, {"Reshape": {}})
+        turned = file.op("TRANSPOSE", [five, file.constant([2, 0, 3, 1, 4], "i4")], moved, version=4)
+        parts = [file.tensor((1, 2, 16, 2)) for _ in range(3)]
         if kind == "UNPACK":
-            made.several(kind, [turned], parts, {"Unpack": {"num": 3, "axis": 0}})
+            file.several(kind, [turned], parts, {"Unpack": {"num": 3, "axis": 0}})
         else:
-            for number, part in enumerate(parts):
-                ends = [[number, 0, 0, 0, 0], [number + 1, 1, 2, 16, 2], [1] * 5]
+            for index, part in enumerate(parts):
+                ends = [[index, 0, 0, 0, 0], [index + 1, 1, 2, 16, 2], [1] * 5]
                 options = {"StridedSlice": {"shrinkAxisMask": 1}}
-                made.several(kind, [turned, *(made.constant(each, "i4") for each in ends)], [part], options)
-        keys = made.op("BATCH_MATMUL", parts[:2], (1, 2, 16, 16), {"BatchMatMul": {"adjY": True}})
-        return made.op("BATCH_MATMUL", [keys, parts[2]], (1, 2, 16, 2), {"BatchMatMul": {}})
+                file.several(kind, [turned, *(file.constant(each, "i4") for each in ends)], [part], options)
+        keys = file.op("BATCH_MATMUL", parts[:2], (1, 2, 16, 16), {"BatchMatMul": {"adjY": True}})
+        return file.op("BATCH_MATMUL", [keys, parts[2]], (1, 2, 16, 2), {"BatchMatMul": {}})
 
     return build
 
 
-def as_shapes_say(made: File, x: int) -> int:
+def as_shapes_say(file: File, x: int) -> int:
     """Add a constant repeated to a shape computed from another shape and the empty shape of a scalar."""
-    shape = made.op("BROADCAST_ARGS", [made.constant([1, 8, 6, 4], "i4"), made.constant([], "i4")], (4,), type_="INT32")
-    return pieces.two(made, "ADD", x, made.op("BROADCAST_TO", [made.constant([0.5]), shape], (1, 8, 6, 4), version=2))
+    shape = file.op("BROADCAST_ARGS", [file.constant([1, 8, 6, 4], "i4"), file.constant([], "i4")], (4,), type_="INT32")
+    return pieces.two(file, "ADD", x, file.op("BROADCAST_TO", [file.constant([0.5]), shape], (1, 8, 6, 4), version=2))
 
 
-def packed(made: File, x: int) -> int:
-    five = made.op("PACK", [x, made.conv(x, 4)], (1, 2, 8, 6, 4), {"Pack": {"axis": 1, "valuesCount": 2}})
-    parts = [made.tensor((1, 8, 6, 4)) for _ in range(2)]
-    made.several("UNPACK", [five], parts, {"Unpack": {"num": 2, "axis": 1}})
+def packed(file: File, x: int) -> int:
+    five = file.op("PACK", [x, file.conv(x, 4)], (1, 2, 8, 6, 4), {"Pack": {"axis": 1, "valuesCount": 2}})
+    parts = [file.tensor((1, 8, 6, 4)) for _ in range(2)]
+    file.several("UNPACK", [five], parts, {"Unpack": {"num": 2, "axis": 1}})
     return parts[1]
 
 
-def channels_first(made: File, x: int) -> int:
-    moved = made.op("TRANSPOSE", [x, made.constant([0, 3, 1, 2], "i4")], (1, 4, 8, 6))
-    return made.op("SOFTMAX", [moved], (1, 4, 8, 6), {"Softmax": {"beta": 1.0}})
+def channels_first(file: File, x: int) -> int:
+    moved = file.op("TRANSPOSE", [x, file.constant([0, 3, 1, 2], "i4")], (1, 4, 8, 6))
+    return file.op("SOFTMAX", [moved], (1, 4, 8, 6), {"Softmax": {"beta": 1.0}})
 
 
-def largest(made: File, x: int) -> int:
-    values, places = made.tensor((1, 8, 6, 2)), made.tensor((1, 8, 6, 2), "INT32")
-    made.several("TOPK_V2", [x, made.constant(2, "i4")], [values, places], {"TopKV2": {}})
+def largest(file: File, x: int) -> int:
+    values, places = file.tensor((1, 8, 6, 2)), file.tensor((1, 8, 6, 2), "INT32")
+    file.several("TOPK_V2", [x, file.constant(2, "i4")], [values, places], {"TopKV2": {}})
     return values
 
 
-def first_of_least(made: File, x: int) -> int:
-    return made.op("ARG_MIN", [x, made.constant(3, "i4")], (1, 8, 6), {"ArgMin": {"outputType": 2}}, type_="INT32")
+def first_of_least(file: File, x: int) -> int:
+    return file.op("ARG_MIN", [x, file.constant(3, "i4")], (1, 8, 6), {"ArgMin": {"outputType": 2}}, type_="INT32")
 
 
-def as_float(made: File, x: int) -> int:
-    return made.op("CAST", [x], made.shape(x), {"Cast": {}})
+def as_float(file: File, x: int) -> int:
+    return file.op("CAST", [x], file.shape(x), {"Cast": {}})
 
 
 def compared(kind: str) -> Build:
-    def build(made: File, x: int) -> int:
+    def build(file: File, x: int) -> int:
         name = "".join(part.title() for part in kind.split("_"))
-        return as_float(made, made.op(kind, [x, made.conv(x, 4)], (1, 8, 6, 4), {name: {}}, type_="BOOL"))
+        return as_float(file, file.op(kind, [x, file.conv(x, 4)], (1, 8, 6, 4), {name: {}}, type_="BOOL"))
 
     return build
 
 
 def logical(kind: str) -> Build:
-    def build(made: File, x: int) -> int:
-        high = made.op("GREATER", [x, made.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
-        low = made.op("LESS", [x, made.constant(0.5)], (1, 8, 6, 4), {"Less": {}}, type_="BOOL")
+    def build(file: File, x: int) -> int:
+        high = file.op("GREATER", [x, file.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
+        low = file.op("LESS", [x, file.constant(0.5)], (1, 8, 6, 4), {"Less": {}}, type_="BOOL")
         given = [high] if kind.endswith("NOT") else [high, low]
         name = "".join(part.title() for part in kind.split("_"))
-        return as_float(made, made.op(kind, given, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
+        return as_float(file, file.op(kind, given, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
 
     return build
 
@@ -204,100 +204,100 @@ def logical(kind: str) -> Build:
 def function(kind: str) -> Build:
     """Return a builder of a function of non-integer values."""
     options = {"SIGN": {"Sign": {}}}.get(kind)
-    return lambda made, x: made.op(kind, [pieces.two(made, "MUL", x, 3.013)], (1, 8, 6, 4), options)
+    return lambda file, x: file.op(kind, [pieces.two(file, "MUL", x, 3.013)], (1, 8, 6, 4), options)
 
 
 def chosen(kind: str) -> Build:
-    def build(made: File, x: int) -> int:
-        high = made.op("GREATER", [x, made.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
-        other = made.constant(np.full((1, 8, 6, 4), -0.5)) if kind == "SELECT" else made.constant([-0.5, 0.0, 1.0, 2.0])
-        return made.op(kind, [high, x, other], (1, 8, 6, 4), {"Select" if kind == "SELECT" else "SelectV2": {}})
+    def build(file: File, x: int) -> int:
+        high = file.op("GREATER", [x, file.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
+        other = file.constant(np.full((1, 8, 6, 4), -0.5)) if kind == "SELECT" else file.constant([-0.5, 0.0, 1.0, 2.0])
+        return file.op(kind, [high, x, other], (1, 8, 6, 4), {"Select" if kind == "SELECT" else "SelectV2": {}})
 
     return build
 
 
-def best_pixels(made: File, x: int) -> tuple[int, int]:
+def best_pixels(file: File, x: int) -> tuple[int, int]:
     """Add the index of the maximum pixel of each channel, and a list of pixels."""
-    flat = made.op("RESHAPE", [x, made.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
-    best = made.op("ARG_MAX", [flat, made.constant(0, "i4")], (4,), {"ArgMax": {"outputType": 2}}, type_="INT32")
+    flat = file.op("RESHAPE", [x, file.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
+    best = file.op("ARG_MAX", [flat, file.constant(0, "i4")], (4,), {"ArgMax": {"outputType": 2}}, type_="INT32")
     return best, flat
 
 
 def divided(kind: str) -> Build:
     """Return a builder of the row or the column of a pixel, from its index."""
 
-    def build(made: File, x: int) -> int:
-        best, _ = best_pixels(made, x)
+    def build(file: File, x: int) -> int:
+        best, _ = best_pixels(file, x)
         options = {"FLOOR_DIV": {"FloorDiv": {}}, "FLOOR_MOD": {"FloorMod": {}}, "DIV": {"Div": {}}}[kind]
-        return as_float(made, made.op(kind, [best, made.constant(6, "i4")], (4,), options, type_="INT32"))
+        return as_float(file, file.op(kind, [best, file.constant(6, "i4")], (4,), options, type_="INT32"))
 
     return build
 
 
-def angle(made: File, x: int) -> int:
-    return made.op("ATAN2", [x, made.conv(x, 4)], (1, 8, 6, 4), {"ATan2": {}})
+def angle(file: File, x: int) -> int:
+    return file.op("ATAN2", [x, file.conv(x, 4)], (1, 8, 6, 4), {"ATan2": {}})
 
 
-def rows_taken(made: File, x: int) -> int:
-    best, flat = best_pixels(made, x)
-    return made.op("GATHER", [flat, best], (4, 4), {"Gather": {"axis": 0}})
+def rows_taken(file: File, x: int) -> int:
+    best, flat = best_pixels(file, x)
+    return file.op("GATHER", [flat, best], (4, 4), {"Gather": {"axis": 0}})
 
 
-def points_taken(made: File, x: int) -> int:
-    best, flat = best_pixels(made, x)
-    columns = made.constant([[0], [1], [2], [3]], "i4")
-    upright = made.op("RESHAPE", [best, made.constant([4, 1], "i4")], (4, 1), {"Reshape": {}}, type_="INT32")
-    both = made.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
-    least = made.op("MINIMUM", [both, made.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
+def points_taken(file: File, x: int) -> int:
+    best, flat = best_pixels(file, x)
+    columns = file.constant([[0], [1], [2], [3]], "i4")
+    upright = file.op("RESHAPE", [best, file.constant([4, 1], "i4")], (4, 1), {"Reshape": {}}, type_="INT32")
+    both = file.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
+    least = file.op("MINIMUM", [both, file.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
     assert columns
-    return made.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
+    return file.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
 
 
-def hot(made: File, x: int) -> int:
-    best, _ = best_pixels(made, x)
-    operands = [made.constant(48, "i4"), made.constant(2.0), made.constant(-1.0)]
-    return made.op("ONE_HOT", [best, *operands], (4, 48), {"OneHot": {"axis": -1}})
+def hot(file: File, x: int) -> int:
+    best, _ = best_pixels(file, x)
+    operands = [file.constant(48, "i4"), file.constant(2.0), file.constant(-1.0)]
+    return file.op("ONE_HOT", [best, *operands], (4, 48), {"OneHot": {"axis": -1}})
 
 
 def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
     """Return a builder of a padded, mirrored or repeated list of pixels."""
 
-    def build(made: File, x: int) -> int:
-        flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
+    def build(file: File, x: int) -> int:
+        flat = file.op("RESHAPE", [x, file.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
         options = {"MIRROR_PAD": {"MirrorPad": {"mode": 0}}}.get(kind)
-        return made.op(kind, [flat, made.constant(constant, "i4")], shape, options)
+        return file.op(kind, [flat, file.constant(constant, "i4")], shape, options)
 
     return build
 
 
-def summed(made: File, x: int) -> int:
-    return made.op("CUMSUM", [x, made.constant(2, "i4")], (1, 8, 6, 4), {"Cumsum": {"exclusive": True}})
+def summed(file: File, x: int) -> int:
+    return file.op("CUMSUM", [x, file.constant(2, "i4")], (1, 8, 6, 4), {"Cumsum": {"exclusive": True}})
 
 
-def every_second(made: File, x: int) -> int:
-    flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
-    ends = [made.constant(values, "i4") for values in ([0] * 5, [1, 1, 12, 4, 4], [1, 1, 3, 1, 2])]
-    return made.op("STRIDED_SLICE", [flat, *ends], (1, 1, 4, 4, 2), {"StridedSlice": {}})
+def every_second(file: File, x: int) -> int:
+    flat = file.op("RESHAPE", [x, file.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
+    ends = [file.constant(values, "i4") for values in ([0] * 5, [1, 1, 12, 4, 4], [1, 1, 3, 1, 2])]
+    return file.op("STRIDED_SLICE", [flat, *ends], (1, 1, 4, 4, 2), {"StridedSlice": {}})
 
 
 def suppressed(kind: str) -> Build:
     """Return a builder of non-maximum suppression on distant boxes that fill the result: indices, scores, and count."""
 
-    def build(made: File, x: int) -> int:
-        _, flat = best_pixels(made, x)
-        corner = pieces.one(made, "LOGISTIC", flat)
-        boxes = made.op(
-            "ADD", [corner, made.constant(np.arange(48)[:, None] * 10 + [0, 0, 3, 3])], (48, 4), {"Add": {}}
+    def build(file: File, x: int) -> int:
+        _, flat = best_pixels(file, x)
+        corner = pieces.one(file, "LOGISTIC", flat)
+        boxes = file.op(
+            "ADD", [corner, file.constant(np.arange(48)[:, None] * 10 + [0, 0, 3, 3])], (48, 4), {"Add": {}}
         )
-        column = made.op("SLICE", [corner, made.constant([0, 1], "i4"), made.constant([48, 1], "i4")], (48, 1))
-        scores = made.op("RESHAPE", [column, made.constant([48], "i4")], (48,), {"Reshape": {}})
-        operands = [made.constant(6, "i4"), made.constant(0.5), made.constant(0.0)]
-        places, count = made.tensor((6,), "INT32"), made.tensor((), "INT32")
+        column = file.op("SLICE", [corner, file.constant([0, 1], "i4"), file.constant([48, 1], "i4")], (48, 1))
+        scores = file.op("RESHAPE", [column, file.constant([48], "i4")], (48,), {"Reshape": {}})
+        operands = [file.constant(6, "i4"), file.constant(0.5), file.constant(0.0)]
+        places, count = file.tensor((6,), "INT32"), file.tensor((), "INT32")
         outputs = [places, count]
         if kind.endswith("V5"):
-            operands.append(made.constant(0.0))
-            outputs.insert(1, made.tensor((6,)))
-        made.several(kind, [boxes, scores, *operands], outputs, {kind.title().replace("_", ""): {}})
+            operands.append(file.constant(0.0))
+            outputs.insert(1, file.tensor((6,)))
+        file.several(kind, [boxes, scores, *operands], outputs, {kind.title().replace("_", ""): {}})
         return outputs[0] if kind.endswith("V4") else outputs[1]
 
     return build
@@ -349,13 +349,13 @@ def test_on_the_cpu(kind: str) -> None:
 
 def detector(regular: bool, most: int = 6) -> bytes:
     """Return an SSD head on 48 anchors and 3 classes with its custom operator, a file of four outputs."""
-    made = File(5)
-    x = made.conv(made.input((1, 8, 6, 3)), 8)
-    rows = [made.op("RESHAPE", [made.conv(x, count, kernel=1), made.constant([1, 48, count], "i4")], (1, 48, count),
+    file = File(5)
+    x = file.conv(file.input((1, 8, 6, 3)), 8)
+    rows = [file.op("RESHAPE", [file.conv(x, count, kernel=1), file.constant([1, 48, count], "i4")], (1, 48, count),
                     {"Reshape": {}}) for count in (4, 4)]  # fmt: skip
-    scores = made.op("LOGISTIC", [rows[1]], (1, 48, 4))
+    scores = file.op("LOGISTIC", [rows[1]], (1, 48, 4))
     y, x_ = np.mgrid[0.5:8, 0.5:6].reshape(2, 48) / [[8], [6]]
-    anchors = made.constant(np.stack([y, x_, np.full(48, 0.3), np.full(48, 0.4)], 1))
+    anchors = file.constant(np.stack([y, x_, np.full(48, 0.3), np.full(48, 0.4)], 1))
     options = flexbuffers.Dumps(
         {
             "max_detections": most, "max_classes_per_detection": 1, "detections_per_class": 4, "num_classes": 3,
@@ -363,9 +363,9 @@ def detector(regular: bool, most: int = 6) -> bytes:
             "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
         }
     )  # fmt: skip
-    outputs = [made.tensor(shape) for shape in ((1, most, 4), (1, most), (1, most), (1,))]
-    made.several("TFLite_Detection_PostProcess", [rows[0], scores, anchors], outputs, custom=bytes(options))
-    return made.bytes(outputs)
+    outputs = [file.tensor(shape) for shape in ((1, most, 4), (1, most), (1, most), (1,))]
+    file.several("TFLite_Detection_PostProcess", [rows[0], scores, anchors], outputs, custom=bytes(options))
+    return file.bytes(outputs)
 
 
 @pytest.mark.parametrize("regular", [False, True])
@@ -379,8 +379,8 @@ def test_detections_without_shapes_and_without_options() -> None:
     """Converters often omit the shapes of a custom operator's outputs."""
     whole = parsed(detector(False))
     tensors = [
-        replace(tensor, shape=()) if place in whole.operators[-1].outputs else tensor
-        for place, tensor in enumerate(whole.tensors)
+        replace(tensor, shape=()) if index in whole.operators[-1].outputs else tensor
+        for index, tensor in enumerate(whole.tensors)
     ]
     graph = to_graph(replace(whole, tensors=tuple(tensors)))
     assert [graph.shapes[output.layers[0]] for output in graph.outputs] == [(1, 6, 4), (6,), (6,), (1,)]
@@ -390,11 +390,11 @@ def test_detections_without_shapes_and_without_options() -> None:
 
 
 def test_custom_operators_are_named_all_and_taken_by_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = File()
-    x = made.conv(made.input((1, 8, 6, 3)), 4)
+    file = File()
+    x = file.conv(file.input((1, 8, 6, 3)), 4)
     for name in ("Warp", "Landmarks"):
-        x = made.op(name, [x, made.constant([2.0])], (1, 8, 6, 4), custom=b"\x01\x02")
-    model = parsed(made.bytes([made.conv(x, 2)]))
+        x = file.op(name, [x, file.constant([2.0])], (1, 8, 6, 4), custom=b"\x01\x02")
+    model = parsed(file.bytes([file.conv(x, 2)]))
     with pytest.raises(ModelError, match=r"operator 'Warp'(.|\n)*--operator Warp=MODULE(.|\n)*operator 'Landmarks'"):
         to_graph(model)
     assert [row.kind for row in survey_of(model).rows if row.runs == "refused"] == ["Warp", "Landmarks"]
@@ -407,27 +407,27 @@ def test_custom_operators_are_named_all_and_taken_by_a_function(monkeypatch: pyt
 
 def free_sizes() -> bytes:
     """Return a network of any height and width, whose file has the shapes of one example."""
-    made = File()
-    x = made.input((1, 8, 8, 3))
-    made.graph.tensors[x].shapeSignature = [-1, -1, -1, 3]
-    y = made.conv(x, 4, stride=2, fused=1)
-    z = made.op("TRANSPOSE_CONV", [doubled(made, y, 3), made.random(3, 2, 2, 4), y], (1, 8, 8, 3),
+    file = File()
+    x = file.input((1, 8, 8, 3))
+    file.graph.tensors[x].shapeSignature = [-1, -1, -1, 3]
+    y = file.conv(x, 4, stride=2, fused=1)
+    z = file.op("TRANSPOSE_CONV", [doubled(file, y, 3), file.random(3, 2, 2, 4), y], (1, 8, 8, 3),
                 {"TransposeConv": {"strideH": 2, "strideW": 2}})  # fmt: skip
-    wide = made.op("CONCATENATION", [x, z], (1, 8, 8, 6), {"Concatenation": {"axis": 3}})
+    wide = file.op("CONCATENATION", [x, z], (1, 8, 8, 6), {"Concatenation": {"axis": 3}})
     pool = {"filterHeight": 2, "filterWidth": 2, "strideH": 2, "strideW": 2, "padding": 1}
-    last = made.op("MAX_POOL_2D", [wide], (1, 4, 4, 6), {"Pool2D": pool})
+    last = file.op("MAX_POOL_2D", [wide], (1, 4, 4, 6), {"Pool2D": pool})
     for index in (y, z, wide, last):
-        made.graph.tensors[index].shapeSignature = [-1, -1, -1, made.shape(index)[3]]
-    return made.bytes([last])
+        file.graph.tensors[index].shapeSignature = [-1, -1, -1, file.shape(index)[3]]
+    return file.bytes([last])
 
 
-def doubled(made: File, x: int, channels: int) -> int:
+def doubled(file: File, x: int, channels: int) -> int:
     """Add the shape of a map of twice the size, computed from its shape."""
-    shape = made.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
-    twice = made.op("MUL", [shape, made.constant([1, 2, 2, 1], "i4")], (4,), {"Mul": {}}, type_="INT32")
-    rows = made.op("STRIDED_SLICE", [twice, *(made.constant([n], "i4") for n in (0, 3, 1))], (3,),
+    shape = file.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
+    twice = file.op("MUL", [shape, file.constant([1, 2, 2, 1], "i4")], (4,), {"Mul": {}}, type_="INT32")
+    rows = file.op("STRIDED_SLICE", [twice, *(file.constant([n], "i4") for n in (0, 3, 1))], (3,),
                    {"StridedSlice": {}}, type_="INT32")  # fmt: skip
-    return made.op("CONCATENATION", [rows, made.constant([channels], "i4")], (4,), {"Concatenation": {"axis": 0}},
+    return file.op("CONCATENATION", [rows, file.constant([channels], "i4")], (4,), {"Concatenation": {"axis": 0}},
                    type_="INT32")  # fmt: skip
 
 
@@ -442,8 +442,8 @@ def test_free_height_and_width() -> None:
 
 
 def test_fixed_sizes_stay() -> None:
-    made = File()
-    model = parsed(made.bytes([made.conv(made.input())]))
+    file = File()
+    model = parsed(file.bytes([file.conv(file.input())]))
     with pytest.raises(InputError, match="leave it out"):
         to_graph(model, sizes={"": (12, 20)})
     with pytest.raises(InputError, match="input 'image'"):
@@ -453,19 +453,19 @@ def test_fixed_sizes_stay() -> None:
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("kind", ["WHILE", "IF"])
 def test_control_flow_is_refused_by_name(kind: str, several: bool) -> None:
-    made = File()
-    x = made.input()
+    file = File()
+    x = file.input()
     names = {"WHILE": ("cond", "body"), "IF": ("then", "else")}[kind]
     options = {kind.title(): {f"{name}SubgraphIndex": 1 for name in names}}
-    y = made.op(kind, [x], (1, 8, 8, 3), options, name="flow")
+    y = file.op(kind, [x], (1, 8, 8, 3), options, name="flow")
     if several:
-        made.model.subgraphs.append(made.graph)
+        file.model.subgraphs.append(file.graph)
     with pytest.raises(ModelError, match=f"{kind} 'flow': operators that run other subgraphs"):
-        parsed(made.bytes([made.conv(y)]))
+        parsed(file.bytes([file.conv(y)]))
 
 
 def test_a_file_of_several_functions_is_its_first() -> None:
-    made = File()
-    y = made.conv(made.input())
-    made.model.subgraphs.append(made.graph)
-    assert len(to_graph(parsed(made.bytes([y]))).nodes) == 2
+    file = File()
+    y = file.conv(file.input())
+    file.model.subgraphs.append(file.graph)
+    assert len(to_graph(parsed(file.bytes([y]))).nodes) == 2

@@ -26,53 +26,53 @@ SAME_RANGE = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESIZE_NEAREST_NEIGHBOR"
 
 def random_network(seed: int, length: int = 6) -> tuple[File, int]:
     """Return a chain with sums and gates, of the operators of quantised files."""
-    made = File(seed)
-    x = made.conv(made.input(SIZE), 8, fused=1)
+    file = File(seed)
+    x = file.conv(file.input(SIZE), 8, fused=1)
     for _ in range(length):
-        _, height, width, channels = made.shape(x)
-        kind = made.rng.choice(["conv", "wide", "add", "pool", "mean", "gate", "swish", "pad", "nearest"])
+        _, height, width, channels = file.shape(x)
+        kind = file.rng.choice(["conv", "wide", "add", "pool", "mean", "gate", "swish", "pad", "nearest"])
         if kind == "conv":
-            x = made.conv(x, int(made.rng.choice([4, 6, 12])), stride=int(made.rng.choice([1, 2])), fused=3)
+            x = file.conv(x, int(file.rng.choice([4, 6, 12])), stride=int(file.rng.choice([1, 2])), fused=3)
         elif kind == "wide":
             options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "depthMultiplier": 1}
-            weights = [made.random(1, 3, 3, channels), made.random(channels)]
-            x = made.op("DEPTHWISE_CONV_2D", [x, *weights], made.shape(x), {"DepthwiseConv2D": options})
+            weights = [file.random(1, 3, 3, channels), file.random(channels)]
+            x = file.op("DEPTHWISE_CONV_2D", [x, *weights], file.shape(x), {"DepthwiseConv2D": options})
         elif kind == "add":
-            x = made.op("ADD", [x, made.conv(x, channels)], made.shape(x), {"Add": {"fusedActivationFunction": 1}})
+            x = file.op("ADD", [x, file.conv(x, channels)], file.shape(x), {"Add": {"fusedActivationFunction": 1}})
         elif kind in ("pool", "mean"):
             options = {"filterHeight": 2, "filterWidth": 2, "strideH": 1, "strideW": 1, "padding": 0}
             op = "MAX_POOL_2D" if kind == "pool" else "AVERAGE_POOL_2D"
-            x = made.op(op, [x], made.shape(x), {"Pool2D": options})
+            x = file.op(op, [x], file.shape(x), {"Pool2D": options})
         elif kind == "gate":
-            x = made.op("MUL", [made.op("LOGISTIC", [x], made.shape(x)), x], made.shape(x), {"Mul": {}})
+            x = file.op("MUL", [file.op("LOGISTIC", [x], file.shape(x)), x], file.shape(x), {"Mul": {}})
         elif kind == "swish":
-            x = made.op("HARD_SWISH", [x], made.shape(x))
+            x = file.op("HARD_SWISH", [x], file.shape(x))
         elif kind == "pad":
-            around = made.constant([[0, 0], [1, 0], [0, 2], [0, 0]], "i4")
-            x = made.op("PAD", [x, around], (1, height + 1, width + 2, channels))
+            around = file.constant([[0, 0], [1, 0], [0, 2], [0, 0]], "i4")
+            x = file.op("PAD", [x, around], (1, height + 1, width + 2, channels))
         elif height * width < 200:
-            size = made.constant([2 * height, 2 * width], "i4")
+            size = file.constant([2 * height, 2 * width], "i4")
             options = {"ResizeNearestNeighbor": {}}
-            x = made.op("RESIZE_NEAREST_NEIGHBOR", [x, size], (1, 2 * height, 2 * width, channels), options)
-    return made, made.conv(x, 5, 1)
+            x = file.op("RESIZE_NEAREST_NEIGHBOR", [x, size], (1, 2 * height, 2 * width, channels), options)
+    return file, file.conv(x, 5, 1)
 
 
-def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) -> bytes:
+def quantize(file: File, output: int, kind: str, *, per_channel: bool = True) -> bytes:
     """Convert a file of floats to ``INT8`` or ``UINT8``, with ranges of random images."""
-    data = made.bytes([output])
-    pictures = [made.rng.uniform(0.0, 1.0, SIZE[1:]) for _ in range(3)]
+    data = file.bytes([output])
+    pictures = [file.rng.uniform(0.0, 1.0, SIZE[1:]) for _ in range(3)]
     runs = [litert(data, {"image": picture}) for picture in pictures]
     lowest = -128 if kind == "INT8" else 0
-    tensors, constants = made.graph.tensors, {i for i, t in enumerate(made.graph.tensors) if t.buffer}
+    tensors, constants = file.graph.tensors, {i for i, t in enumerate(file.graph.tensors) if t.buffer}
 
     def activation(index: int, low: float, high: float) -> None:
         low, high = min(low, 0.0), max(high, 1e-3)
         scale = np.float32((high - low) / 255.0)
         tensors[index].type = getattr(schema.TensorType, kind)
-        made.quantize(index, scale, round(-low / float(scale)) + lowest)
+        file.quantize(index, scale, round(-low / float(scale)) + lowest)
 
-    activation(made.graph.inputs[0], 0.0, 1.0)
-    for operator, code in zip(made.graph.operators, made.model.operatorCodes):
+    activation(file.graph.inputs[0], 0.0, 1.0)
+    for operator, code in zip(file.graph.operators, file.model.operatorCodes):
         (out,), first = operator.outputs, operator.inputs[0]
         name = next(key for key, value in vars(schema.BuiltinOperator).items() if value == code.builtinCode)
         code.version = 3 if "CONV" in name else 1 if name == "HARD_SWISH" else 2
@@ -80,39 +80,39 @@ def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) ->
         # Wider than observed, so nothing saturates between two operators fused here.
         activation(out, 1.5 * float(values.min()), 1.5 * float(values.max()))
         if name == "LOGISTIC":
-            made.quantize(out, 1.0 / 256.0, lowest)
+            file.quantize(out, 1.0 / 256.0, lowest)
         elif name in SAME_RANGE:
             tensors[out].quantization = tensors[first].quantization
         elif "CONV" in name:
             weights, bias = operator.inputs[1:]
             axis = 3 if name.startswith("DEPTH") else 0
-            scales = _weights(made, weights, axis, kind, per_channel=per_channel)
-            _bias(made, bias, scales * tensors[first].quantization.scale[0])
+            scales = _weights(file, weights, axis, kind, per_channel=per_channel)
+            _bias(file, bias, scales * tensors[first].quantization.scale[0])
     assert constants
-    return made.bytes([output])
+    return file.bytes([output])
 
 
-def _weights(made: File, index: int, axis: int, kind: str, *, per_channel: bool) -> NDArray[np.float32]:
-    tensor = made.graph.tensors[index]
-    values = made.model.buffers[tensor.buffer].data.view("<f4").reshape(tensor.shape)
+def _weights(file: File, index: int, axis: int, kind: str, *, per_channel: bool) -> NDArray[np.float32]:
+    tensor = file.graph.tensors[index]
+    values = file.model.buffers[tensor.buffer].data.view("<f4").reshape(tensor.shape)
     largest = np.abs(values).max(axis=tuple(i for i in range(4) if i != axis)) if per_channel else np.abs(values).max()
     scales = np.atleast_1d(np.maximum(largest, 1e-6) / 127.0).astype(np.float32)
     shape = [1] * 4
     shape[axis] = len(scales)
     zero = 0 if kind == "INT8" else 128
     stored = np.round(values / scales.reshape(shape)) + zero
-    made.model.buffers[tensor.buffer].data = stored.astype("i1" if kind == "INT8" else "u1").view(np.uint8).ravel()
+    file.model.buffers[tensor.buffer].data = stored.astype("i1" if kind == "INT8" else "u1").view(np.uint8).ravel()
     tensor.type = getattr(schema.TensorType, kind)
-    made.quantize(index, scales, zero, axis)
+    file.quantize(index, scales, zero, axis)
     return scales
 
 
-def _bias(made: File, index: int, scales: NDArray[np.float32]) -> None:
-    tensor = made.graph.tensors[index]
-    values = made.model.buffers[tensor.buffer].data.view("<f4")
-    made.model.buffers[tensor.buffer].data = np.round(values / scales).astype("<i4").view(np.uint8)
+def _bias(file: File, index: int, scales: NDArray[np.float32]) -> None:
+    tensor = file.graph.tensors[index]
+    values = file.model.buffers[tensor.buffer].data.view("<f4")
+    file.model.buffers[tensor.buffer].data = np.round(values / scales).astype("<i4").view(np.uint8)
     tensor.type = schema.TensorType.INT32
-    made.quantize(index, scales)
+    file.quantize(index, scales)
 
 
 def prepared(data: bytes) -> Graph:
@@ -132,13 +132,13 @@ def agrees(data: bytes, seed: int) -> int:
         expected = None if tensor is None else runner.tensor(tensor)
         assert expected is not None, f"{node.name}: a layer without a tensor"
         expected = expected.reshape(graph.shapes[node.name])
-        found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
+        output = reference.layer(node, [values[name] for name in node.inputs], stored=True)
         step = max(max(ranges[node.name].scales) / 255.0, float(model.tensors[tensor].quantization.scales[0]))
         # LiteRT also rounds intermediate results: the convolution before a sum, the sigmoid of a gate.
         between = [tensors[name] for name in (node.name, *node.attrs.get("fused", ()))[:-1] if name in tensors]
         step += 0.5 * sum(model.tensors[index].quantization.scales[0] for index in between)
         step += 0.5 * max(ranges[node.inputs[0]].scales) / 255.0 * ("silu" in node.activation.text)
-        assert np.abs(found - expected).max() <= 1.02 * step, node.name
+        assert np.abs(output - expected).max() <= 1.02 * step, node.name
         values[node.name] = expected.astype(np.float64)
         compared += 1
     return compared
@@ -173,50 +173,50 @@ def test_ranges_are_those_of_the_file() -> None:
 
 
 def test_a_file_without_ranges_asks_for_pictures() -> None:
-    made, output = random_network(2)
+    bundle, output = random_network(2)
     with pytest.raises(ModelError, match="--images"):
-        prepared(made.bytes([output]))
+        prepared(bundle.bytes([output]))
 
 
 def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
     """The converter's default has float inputs and outputs around a network of bytes."""
-    made = File()
-    image = made.input(SIZE)
-    x = made.op("QUANTIZE", [image], SIZE, {"Quantize": {}}, type_="INT8")
-    made.quantize(x, 2.0 / 255.0, 0)
-    y = made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}})
-    (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(y)]))).input)
+    file = File()
+    image = file.input(SIZE)
+    x = file.op("QUANTIZE", [image], SIZE, {"Quantize": {}}, type_="INT8")
+    file.quantize(x, 2.0 / 255.0, 0)
+    y = file.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}})
+    (scale,), (zero,) = picture_range(to_graph(parsed(file.bytes([file.conv(y)]))).input)
     assert (scale, zero) == pytest.approx((2.0, 128.0))
 
 
 @pytest.mark.parametrize("kind", ["INT16", "INT8"])
 def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
     """16-bit ranges are symmetric even for the result of a ReLU; 8-bit ranges need not be."""
-    made = File()
-    x = made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)
+    file = File()
+    x = file.op("QUANTIZE", [file.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)
     half = 2 ** (15 if kind == "INT16" else 7)
-    made.quantize(x, 1.0 / half, 0)
-    y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
-    z = made.op("RELU", [y], (*SIZE[:3], 4), type_=kind)
-    made.quantize(z, 3.0 / half, 0 if kind == "INT16" else -128)
-    end = made.op("DEQUANTIZE", [z], (*SIZE[:3], 4), {"Dequantize": {}})
-    (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(end)]))).input)
+    file.quantize(x, 1.0 / half, 0)
+    y = file.conv(file.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
+    z = file.op("RELU", [y], (*SIZE[:3], 4), type_=kind)
+    file.quantize(z, 3.0 / half, 0 if kind == "INT16" else -128)
+    end = file.op("DEQUANTIZE", [z], (*SIZE[:3], 4), {"Dequantize": {}})
+    (scale,), (zero,) = picture_range(to_graph(parsed(file.bytes([file.conv(end)]))).input)
     assert (scale, zero) == pytest.approx((1.0, 0.0) if kind == "INT16" else (255 / 128, 128.0), rel=1e-3)
 
 
 def test_a_product_on_the_cpu_is_written(tmp_path: Path) -> None:
     """The file's range of a CPU product does not become an attribute of the layer, which readers would refuse."""
-    made = File()
-    x = made.quantize(made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
-    y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
+    file = File()
+    x = file.quantize(file.op("QUANTIZE", [file.input(SIZE)], SIZE, {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
+    y = file.conv(file.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
     rows = (1, SIZE[1] * SIZE[2], 4)
-    flat = made.op("RESHAPE", [y, made.constant(rows, "i4")], rows, {"Reshape": {}})
-    flat = made.quantize(made.op("QUANTIZE", [flat], rows, {"Quantize": {}}, type_="INT8"), 0.05)
+    flat = file.op("RESHAPE", [y, file.constant(rows, "i4")], rows, {"Reshape": {}})
+    flat = file.quantize(file.op("QUANTIZE", [flat], rows, {"Quantize": {}}, type_="INT8"), 0.05)
     square = (1, rows[1], rows[1])
-    product = made.op("BATCH_MATMUL", [flat, flat], square, {"BatchMatMul": {"adjY": True}}, type_="INT8")
-    end = made.op("DEQUANTIZE", [made.quantize(product, 0.2)], square, {"Dequantize": {}})
+    product = file.op("BATCH_MATMUL", [flat, flat], square, {"BatchMatMul": {"adjY": True}}, type_="INT8")
+    end = file.op("DEQUANTIZE", [file.quantize(product, 0.2)], square, {"Dequantize": {}})
     path = tmp_path / "net.tflite"
-    path.write_bytes(made.bytes([end]))
+    path.write_bytes(file.bytes([end]))
     Image.fromarray(np.random.default_rng(0).integers(0, 256, SIZE[1:]).astype(np.uint8)).save(tmp_path / "0.png")
     export(path, tmp_path / "net.glslnn", calibration=[tmp_path / "0.png"])
     parts = bundles.read(tmp_path / "net.glslnn").parts

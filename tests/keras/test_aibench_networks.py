@@ -33,7 +33,7 @@ def test_signals_live_and_weights_are_the_same_each_time(name: str) -> None:
     height, width = SMALL[name]
     first, second = build(network, height, width), build(network, height, width)
     pictures = batch(network, height, width, first.input_shape[-1])
-    made = np.asarray(first(pictures))
-    assert np.array_equal(made, np.asarray(second(pictures)))
-    assert np.isfinite(made).all() and 0.01 < made.std() < 10.0
-    assert np.abs(made[0] - made[1]).mean() > 0.01, "it does not look at the picture"
+    values = np.asarray(first(pictures))
+    assert np.array_equal(values, np.asarray(second(pictures)))
+    assert np.isfinite(values).all() and 0.01 < values.std() < 10.0
+    assert np.abs(values[0] - values[1]).mean() > 0.01, "it does not look at the picture"

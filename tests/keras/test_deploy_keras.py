@@ -27,12 +27,12 @@ def test_a_keras_model_is_exported_with_its_options(
     text = f"models:\n  - {{name: m, source: m.keras, labels: labels.txt, {options}}}\n"
     (tmp_path / "d.yml").write_text(text)
     assert main(["deploy", str(tmp_path / "d.yml"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     assert executed(tmp_path) == []  # modules next to the model are not executed
-    made = bundle.read(tmp_path / "d/models/m.glslnn")
-    assert made.labels == ("a", "b")
-    assert found["models"][0]["passes"] == len(made.manifest.passes)
-    first = made.values["b0-conv"]
+    network = bundle.read(tmp_path / "d/models/m.glslnn")
+    assert network.labels == ("a", "b")
+    assert report["models"][0]["passes"] == len(network.manifest.passes)
+    first = network.values["b0-conv"]
     assert isinstance(first, FeatureMap)
     assert len(textures_of(first)) == len(first.views) > 1  # planar: a texture for each slice
     (tmp_path / "labels.txt").write_text("a\n")

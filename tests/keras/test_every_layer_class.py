@@ -44,13 +44,13 @@ def model_of(body: Build) -> keras.Model:
 def agreement(model: keras.Model) -> tuple[float, float]:
     """Return the error of the floats, and the similarity of a compiled program's exact reference to Keras."""
     graph = survey_of(model).whole()
-    shown = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
+    images = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
-    built = build(graph, labels, calibration=shown[1:])
+    built = build(graph, labels, calibration=images[1:])
     assert all(part.program.passes for part in built.gpu)
-    expected = np.asarray(model(small_models.fed(graph, shown[0])["picture"], training=False), np.float64)[0]
-    (floats,) = reference.run(graph, shown[0], mode="float").values()
-    ((name, exact),) = reference.run(built.bundle, shown[0]).items()
+    expected = np.asarray(model(small_models.fed(graph, images[0])["picture"], training=False), np.float64)[0]
+    (floats,) = reference.run(graph, images[0], mode="float").values()
+    ((name, exact),) = reference.run(built.bundle, images[0]).items()
     if small_models.leaves_softmax(graph, name, built.bundle.graph):
         exact = softmax(exact)
     return small_models.relative(floats, expected), small_models.relative(exact, expected)

@@ -30,8 +30,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(saved: Path, out: Path, *more: str) -> list[str]:
-    given = [str(saved / "model.keras"), "-o", str(out), "--labels", str(saved / "labels.txt")]
-    return ["export", "--verify", "0", *given, *more]  # tests/vc4 compile shaders
+    arguments = [str(saved / "model.keras"), "-o", str(out), "--labels", str(saved / "labels.txt")]
+    return ["export", "--verify", "0", *arguments, *more]  # tests/vc4 compile shaders
 
 
 def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,12 +50,12 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
 def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp_path: Path, weights: str) -> None:
     out = tmp_path / "m.glslnn"
     assert main(arguments(saved, out, "--weights", weights)) == 0
-    made = bundle.read(out)
+    network = bundle.read(out)
     model = keras.saving.load_model(saved / "model.keras")
     picture = np.random.default_rng(0).integers(0, 256, (33, 33, 3), np.uint8)
     expected = np.asarray(model(picture[None].astype(np.float32) / 255.0))[0]
-    np.testing.assert_allclose(reference.run(made, picture, mode="float"), expected, atol=1e-3)
-    np.testing.assert_allclose(reference.run(made, picture), expected, atol=0.1)
+    np.testing.assert_allclose(reference.run(network, picture, mode="float"), expected, atol=1e-3)
+    np.testing.assert_allclose(reference.run(network, picture), expected, atol=0.1)
 
 
 def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: Path) -> None:
@@ -64,11 +64,11 @@ def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: 
     prepared = prepare(optimize.optimize(load(saved / "model.keras"))).graph
     read = bundle.read(out).graph
     assert [node.name for node in read.nodes] == [node.name for node in prepared.nodes]
-    for one, other in zip(read.nodes, prepared.nodes):
-        assert (one.op, one.inputs, dict(one.attrs)) == (other.op, other.inputs, dict(other.attrs))
-        assert set(one.weights) == set(other.weights)
-        for key in one.weights:  # folded into the units of the shaders and back, both in float32
-            np.testing.assert_allclose(one.weights[key], other.weights[key], rtol=2e-7, atol=1e-6)
+    for node, other in zip(read.nodes, prepared.nodes):
+        assert (node.op, node.inputs, dict(node.attrs)) == (other.op, other.inputs, dict(other.attrs))
+        assert set(node.weights) == set(other.weights)
+        for key in node.weights:  # folded into the units of the shaders and back, both in float32
+            np.testing.assert_allclose(node.weights[key], other.weights[key], rtol=2e-7, atol=1e-6)
 
 
 def test_the_wrong_number_of_labels(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,9 +83,9 @@ def test_the_wrong_number_of_labels(saved: Path, tmp_path: Path, capsys: pytest.
 def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(saved, tmp_path / "m.glslnn", "--json")) == 0
     report = json.loads(capsys.readouterr().out)
-    assert {one["layer"] for one in report["layers"]} >= {"b0-conv", "b3-conv", "pool", "Dense"}
-    assert report["totals"]["passes"] == sum(one["passes"] for one in report["layers"])
-    assert [one["by"] for one in report["scales"]] == ["bound"] * 2
+    assert {layer["layer"] for layer in report["layers"]} >= {"b0-conv", "b3-conv", "pool", "Dense"}
+    assert report["totals"]["passes"] == sum(layer["passes"] for layer in report["layers"])
+    assert [scale["by"] for scale in report["scales"]] == ["bound"] * 2
 
 
 def test_what_is_absurd_on_a_pi_is_warned_of_with_its_layer(
@@ -117,7 +117,7 @@ def test_calibration_refines_scales_of_heavy_weights(tmp_path: Path, capsys: pyt
     assert "give --images" in capsys.readouterr().err
     assert main(arguments(tmp_path, tmp_path / "m.glslnn", "--images", str(pictures), "--json")) == 0
     report = json.loads(capsys.readouterr().out)
-    by = {one["layer"]: one for one in report["scales"]}
+    by = {scale["layer"]: scale for scale in report["scales"]}
     assert by["Dense"]["by"] == "calibration"
     assert by["Dense"]["scale"] * 128 >= 2 * by["Dense"]["calibrated"]
     assert not report["warnings"]
@@ -137,7 +137,7 @@ def test_a_layer_that_amplifies_is_warned_of_by_name(tmp_path: Path, capsys: pyt
     (warning,) = json.loads(printed.out)["warnings"]
     assert warning.startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
     assert printed.err == f"warning: {warning}\n"
-    (layer,) = (one for one in json.loads(printed.out)["layers"] if one["layer"] == "difference")
+    (layer,) = (layer for layer in json.loads(printed.out)["layers"] if layer["layer"] == "difference")
     assert layer["gain"] == pytest.approx(4000.0, rel=1e-4)
     assert 0.0 <= layer["error"] < 1.0
 

@@ -34,15 +34,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def export(model: Path, out: Path, *more: str) -> int:
     labels, pictures = str(model / "labels.txt"), str(model / "0.png")
-    given = ["export", str(model / "m.keras"), "-o", str(out), "--labels", labels, "--calibrate", pictures]
-    return main([*given, "--verify", "0", *more])
+    arguments = ["export", str(model / "m.keras"), "-o", str(out), "--labels", labels, "--calibrate", pictures]
+    return main([*arguments, "--verify", "0", *more])
 
 
 def test_parts_are_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "m.glslnn"
     assert export(model, out) == 0
-    said = capsys.readouterr().out
-    (line,) = [line for line in said.splitlines() if line.startswith("on the CPU: ")]
+    output = capsys.readouterr().out
+    (line,) = [line for line in output.splitlines() if line.startswith("on the CPU: ")]
     assert "4 linear, 1 attention" in line and "3 parts, 1 of them on the CPU; a frame uploads" in line, line
     assert line.endswith("--no-delegate refuses instead")
     assert {"tensor_reshape", "linear", "attention"} < set(bundles.read(out).cpu_operators)

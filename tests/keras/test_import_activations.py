@@ -120,8 +120,8 @@ def positive(x: keras.KerasTensor) -> keras.KerasTensor:
 )
 def test_powers_and_limits(name: str, operation: Callable) -> None:
     x = keras.Input((4, 4, 3))
-    found = functions(check(x, operation(positive(x))))
-    assert found == ["relu", name]
+    result = functions(check(x, operation(positive(x))))
+    assert result == ["relu", name]
 
 
 def test_a_squared_difference() -> None:

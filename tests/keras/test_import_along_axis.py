@@ -34,8 +34,8 @@ def test_batch_norm_and_normalization_along_other_axes() -> None:
 
 def test_takes_along_an_axis_broadcast() -> None:
     rows = K.reshape(stem(), (-1, 48, 4))
-    found = K.argsort(rows[..., 0], axis=-1)[:, :5, None]
-    check(X, K.take_along_axis(rows, found, axis=1))
+    result = K.argsort(rows[..., 0], axis=-1)[:, :5, None]
+    check(X, K.take_along_axis(rows, result, axis=1))
     check(X, K.take_along_axis(rows, np.array([[[3], [40], [7]]]), axis=1))
     check(X, K.take_along_axis(rows[..., :1], K.argsort(rows, axis=1), axis=1))
 

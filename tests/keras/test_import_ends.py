@@ -61,15 +61,15 @@ def test_every_kind_of_input_and_ending() -> None:
     assert list(results) == ["rows", "mask", "classes", "embedding", "tags"]
     for name, result in results.items():
         close(result, np.asarray(expected[name])[0], 1e-5)
-    made, _, _ = build(graph, ["a", "b", "c"], calibration=[sample(seed) for seed in range(2, 5)])
-    purposes = {output.name: output.purpose for output in made.manifest.outputs}
+    bundle, _, _ = build(graph, ["a", "b", "c"], calibration=[sample(seed) for seed in range(2, 5)])
+    purposes = {output.name: output.purpose for output in bundle.manifest.outputs}
     assert purposes == {"rows": "values", "mask": "mask", "classes": "classes", "embedding": "values", "tags": "values"}
-    assert [(entry.name, entry.kind, entry.fit) for entry in made.manifest.inputs] == [
+    assert [(entry.name, entry.kind, entry.fit) for entry in bundle.manifest.inputs] == [
         ("picture", "picture", CENTER_CROP),
         ("numbers", "numbers", None),
         ("heat", "numbers", None),
     ]
-    for name, stored in reference.run(made, given).items():
+    for name, stored in reference.run(bundle, given).items():
         if name == "mask":
             assert (stored == results[name]).mean() > 0.85
         else:
@@ -104,8 +104,8 @@ def test_ranges_of_numbers_are_declared_or_learnt() -> None:
     graph = to_graph(randomise(keras.Model(x, L.Dense(2)(x)), 0))
     with pytest.raises(ModelError, match="'speed'"):
         build(graph, ["a", "b"])
-    made, _, _ = build(graph, ["a", "b"], calibration=[{"speed": np.array([1.0, -90.0, 5.0])}])
-    assert made.manifest.inputs[0].value.scale == 2.0  # 1.5 * 90 fits into 128 * 2
+    bundle, _, _ = build(graph, ["a", "b"], calibration=[{"speed": np.array([1.0, -90.0, 5.0])}])
+    assert bundle.manifest.inputs[0].value.scale == 2.0  # 1.5 * 90 fits into 128 * 2
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_what_does_not_fit_the_model(ends: IoOptions, message: str) -> None:
 def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
     x = keras.Input((8, 8, 3))
     tags = L.Dense(4, activation="sigmoid")(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(x)))
-    made, _, _ = build(to_graph(randomise(keras.Model(x, tags), 0)), ["a", "b", "c", "d"])
-    (output,) = made.manifest.outputs
+    bundle, _, _ = build(to_graph(randomise(keras.Model(x, tags), 0)), ["a", "b", "c", "d"])
+    (output,) = bundle.manifest.outputs
     assert (output.purpose, [step.step for step in output.steps]) == ("classes", ["sigmoid"])
 
 

@@ -142,5 +142,5 @@ def test_a_convolution_of_a_pooled_pixel_ends_in_classes(pool, softmax, end) -> 
     if softmax == "behind the end":
         y = L.Activation("softmax")(y)
     pictures = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(2)]
-    made, _, _ = build(to_graph(keras.Model(x, y)), list("abcde"), calibration=pictures)
-    assert [output.purpose for output in made.manifest.outputs] == ["classes"]
+    bundle, _, _ = build(to_graph(keras.Model(x, y)), list("abcde"), calibration=pictures)
+    assert [output.purpose for output in bundle.manifest.outputs] == ["classes"]

@@ -28,10 +28,10 @@ from glsl_infer.importers.keras.reader import load, survey
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    given = keras.Input((8, 8, 3), name="image")
-    made = layers.Dense(2, name="classes")(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(given)))
+    image = keras.Input((8, 8, 3), name="image")
+    made = layers.Dense(2, name="classes")(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(image)))
     path = tmp_path_factory.mktemp("sound") / "sound.keras"
-    keras.Model(given, made).save(path)
+    keras.Model(image, made).save(path)
     return path
 
 
@@ -190,8 +190,8 @@ def test_a_member_that_is_there_twice(sound: Path, tmp_path: Path) -> None:
 
 
 def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
-    given = keras.Input((4,))
-    model = keras.Model(given, layers.Lambda(lambda x: x, name="code")(given))
+    image = keras.Input((4,))
+    model = keras.Model(image, layers.Lambda(lambda x: x, name="code")(image))
     path = tmp_path / "x.h5"
     model.save(path)
     with pytest.raises(ModelError, match="holds a Lambda, which executes code of the file; nothing of it was loaded"):
@@ -199,16 +199,16 @@ def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(np.nan, "1 of 108 are NaN and 0 are"), (-np.inf, "0 of 108 are NaN and 1")]
+    ("value", "message"), [(np.nan, "1 of 108 are NaN and 0 are"), (-np.inf, "0 of 108 are NaN and 1")]
 )
-def test_weights_that_are_no_numbers(tmp_path: Path, value: float, said: str) -> None:
-    given = keras.Input((8, 8, 3), name="image")
-    model = keras.Model(given, layers.Dense(2)(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(given))))
+def test_weights_that_are_no_numbers(tmp_path: Path, value: float, message: str) -> None:
+    image = keras.Input((8, 8, 3), name="image")
+    model = keras.Model(image, layers.Dense(2)(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(image))))
     kernel, bias = model.get_layer("stem").get_weights()
     kernel[1, 1, 1, 1] = value
     model.get_layer("stem").set_weights([kernel, bias])
     model.save(tmp_path / "x.keras")
-    with pytest.raises(ModelError, match=f"layer 'stem': weights 'kernel' of which {said}"):
+    with pytest.raises(ModelError, match=f"layer 'stem': weights 'kernel' of which {message}"):
         load(tmp_path / "x.keras")
 
 

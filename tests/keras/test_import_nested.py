@@ -47,8 +47,8 @@ def test_a_model_that_is_called_twice_and_models_three_deep() -> None:
 
 
 def test_an_inner_model_of_several_inputs_and_outputs() -> None:
-    one, other = keras.Input((4, 4, 2)), keras.Input((4, 4, 2))
-    inner = keras.Model([one, other], [L.Concatenate()([other, one]), L.Add()([one, other]), one], name="inner")
+    image, other = keras.Input((4, 4, 2)), keras.Input((4, 4, 2))
+    inner = keras.Model([image, other], [L.Concatenate()([other, image]), L.Add()([image, other]), image], name="inner")
     x = keras.Input((4, 4, 3))
     left, middle, right = inner([L.Conv2D(2, 1)(x), L.Conv2D(2, 1)(x)])
     check(x, L.Concatenate()([right, left, middle]))
@@ -59,6 +59,6 @@ def test_names_that_would_meet() -> None:
     y = L.Conv2D(3, 1, activation="relu", name="conv")(x)
     shared = L.Conv2D(3, 1, activation="relu", name="conv-activation")
     check(x, shared(shared(y)))
-    found = names(keras.Model(x, shared(shared(y))))
-    assert found[:3] == ["pixels", "conv", "conv-activation"]
-    assert len(set(found)) == 7
+    result = names(keras.Model(x, shared(shared(y))))
+    assert result[:3] == ["pixels", "conv", "conv-activation"]
+    assert len(set(result)) == 7

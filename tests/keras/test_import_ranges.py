@@ -67,9 +67,9 @@ def test_rescaling_of_the_picture_is_folded_into_its_range(first, fed, scales, z
     x = pixels()
     graph = check(x, L.Conv2D(4, 3, padding="same")(first(x)), fed=fed)
     assert [node.op for node in graph.nodes] == ["input", "conv2d"]
-    found = picture_range(graph.input)
-    np.testing.assert_allclose(found[0], scales, rtol=1e-12)
-    np.testing.assert_allclose(found[1], zeros, rtol=1e-12)
+    result = picture_range(graph.input)
+    np.testing.assert_allclose(result[0], scales, rtol=1e-12)
+    np.testing.assert_allclose(result[1], zeros, rtol=1e-12)
 
 
 def test_the_usual_rescaling_gives_the_default_exactly() -> None:

@@ -118,8 +118,8 @@ def test_labels_of_a_network_that_ends_in_a_map() -> None:
     graph = importer.to_graph(keras.Model(X, L.Conv2D(4, 3, activation="sigmoid")(X)))
     with pytest.raises(InputError, match="1 labels for 0 classes"):
         build(graph, ["a"])
-    made, _, _ = build(graph, [])
-    assert made.manifest.outputs[0].purpose == "image"
+    bundle, _, _ = build(graph, [])
+    assert bundle.manifest.outputs[0].purpose == "image"
 
 
 def test_every_layer_that_cannot_be_exported_is_named() -> None:

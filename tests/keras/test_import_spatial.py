@@ -69,11 +69,11 @@ def test_our_depth_to_space_is_that_of_keras_and_of_tensorflow() -> None:
     import tensorflow as tf
 
     values = np.random.default_rng(0).normal(size=(2, 3, 4, 18)).astype(np.float32)
-    found = np.asarray(DepthToSpace(3)(values))
-    np.testing.assert_array_equal(found, tf.nn.depth_to_space(values, 3).numpy())
+    result = np.asarray(DepthToSpace(3)(values))
+    np.testing.assert_array_equal(result, tf.nn.depth_to_space(values, 3).numpy())
     assert DepthToSpace(3).compute_output_shape((None, None, 4, 18)) == (None, None, 12, 2)
     free = keras.Input((None, None, 18))
-    np.testing.assert_array_equal(keras.Model(free, DepthToSpace(3)(free)).predict(values, verbose=0), found)
+    np.testing.assert_array_equal(keras.Model(free, DepthToSpace(3)(free)).predict(values, verbose=0), result)
     with pytest.raises(ValueError, match="multiple of 4"):
         DepthToSpace(2)(values)
     with pytest.raises(ValueError, match="block_size=0"):

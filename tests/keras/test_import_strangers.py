@@ -66,9 +66,9 @@ def test_dense_layers_quantised_to_int8() -> None:
     for layer in model.layers:
         if isinstance(layer, L.Dense):
             layer.quantize("int8")
-    found = np.asarray(reference.run(to_graph(model), picture, mode="float"))
-    wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
-    assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()  # Keras rounds inputs of both to int8, too
+    values = np.asarray(reference.run(to_graph(model), picture, mode="float"))
+    expected = np.asarray(model(picture[None] / np.float32(255)))[0]
+    assert np.abs(values - expected).max() <= 0.02 * np.abs(expected).max()  # Keras rounds inputs of both to int8, too
 
 
 @pytest.mark.parametrize("strides", [1, 2, (3, 2)])
@@ -130,7 +130,7 @@ def test_unit_norms_of_a_map_over_several_axes() -> None:
 
 def test_a_single_number_of_a_vector_weighs_a_map_whose_ranges_a_batch_norm_knows() -> None:
     weights = L.Dense(2, activation="softmax")(L.GlobalAveragePooling2D()(stem()))
-    parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, number], (-1, 1, 1, 1)) for number in range(2)]
+    parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, index], (-1, 1, 1, 1)) for index in range(2)]
     graph = check(X, L.Conv2D(3, 1)(L.Add()(parts)))
     data_free.told(graph)
 

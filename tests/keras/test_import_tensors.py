@@ -142,10 +142,10 @@ def block(x: Any) -> Any:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_agrees_with_keras(name: str) -> None:
-    make, wanted = NETWORKS[name]
+    make, expected = NETWORKS[name]
     graph = check(X, make())
     chosen = cpu_layers(graph)
-    assert wanted <= {graph.by_name[layer].op for layer in chosen}
+    assert expected <= {graph.by_name[layer].op for layer in chosen}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     (tmp_path / "my_layers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(custom, "_known", {})
+    monkeypatch.setattr(custom, "_functions", {})
     monkeypatch.setattr(custom, "_classes", {})
     import my_layers
 
@@ -228,9 +228,9 @@ def test_frames_are_one_map_that_shaders_cut() -> None:
     assert {node.op for node in graph.nodes if node.name in cpu_layers(graph)} == {
         *("reshape", "tensor_concat", "gru", "tensor_slice")
     }
-    given = np.random.default_rng(0).uniform(0, 1, (3, 8, 8, 2)).astype(np.float32)
-    found = reference.run(graph, {first.name: given.reshape(24, 8, 2)}, mode="float")
-    close(found[graph.outputs[0].name], np.asarray(model(given[None], training=False))[0], 1e-5)
+    rng = np.random.default_rng(0).uniform(0, 1, (3, 8, 8, 2)).astype(np.float32)
+    outputs = reference.run(graph, {first.name: rng.reshape(24, 8, 2)}, mode="float")
+    close(outputs[graph.outputs[0].name], np.asarray(model(rng[None], training=False))[0], 1e-5)
 
 
 @pytest.mark.parametrize(

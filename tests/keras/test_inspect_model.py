@@ -60,31 +60,31 @@ def inspected(capsys: Capture, path: Path) -> dict:
 
 
 def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
-    made = inspected(capsys, good)
-    assert {row["layer"]: row["runs"] for row in made["layers"]} == {
+    inspection = inspected(capsys, good)
+    assert {row["layer"]: row["runs"] for row in inspection["layers"]} == {
         "picture": "shader",
         "conv": "shader",
         "drop": "dropped",
         "mean": "shader",
         "out": "shader",
     }
-    assert made["exports"]
-    assert made["needs_pictures"]
-    assert made["counts"] == {"shader": 4, "dropped": 1}
+    assert inspection["exports"]
+    assert inspection["needs_pictures"]
+    assert inspection["counts"] == {"shader": 4, "dropped": 1}
     assert main(["inspect", str(good)]) == 0
-    assert "can be exported; export needs --images DIR" in capsys.readouterr().out
+    assert "can be exported; the export needs --images DIR" in capsys.readouterr().out
 
 
 def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: Capture) -> None:
-    made = inspected(capsys, bad)
-    rows = {row["layer"]: row for row in made["layers"]}
+    inspection = inspected(capsys, bad)
+    rows = {row["layer"]: row for row in inspection["layers"]}
     refused_rows = {name for name, row in rows.items() if row["runs"] == "refused"}
     assert refused_rows >= {"code", "own", "contrast", "row-mask", "memory"}
     assert rows["conv"]["runs"] == "shader"
     for name in refused_rows:
         assert rows[name]["advice"], name
-        assert any(problem.startswith(f"layer '{name}': ") for problem in made["problems"])
-    assert not made["exports"]
+        assert any(problem.startswith(f"layer '{name}': ") for problem in inspection["problems"])
+    assert not inspection["exports"]
 
 
 def test_a_refused_layer_behind_layers_for_the_cpu_is_the_only_problem(tmp_path: Path, capsys: Capture) -> None:
@@ -94,9 +94,9 @@ def test_a_refused_layer_behind_layers_for_the_cpu_is_the_only_problem(tmp_path:
     y = L.Reshape((8, 8, 64))(keras.ops.matmul(rows, keras.ops.transpose(rows, (0, 2, 1))))
     y = L.Lambda(lambda t: t, name="odd")(L.Conv2D(4, 3, name="conv")(y))
     keras.Model(x, head(y)).save(tmp_path / "model.keras")
-    made = inspected(capsys, tmp_path / "model.keras")
-    assert [problem.partition(":")[0] for problem in made["problems"]] == ["layer 'odd'"]
-    runs = {row["layer"]: row["runs"] for row in made["layers"]}
+    inspection = inspected(capsys, tmp_path / "model.keras")
+    assert [problem.partition(":")[0] for problem in inspection["problems"]] == ["layer 'odd'"]
+    runs = {row["layer"]: row["runs"] for row in inspection["layers"]}
     assert (runs["matmul"], runs["conv"], runs["odd"], runs["out"]) == ("CPU", "shader", "refused", "shader")
 
 
@@ -115,10 +115,10 @@ def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None
 
 
 def test_export_reports_the_same_problems_and_labels_and_pictures(bad: Path, tmp_path: Path, capsys: Capture) -> None:
-    made = inspected(capsys, bad)
+    inspection = inspected(capsys, bad)
     assert main(["export", str(bad), "-o", str(tmp_path / "o.glslnn"), "--images", str(tmp_path / "none")]) == 2
     message = capsys.readouterr().err
-    for problem in made["problems"]:
+    for problem in inspection["problems"]:
         assert problem in message
     assert f"{tmp_path / 'none'}: no such file" in message
 

@@ -29,10 +29,10 @@ def test_the_outputs_are_those_of_keras_2(name: str) -> None:
     inputs = [expected[key] for key in sorted(expected) if key.startswith("x")]
     model = importer.load_model(path)
     outputs = keras.tree.flatten(model(inputs if len(inputs) > 1 else inputs[0], training=False))
-    wanted = [expected[key] for key in sorted(expected) if key.startswith("y")]
-    assert len(outputs) == len(wanted)
+    reference_output = [expected[key] for key in sorted(expected) if key.startswith("y")]
+    assert len(outputs) == len(reference_output)
     tolerance = 2e-3 if "float16" in name else 2e-6
-    for output, right in zip(outputs, wanted):
+    for output, right in zip(outputs, reference_output):
         np.testing.assert_allclose(output, right, rtol=0, atol=tolerance * max(1.0, np.abs(right).max()))
     assert not importer.survey(path).problems
     assert not importer.survey(path).warnings

@@ -65,14 +65,14 @@ def gradients(layer: LearnableSigmoid) -> list[np.ndarray]:
 
 def test_gradients_reach_every_weight() -> None:
     for seed in range(3):
-        for found in gradients(with_weights(seed, 0.1)):
-            assert np.isfinite(found).all() and (found != 0.0).all()
+        for gradient in gradients(with_weights(seed, 0.1)):
+            assert np.isfinite(gradient).all() and (gradient != 0.0).all()
 
 
 def test_gradients_stay_finite_far_away() -> None:
     """A breakpoint in the clipped range has no gradient, and nothing overflows."""
     for seed in range(5):
-        assert all(np.isfinite(found).all() for found in gradients(with_weights(seed, 30.0)))
+        assert all(np.isfinite(gradient).all() for gradient in gradients(with_weights(seed, 30.0)))
 
 
 def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
@@ -81,8 +81,8 @@ def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
     y = half(X)
     assert y.dtype == tf.bfloat16
     assert np.abs(np.asarray(tf.cast(y, tf.float32)) - np.asarray(full(X))).max() < 0.01
-    for found, wanted in zip(gradients(half), gradients(full)):
-        np.testing.assert_allclose(found, wanted, rtol=0.02, atol=0.02 * np.abs(wanted).max())
+    for result, expected in zip(gradients(half), gradients(full)):
+        np.testing.assert_allclose(result, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())
 
 
 @pytest.mark.exhaustive

@@ -58,9 +58,9 @@ def test_names_of_refusals_are_unique() -> None:
 
 @pytest.mark.exhaustive
 def test_every_converter_occurs_in_a_row() -> None:
-    found = [operation for row in ROWS for operation in operations(model_of(row))]
-    layers = {type(one).__name__ for one in found if isinstance(one, keras.layers.Layer)}
-    others = {type(one).__name__ for one in found if not isinstance(one, keras.layers.Layer)}
+    results = [operation for row in ROWS for operation in operations(model_of(row))]
+    layers = {type(one).__name__ for one in results if isinstance(one, keras.layers.Layer)}
+    others = {type(one).__name__ for one in results if not isinstance(one, keras.layers.Layer)}
     assert set(LAYERS) <= layers
     assert set(OPERATIONS) <= others
 
@@ -70,26 +70,26 @@ def test_every_operator_is_reached_by_a_row() -> None:
     # Rows have one image; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2 pooling, local
     # responses or sums of rows.
     expected = set(ops.names()) - {"input_fixed", "l2_pool", "local_response_norm"}
-    found: set[str] = set()
+    result: set[str] = set()
     optimized = {}
     for row in ROWS:
         graph = to_graph(model_of(row), row.input_range)
         optimized[row] = optimize(graph)
-        found |= {node.op for one in (graph, optimized[row]) for node in one.nodes}
+        result |= {node.op for one in (graph, optimized[row]) for node in one.nodes}
     for row, graph in optimized.items():  # ranges take long, and only a few operators come after them
-        if found < expected:
+        if result < expected:
             pictures = models.pictures(row, 1)[1:]
             # Partial sums occur only in planar layout and in layers wider than those of any row.
             prepared = [
                 prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
                 for layout in ("planar", "atlas")
             ]
-            found |= {node.op for one in prepared for node in one.nodes}
-    assert found == expected
+            result |= {node.op for one in prepared for node in one.nodes}
+    assert result == expected
 
 
 def operations(model: Any) -> list[Any]:
     """Return all layers and operations of a model and of its nested models."""
     own = getattr(model, "operations", model.layers)  # a Sequential has layers only
     inner = [one for one in own if hasattr(one, "layers")]
-    return [*own, *(one for other in inner for one in operations(other))]
+    return [*own, *(operation for other in inner for operation in operations(other))]

@@ -81,8 +81,8 @@ def test_a_layer_of_the_user_is_traced(module: Any, kind: str, tmp_path: Path) -
     model.save(tmp_path / "m.keras")
     importers.own_modules.remember(["own_net_layers"])
     survey = importers.survey(tmp_path / "m.keras")
-    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
-    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+    expected = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), expected, rtol=0, atol=1e-5)
     assert {row.runs for row in survey.rows} == {"shader"}
     assert any(row.layer.startswith("gate/") for row in survey.rows)
     assert not survey.warnings
@@ -102,8 +102,8 @@ def test_a_subclassed_model_goes_through_tensorflows_converter(module: Any, tmp_
     model.save(tmp_path / "m.keras")
     importers.own_modules.remember(["own_net_layers"])
     survey = importers.survey(tmp_path / "m.keras")
-    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
-    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+    expected = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), expected, rtol=0, atol=1e-5)
     assert "converted the model to TensorFlow Lite, which names the layers, because" in survey.warnings[0]
 
 
@@ -114,9 +114,9 @@ def test_a_layer_without_an_entry_goes_through_tensorflows_converter(tmp_path: P
     model = keras.Model(x, y)
     model.save(tmp_path / "m.keras")
     assert main(["inspect", str(tmp_path / "m.keras"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["exports"]
-    assert "because no entry reads AutoContrast" in said["warnings"][0]
+    report = json.loads(capsys.readouterr().out)
+    assert report["exports"]
+    assert "because no entry reads AutoContrast" in report["warnings"][0]
 
 
 @pytest.mark.slow
@@ -124,9 +124,9 @@ def test_a_saved_model_and_containers_of_its_conversion(tmp_path: Path, capsys: 
     x = keras.Input((8, 8, 3))
     model = keras.Model(x, L.Dense(3)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="relu")(x))))
     model.export(tmp_path / "saved", verbose=False)
-    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    expected = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
     survey = importers.survey(tmp_path / "saved")
-    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), expected, rtol=0, atol=1e-5)
     assert "is a SavedModel: TensorFlow has converted it" in survey.warnings[0]
     assert importers.kind_of(tmp_path / "saved") == importers.kind_of(tmp_path / "saved/saved_model.pb") == "tflite"
     with pytest.raises(ModelError, match="SavedModel"):
@@ -143,7 +143,7 @@ def test_a_saved_model_and_containers_of_its_conversion(tmp_path: Path, capsys: 
     for name in ("one.task", "two.task/b.tflite", "outer.task/inner.task/a.tflite"):
         assert importers.exists(tmp_path / name)
         result = reference.run(importers.survey(tmp_path / name).whole(), PICTURE, mode="float")
-        np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-5)
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "two.task"), "--json"]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
@@ -201,25 +201,25 @@ def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
 def test_a_layers_model_of_tensorflow_js(name: str, quantized: bool, tmp_path: Path) -> None:
     expected = np.load((FILES / name).with_suffix(".npz"))
     path = tfjs_of(name, tmp_path, quantized=quantized)
-    found = np.asarray(keras_importer.load_model(path)(expected["x0"], training=False))
-    np.testing.assert_allclose(found, expected["y0"], rtol=0, atol=1e-3 if quantized else 1e-6)
+    values = np.asarray(keras_importer.load_model(path)(expected["x0"], training=False))
+    np.testing.assert_allclose(values, expected["y0"], rtol=0, atol=1e-3 if quantized else 1e-6)
     assert not importers.survey(path).problems
 
 
 def test_files_of_tensorflow_js_that_cannot_be_read(tmp_path: Path) -> None:
     path = tfjs_of("bidirectional.h5", tmp_path)
-    made = json.loads(path.read_text())
+    report = json.loads(path.read_text())
     (tmp_path / "b.bin").unlink()
     with pytest.raises(ModelError, match=r"b\.bin: no such file"):
         importers.survey(path)
-    made["weightsManifest"][0]["paths"] = ["../a.bin"]
-    path.write_text(json.dumps(made))
+    report["weightsManifest"][0]["paths"] = ["../a.bin"]
+    path.write_text(json.dumps(report))
     with pytest.raises(ModelError, match=r"only files next to it are read"):
         importers.survey(path)
     path.write_text(json.dumps({"format": "graph-model", "modelTopology": {"node": []}, "weightsManifest": []}))
     with pytest.raises(ModelError, match="tfjs_graph_converter"):
         importers.survey(path)
-    path.write_text(json.dumps(made["modelTopology"]["model_config"]))
+    path.write_text(json.dumps(report["modelTopology"]["model_config"]))
     with pytest.raises(ModelError, match="a network without weights"):
         importers.survey(path)
     path.write_text("[1]")

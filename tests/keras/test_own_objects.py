@@ -62,12 +62,12 @@ def test_a_training_step_and_an_initializer_of_ones_own_change_nothing(tmp_path:
     x = keras.Input((6, 5, 3))
     model = Trainer(x, L.Conv2D(4, 3, kernel_initializer=own_start)(x))
     picture = np.random.default_rng(0).integers(0, 256, (6, 5, 3), np.uint8)
-    wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
+    expected = np.asarray(model(picture[None] / np.float32(255)))[0]
     path = saved(model, tmp_path)
-    (said,) = importer.survey(path).warnings
-    assert "if its class mine>Trainer has a call of its own, that is missing" in said
-    found = reference.run(importer.load(path), picture, mode="float")
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+    (message,) = importer.survey(path).warnings
+    assert "if its class mine>Trainer has a call of its own, that is missing" in message
+    outputs = reference.run(importer.load(path), picture, mode="float")
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=1e-5)
 
 
 def test_an_activation_of_ones_own_is_named(tmp_path: Path) -> None:

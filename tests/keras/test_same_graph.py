@@ -165,13 +165,13 @@ def described(graph: Graph) -> list[tuple[Any, ...]]:
 
     for name in graph.output_layers:
         visit(name)
-    found = []
+    results = []
     for name in numbers:
         node = graph.by_name[name]
         attrs = {key: plain(value) for key, value in node.attrs.items() if key not in ("fused", NORMAL, OBSERVED_RANGE)}
-        found.append((node.op, attrs, tuple(numbers[read] for read in node.inputs), name in on_cpu))
+        results.append((node.op, attrs, tuple(numbers[read] for read in node.inputs), name in on_cpu))
     ends = tuple((output.steps, tuple(numbers[name] for name in output.layers)) for output in graph.outputs)
-    return [*found, ends]
+    return [*results, ends]
 
 
 def plain(value: Any) -> Any:
@@ -198,7 +198,7 @@ ALWAYS = 42
 """Number of networks per run. Each takes half a second of a core, mostly in TensorFlow's converter."""
 
 CASES = [
-    pytest.param(name, marks=() if place < ALWAYS else pytest.mark.exhaustive) for place, name in enumerate(NETWORKS)
+    pytest.param(name, marks=() if index < ALWAYS else pytest.mark.exhaustive) for index, name in enumerate(NETWORKS)
 ]
 
 

@@ -26,10 +26,10 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
     different = [name for name, member in again.members.items() if member != shipped.members[name]]
     assert set(different) <= {"passes.bin"}  # names only: printing a difference of megabytes takes minutes
     assert len(again.manifest.passes) == len(shipped.manifest.passes)
-    for one, other in zip(again.manifest.passes, shipped.manifest.passes):
-        assert replace(one, uniforms={}) == replace(other, uniforms={})
-        assert one.uniforms.keys() == other.uniforms.keys()
-        assert all(same(value, other.uniforms[name]) for name, value in one.uniforms.items())
+    for draw, other in zip(again.manifest.passes, shipped.manifest.passes):
+        assert replace(draw, uniforms={}) == replace(other, uniforms={})
+        assert draw.uniforms.keys() == other.uniforms.keys()
+        assert all(same(value, other.uniforms[name]) for name, value in draw.uniforms.items())
     made, known = (
         replace(one, passes=(), members={name: member for name, member in one.members.items() if name != "passes.bin"})
         for one in (again.manifest, shipped.manifest)

@@ -27,7 +27,7 @@ def test_there_are_sixty() -> None:
     "name", [pytest.param(name, marks=() if name in RUN_EVERYWHERE else pytest.mark.exhaustive) for name in NAMES]
 )
 def test_a_model_exports_and_agrees_with_keras(name: str) -> None:
-    made = small_models.made(name)
-    assert not made.refusal
-    assert made.floats <= 1e-5, "the importer means something else than Keras"
-    assert made.likeness >= LESS_LIKE.get(name, LEAST_LIKE), "8 bits lose too much"
+    exported = small_models.made(name)
+    assert not exported.refusal
+    assert exported.floats <= 1e-5, "the importer means something else than Keras"
+    assert exported.likeness >= LESS_LIKE.get(name, LEAST_LIKE), "8 bits lose too much"

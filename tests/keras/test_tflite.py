@@ -93,13 +93,17 @@ def test_random_networks(seed: int) -> None:
     graph = to_graph(data, ends=IoOptions(ranges, purposes=purposes))
     shown = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
     given = {shape: (values / 255.0).astype(np.float32) for shape, values in shown.items()}
-    found = reference.run(
+    outputs = reference.run(
         graph,
         {node.name: (shown if len(node.attrs["shape"]) == 3 else given)[node.attrs["shape"]] for node in graph.inputs},
         mode="float",
     )
     expected = model([given[tuple(tensor.shape[1:])][None] for tensor in model.inputs], training=False)
     for output in expected if isinstance(expected, list) else [expected]:
-        wanted = np.asarray(output).ravel()
-        near = [np.abs(numbers.ravel() - wanted).max() for numbers in found.values() if numbers.size == wanted.size]
-        assert min(near) <= 1e-4 * max(1.0, float(np.abs(wanted).max()))
+        reference_output = np.asarray(output).ravel()
+        near = [
+            np.abs(numbers.ravel() - reference_output).max()
+            for numbers in outputs.values()
+            if numbers.size == reference_output.size
+        ]
+        assert min(near) <= 1e-4 * max(1.0, float(np.abs(reference_output).max()))

@@ -36,9 +36,9 @@ def export(*arguments: object) -> None:
 
 def error_of(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one-line error message. On a busy machine, progress lines precede it."""
-    *before, said = done.stderr.splitlines()
-    assert said.startswith("error: ") and all(line.endswith(" so far)") for line in before), done.stderr
-    return said.removeprefix("error: ")
+    *before, message = done.stderr.splitlines()
+    assert message.startswith("error: ") and all(line.endswith(" so far)") for line in before), done.stderr
+    return message.removeprefix("error: ")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> N
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
     assert done.returncode == 2
     assert error_of(done) == (
-        "the model reads 49x49x3 as 'image', and the bundle 33x33x3; give the model that it was made of"
+        "the model reads 49x49x3 as 'image', and the bundle 33x33x3; give the model that it was made from"
     )
 
 
@@ -74,39 +74,40 @@ def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path, tmp_path: P
                folder=plant(tmp_path))  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert executed(tmp_path) == []
-    found = json.loads(done.stdout)
-    assert (found["pictures"], found["skipped"], found["failures"]) == (5, 0, [])
-    assert found["outputs"][0]["pictures"] == 5
-    assert found["outputs"][0]["cosine"] > 0.999
-    layers = {one["layer"]: one for one in found["layers"]}
+    result = json.loads(done.stdout)
+    assert (result["pictures"], result["skipped"], result["failures"]) == (5, 0, [])
+    assert result["outputs"][0]["pictures"] == 5
+    assert result["outputs"][0]["cosine"] > 0.999
+    layers = {layer["layer"]: layer for layer in result["layers"]}
     convolutions = [layer.name for layer in bundle.read(folder / "m.glslnn").network.layers if layer.op == "conv2d"]
     assert set(convolutions) <= set(layers)
     assert layers["b0-conv"]["computes"] == "b0-conv-act"
-    assert all(one["pictures"] == 2 for one in layers.values())
+    assert all(layer["pictures"] == 2 for layer in layers.values())
     assert all(f">{name}<" in report.read_text() for name in layers)
 
 
 def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
-    made = bundle.read(folder / "m.glslnn")
-    members = dict(made.members)
+    network = bundle.read(folder / "m.glslnn")
+    members = dict(network.members)
     layer = "b1-stage1-pw"
-    (program, *_) = (one for one in made.manifest.programs
-                     if any(p.program == one.name and p.layer == layer for p in made.manifest.passes))  # fmt: skip
+    passes = network.manifest.passes
+    (program, *_) = (program for program in network.manifest.programs
+                     if any(entry.program == program.name and entry.layer == layer for entry in passes))  # fmt: skip
     text = members[program.fragment].decode()
     assert "gl_FragColor" in text
     members[program.fragment] = (
         text.replace("gl_FragColor =", "gl_FragColor = vec4(0.5, 1.0, 1.0, 1.0) *", 1)
     ).encode()
-    changed = replace(made, members=members)
+    changed = replace(network, members=members)
     import hashlib
 
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    bundle.write(replace(changed, manifest=replace(made.manifest, members=hashes)), folder / "wrong.glslnn")
+    bundle.write(replace(changed, manifest=replace(network.manifest, members=hashes)), folder / "wrong.glslnn")
     done = run("validate", folder / "model.keras", folder / "wrong.glslnn", "--data", folder / "photos",
                "--min-layer-cosine", 0.999, "--limit", 3)  # fmt: skip
     assert done.returncode == 1
     failures = error_of(done).split("; ")
-    assert next(one for one in failures if one.startswith("layer")).startswith(f"layer '{layer}'")
+    assert next(failure for failure in failures if failure.startswith("layer")).startswith(f"layer '{layer}'")
     assert f"this driver computes something else (first in '{layer}'); run 'glsl-infer selfcheck'" in done.stdout
 
 
@@ -138,13 +139,13 @@ def test_logits_that_are_a_map_of_one_pixel_of_a_grey_picture(folder: Path, tmp_
     x = keras.layers.GlobalAveragePooling2D(keepdims=True)(x)
     x = keras.layers.Conv2D(5, 1, name="preds")(x)
     x = keras.layers.Activation("softmax")(keras.layers.Reshape((5,))(x))
-    found = validated(folder, tmp_path, keras.Model(picture, x), 5)
-    assert found["outputs"][0]["cosine"] > 0.999 and found["outputs"][0]["top1"] == 1.0
-    assert not found["outputs"][0]["softmax"]
-    assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
-    made = bundle.read(tmp_path / "m.glslnn")
-    assert made.manifest.input.shape == (28, 28, 1)
-    assert reference.run(made, np.zeros((28, 28, 1), np.uint8)).shape == (5,), "an array without a third axis"
+    result = validated(folder, tmp_path, keras.Model(picture, x), 5)
+    assert result["outputs"][0]["cosine"] > 0.999 and result["outputs"][0]["top1"] == 1.0
+    assert not result["outputs"][0]["softmax"]
+    assert next(layer for layer in result["layers"] if layer["layer"] == "preds")["cosine"] > 0.999
+    network = bundle.read(tmp_path / "m.glslnn")
+    assert network.manifest.input.shape == (28, 28, 1)
+    assert reference.run(network, np.zeros((28, 28, 1), np.uint8)).shape == (5,), "an array without a third axis"
 
 
 @pytest.mark.exhaustive
@@ -155,9 +156,9 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path) -> None:
     x = keras.layers.Conv2D(8, 3, padding="same", activation="relu")(picture)
     inside = keras.layers.Conv2D(5, 1, activation="softmax", name="inside")(x)
     after = keras.layers.Softmax(name="after")(keras.layers.Conv2D(5, 1)(x))
-    found = validated(folder, tmp_path, keras.Model(picture, {"inside": inside, "after": after}))
-    assert {output["name"]: output["softmax"] for output in found["outputs"]} == {"inside": True, "after": False}
-    assert all(output["cosine"] > 0.999 and "top1" not in output for output in found["outputs"])
+    result = validated(folder, tmp_path, keras.Model(picture, {"inside": inside, "after": after}))
+    assert {output["name"]: output["softmax"] for output in result["outputs"]} == {"inside": True, "after": False}
+    assert all(output["cosine"] > 0.999 and "top1" not in output for output in result["outputs"])
 
 
 def test_only_tensors_that_keras_has_are_compared() -> None:
@@ -202,8 +203,8 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     done = run("validate", tmp_path / "model.keras", tmp_path / "m.glslnn", "--data", tmp_path / "samples",
                "--input-range", "picture=-1,1", "--json", "--min-top1", 0.8)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["pictures"] == 6
-    by_name = {output["name"]: output for output in found["outputs"]}
+    report = json.loads(done.stdout)
+    assert report["pictures"] == 6
+    by_name = {output["name"]: output for output in report["outputs"]}
     assert by_name["kind"]["cosine"] > 0.999 and by_name["rows"]["cosine"] > 0.999
     assert by_name["mask"]["same"] > 0.8

@@ -55,8 +55,8 @@ def test_auto_is_as_exact_as_weights_in_uniforms(graph: Graph) -> None:
         options = Options(
             weights=weights, memory="by-size", precision="8"
         )  # the search for maps takes most of the time
-        made, *_ = build(graph, labels, options=options, calibration=CALIBRATION[:images])
-        return float(np.abs(centred(made.graph, "stored") - exact).mean())
+        bundle, *_ = build(graph, labels, options=options, calibration=CALIBRATION[:images])
+        return float(np.abs(centred(bundle.graph, "stored") - exact).mean())
 
     uniform = error("uniform", 0)
     assert error("auto", 0) <= 1.4 * uniform + ABSOLUTE

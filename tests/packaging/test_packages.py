@@ -39,7 +39,7 @@ def release() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
+def path(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
     """Build the Python files of a release with a repository, which twine checks."""
     needs.module("twine")
     folder = tmp_path_factory.mktemp("release")
@@ -48,10 +48,10 @@ def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
 
 
 @pytest.fixture(scope="module")
-def source(made: Path) -> dict[str, bytes]:
-    with tarfile.open(made / f"{NAME}.tar.gz") as archive:
+def source(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path / f"{NAME}.tar.gz") as archive:
         files = [member for member in archive.getmembers() if member.isfile()]
-        return {one.name.partition("/")[2]: archive.extractfile(one).read() for one in files}  # type: ignore[union-attr]
+        return {file.name.partition("/")[2]: archive.extractfile(file).read() for file in files}  # type: ignore[union-attr]
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,9 @@ def metadata(source: dict[str, bytes]) -> Message:
 
 @pytest.mark.exhaustive
 def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
-    wanted = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
-    wanted += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/build/package_page.py", ".gitignore"]
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *wanted]
+    expected = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
+    expected += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/build/package_page.py", ".gitignore"]
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *expected]
     done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("not a git checkout")
@@ -72,9 +72,9 @@ def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str
     assert all(source[name] == (ROOT / name).read_bytes() for name in known)
 
 
-def test_a_wheel_of_the_source_distribution_has_the_same_page(made: Path, tmp_path: Path) -> None:
+def test_a_wheel_of_the_source_distribution_has_the_same_page(path: Path, tmp_path: Path) -> None:
     """The release builds its wheel from the sdist with the repository's address; this wheel is built without it."""
-    with tarfile.open(made / f"{NAME}.tar.gz") as archive:
+    with tarfile.open(path / f"{NAME}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     unpacked = tmp_path / NAME
     program = f"import hatchling.build as b; print(b.prepare_metadata_for_build_wheel({str(tmp_path)!r}))"

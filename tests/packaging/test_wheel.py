@@ -64,8 +64,8 @@ def environment(folder: Path, python: str, source: Path) -> Path:
 
 def interpreter(version: str) -> str:
     """Return a Python of that version from the PATH or of pyenv, else the one that runs the tests."""
-    found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    return str(found[-1]) if found else shutil.which(f"python{version}") or sys.executable
+    items = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    return str(items[-1]) if items else shutil.which(f"python{version}") or sys.executable
 
 
 def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -161,7 +161,6 @@ def test_it_needs_four_packages(metadata: Message) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "train",
         "tools",
-        "memory",
         "camera",
         "mqtt",
         "gpio",

@@ -54,18 +54,18 @@ def loop(recipe: Recipe, path: Path, **options: Any) -> Loop:
 
 def run(recipe: Recipe, path: Path, **options: Any) -> Loop:
     """Start a run and finish it."""
-    made = loop(recipe, path, **options)
-    made.folder.start({}, recipe.as_yaml(), ("a", "b", "c"))
-    made.run(None)
-    return made
+    training = loop(recipe, path, **options)
+    training.folder.start({}, recipe.as_yaml(), ("a", "b", "c"))
+    training.run(None)
+    return training
 
 
 def resume(recipe: Recipe, path: Path) -> Loop:
     """Resume a run and finish it."""
     state, history = RunFolder(path).resume({}, recipe.as_yaml())
-    made = loop(recipe, path, history=history)
-    made.run(state)
-    return made
+    training = loop(recipe, path, history=history)
+    training.run(state)
+    return training
 
 
 def state_of(path: Path, recipe: Recipe) -> State:

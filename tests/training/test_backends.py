@@ -35,7 +35,7 @@ def python(backend, *arguments, devices=1):
     """Run Python with a backend of Keras, with this number of virtual devices for JAX."""
     environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
-    command = [sys.executable, *(str(one) for one in arguments)]
+    command = [sys.executable, *(str(argument) for argument in arguments)]
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
@@ -97,7 +97,7 @@ def test_jax_validates_the_weights_that_it_has_trained(runs):
 def test_a_batch_that_does_not_split_is_refused(image_folder, tmp_path):
     environment = {**os.environ, "KERAS_BACKEND": "jax", "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
     arguments = ["--data", image_folder, "--out", tmp_path / "run", *SMALLEST, "--data-parallel"]
-    command = [sys.executable, "-m", "training.train", *(str(one) for one in arguments)]
+    command = [sys.executable, "-m", "training.train", *(str(argument) for argument in arguments)]
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "error: --data-parallel: a batch of 8 does not split evenly among 3 devices\n"

@@ -34,9 +34,9 @@ def with_gradients(layer, x):
 
 def check(layers, channels):
     x = np.random.default_rng(3).normal(size=(2, 7, 7, channels)).astype(np.float32)
-    for expected, found in zip(*(with_gradients(layer, x) for layer in layers)):
-        assert found.shape == expected.shape and np.abs(expected).max() > 0.1
-        assert np.abs(found - expected).max() < 1e-4 * max(1, np.abs(expected).max())
+    for expected, result in zip(*(with_gradients(layer, x) for layer in layers)):
+        assert result.shape == expected.shape and np.abs(expected).max() > 0.1
+        assert np.abs(result - expected).max() < 1e-4 * max(1, np.abs(expected).max())
 
 
 @pytest.mark.sampled(4)

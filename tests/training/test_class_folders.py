@@ -30,8 +30,8 @@ def refused(folder):
     return message
 
 
-def counts(found):
-    return {name: len(split.paths) for name, split in found.splits.items()}
+def counts(result):
+    return {name: len(split.paths) for name, split in result.splits.items()}
 
 
 def test_a_class_that_a_split_lacks(folder):
@@ -54,8 +54,8 @@ def test_an_empty_class_folder_is_a_missing_one(folder):
 def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
     (folder / "labels.txt").write_text("blue\ngreen\nred\n")
     shutil.rmtree(folder / "val" / "blue")
-    found = data.find(folder)
-    assert found.labels == ("blue", "green", "red") and set(found.splits["val"].labels) == {1, 2}
+    images = data.find(folder)
+    assert images.labels == ("blue", "green", "red") and set(images.splits["val"].labels) == {1, 2}
     assert "val has no pictures of 1 of 3 classes: blue" in capsys.readouterr().err
     shutil.rmtree(folder / "train" / "red")
     assert "train has no pictures of red" in refused(folder)
@@ -87,8 +87,8 @@ def test_folders_without_pictures(tmp_path):
 
 def test_too_few_pictures_to_split(tmp_path, capsys):
     for label, count in (("many", 60), ("one", 1)):
-        for number in range(count):
-            save(tmp_path / label / f"{number}.png")
+        for index in range(count):
+            save(tmp_path / label / f"{index}.png")
     assert counts(data.find(tmp_path, val_ratio=0.2, test_ratio=0.0)).keys() == {"train", "val"}
     assert "few pictures of some classes: none falls by its name into val of one" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"too few pictures of .*one: none falls by its name into train"):
@@ -107,8 +107,8 @@ def test_misnamed_splits(folder, names):
 
 def test_a_class_may_be_called_like_a_split(tmp_path):
     for label in ("Train", "bus"):
-        for number in range(40):
-            save(tmp_path / label / f"{number}.png")
+        for index in range(40):
+            save(tmp_path / label / f"{index}.png")
     assert data.find(tmp_path).labels == ("Train", "bus")
 
 

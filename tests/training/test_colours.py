@@ -18,19 +18,19 @@ def one_colour(rgb):
     return np.full((1, 4, 4, 3), rgb, np.uint8)
 
 
-def drawn_until(wanted, **changed):
-    """Return a draw of one image for which ``wanted`` holds."""
+def drawn_until(expected, **changed):
+    """Return a draw of one image for which ``expected`` holds."""
     chosen = replace(NOTHING, **changed)
-    return next(draws for draws in (draw(chosen, 1, 1, epoch) for epoch in range(500)) if wanted(draws))
+    return next(draws for draws in (draw(chosen, 1, 1, epoch) for epoch in range(500)) if expected(draws))
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
 def test_gamma_is_a_power(gamma):
     pixels = pictures(3, 6)
     pixels[0], pixels[1] = 0, 255
-    found = apply(pixels, plain(3, gamma=gamma), 6)
-    assert np.abs(found - (pixels / 255.0) ** gamma).max() < 1e-4
-    assert (found[0] < 1e-6).all() and np.allclose(found[1], 1), "black stays black, and white white"
+    result = apply(pixels, plain(3, gamma=gamma), 6)
+    assert np.abs(result - (pixels / 255.0) ** gamma).max() < 1e-4
+    assert (result[0] < 1e-6).all() and np.allclose(result[1], 1), "black stays black, and white white"
 
 
 def test_brightness_is_added_and_clipped():
@@ -49,8 +49,8 @@ def test_grey_has_no_hue_and_no_saturation():
 
 def test_no_saturation_leaves_the_brightness():
     draws = drawn_until(lambda d: abs(np.linalg.det(d["colour"][0, :, :3])) < 1e-5, saturation=1.0)
-    found = apply(one_colour((200, 50, 100)), draws, 4)
-    assert np.abs(found - (0.299 * 200 + 0.587 * 50 + 0.114 * 100) / 255).max() < 0.005
+    result = apply(one_colour((200, 50, 100)), draws, 4)
+    assert np.abs(result - (0.299 * 200 + 0.587 * 50 + 0.114 * 100) / 255).max() < 0.005
 
 
 def test_hue_turns_the_colour_and_keeps_brightness_and_strength():
@@ -69,14 +69,14 @@ def test_hue_turns_the_colour_and_keeps_brightness_and_strength():
 def test_contrast():
     draws = drawn_until(lambda d: d["colour"][0, 0, 0] > 1.15, contrast=0.2)
     factor = float(draws["colour"][0, 0, 0])
-    found = apply(GREY[5:6], draws, 4)
-    assert np.allclose(found, 0.5 + factor * (GREY[5:6] / 255.0 - 0.5), atol=1e-5)
+    result = apply(GREY[5:6], draws, 4)
+    assert np.allclose(result, 0.5 + factor * (GREY[5:6] / 255.0 - 0.5), atol=1e-5)
 
 
 def test_results_stay_between_black_and_white():
     chosen = replace(NOTHING, hue=180.0, saturation=1.0, brightness=0.5, contrast=1.0, gamma=1.0)
-    found = apply(pictures(64, 5), draw(chosen, 64, 1, 0), 5)
-    assert found.min() == 0 and found.max() == 1 and found.dtype == np.float32
+    result = apply(pictures(64, 5), draw(chosen, 64, 1, 0), 5)
+    assert result.min() == 0 and result.max() == 1 and result.dtype == np.float32
 
 
 def boxed(picture, side):
@@ -84,7 +84,7 @@ def boxed(picture, side):
     size = len(picture)
     reach = range(-(side // 2), side // 2 + 1)
     there = np.arange(size)[:, None]
-    rows = np.array([there == place + step for place in range(size) for step in reach], float)
+    rows = np.array([there == index + step for index in range(size) for step in reach], float)
     weights = rows.reshape(size, side, size).sum(axis=1)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ab,cd,bde->ace", weights, weights, picture, optimize=True)

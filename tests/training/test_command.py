@@ -23,7 +23,7 @@ def test_wrong_arguments_are_one_line(capsys):
     parser.add_argument("--epochs", type=command.positive)
     parser.add_argument("--rate", type=command.rate)
     assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"epochs": 3, "rate": 0.01}
-    for given, said in {
+    for given, wording in {
         "--epochs=0": "0 is no whole number of at least 1",
         "--epochs=2.5": "2.5 is no whole number",
         "--rate=0": "0 is no number above 0 to 1",
@@ -34,7 +34,7 @@ def test_wrong_arguments_are_one_line(capsys):
         with pytest.raises(SystemExit) as stopped:
             parser.parse_args([given])
         message = capsys.readouterr().err
-        assert stopped.value.code == 2 and said in message and message.count("\n") == 1
+        assert stopped.value.code == 2 and wording in message and message.count("\n") == 1
 
 
 def test_a_warning_has_its_names_below(capsys):
@@ -43,13 +43,13 @@ def test_a_warning_has_its_names_below(capsys):
 
 
 @pytest.mark.parametrize(
-    "program, backend, said",
+    "program, backend, message",
     [
         ("import sys; sys.modules['keras'] = None; import training.backend", "tensorflow", "pip install tensorflow"),
         ("import training.backend", "nonsense", "KERAS_BACKEND=nonsense: "),
     ],
 )
-def test_without_a_backend_it_says_what_to_do(program, backend, said):
+def test_without_a_backend_it_says_what_to_do(program, backend, message):
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "KERAS_BACKEND": backend},
@@ -59,7 +59,7 @@ def test_without_a_backend_it_says_what_to_do(program, backend, said):
         cwd=ROOT,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ") and said in done.stderr and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ") and message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_folders_and_recipes_need_no_keras():
@@ -70,9 +70,9 @@ def test_folders_and_recipes_need_no_keras():
 def test_scripts_take_their_arguments() -> None:
     lines = {script: shown for script, shown in script_lines().items() if script.startswith("training/")}
     assert {"training/train.py", "training/evaluate.py"} <= set(lines)
-    found = {
+    results = {
         str(one): problem
         for script, shown in lines.items()
         for one, problem in zip(shown, problems(script, [arguments_of(one) for one in shown]))
     }
-    assert {one: problem for one, problem in found.items() if problem} == {}
+    assert {one: problem for one, problem in results.items() if problem} == {}

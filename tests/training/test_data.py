@@ -19,8 +19,8 @@ from training.class_folders import draw
 
 def empty_pictures(root, label, count):
     (root / label).mkdir(parents=True, exist_ok=True)
-    for number in range(count):
-        (root / label / f"{label}-{number}.jpg").touch()
+    for index in range(count):
+        (root / label / f"{label}-{index}.jpg").touch()
 
 
 def names(dataset):
@@ -28,13 +28,13 @@ def names(dataset):
 
 
 def test_split_folders(image_folder):
-    found = data.find(image_folder)
-    assert found.labels == ("blue", "green", "red")
-    assert {name: len(split.paths) for name, split in found.splits.items()} == {"train": 18, "val": 9, "test": 6}
-    for name, split in found.splits.items():
+    images = data.find(image_folder)
+    assert images.labels == ("blue", "green", "red")
+    assert {name: len(split.paths) for name, split in images.splits.items()} == {"train": 18, "val": 9, "test": 6}
+    for name, split in images.splits.items():
         assert split.labels.dtype == np.int64
         for path, label in zip(split.paths, split.labels):
-            assert path.parent == image_folder / name / found.labels[label]
+            assert path.parent == image_folder / name / images.labels[label]
 
 
 def test_the_test_split_is_optional(image_folder, tmp_path):
@@ -56,13 +56,13 @@ def test_train_and_val_are_needed(image_folder, tmp_path, missing):
 def test_single_folder_is_split_by_ratio(tmp_path):
     for label in ("a", "b"):
         empty_pictures(tmp_path, label, 500)
-    found = data.find(tmp_path, val_ratio=0.2, test_ratio=0.1)
-    counts = {name: len(split.paths) for name, split in found.splits.items()}
+    images = data.find(tmp_path, val_ratio=0.2, test_ratio=0.1)
+    counts = {name: len(split.paths) for name, split in images.splits.items()}
     assert sum(counts.values()) == 1000
-    assert len(set().union(*names(found).values())) == 1000
+    assert len(set().union(*names(images).values())) == 1000
     assert counts["val"] == pytest.approx(200, abs=50) and counts["test"] == pytest.approx(100, abs=40)
-    for split in found.splits.values():
-        assert all(path.parent.name == found.labels[label] for path, label in zip(split.paths, split.labels))
+    for split in images.splits.values():
+        assert all(path.parent.name == images.labels[label] for path, label in zip(split.paths, split.labels))
 
 
 def test_added_pictures_move_no_other(tmp_path):
@@ -84,9 +84,9 @@ def test_labels_txt_gives_the_order(image_folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(image_folder, copy)
     (copy / "labels.txt").write_text("red\nblue\ngreen\n")
-    found = data.find(copy)
-    assert found.labels == ("red", "blue", "green")
-    val = found.splits["val"]
+    images = data.find(copy)
+    assert images.labels == ("red", "blue", "green")
+    val = images.splits["val"]
     assert {(path.parent.name, int(label)) for path, label in zip(val.paths, val.labels)} == {
         ("red", 0),
         ("blue", 1),
@@ -106,8 +106,8 @@ def test_pixels_are_what_the_engine_reads(image_folder):
 
 def test_the_pixels_are_in_memory_once(tmp_path):
     for split in ("train", "val"):
-        for number in range(80):
-            picture(tmp_path / split / "a" / f"{number:02d}.png", (90, 90, 90), number + 100 * len(split), 96)
+        for index in range(80):
+            picture(tmp_path / split / "a" / f"{index:02d}.png", (90, 90, 90), index + 100 * len(split), 96)
     (tmp_path / "train" / "a" / "00.png").write_bytes(b"")
     split = data.find(tmp_path).splits["train"]
     data.read(split, 8)  # a bad image makes Pillow import all its decoders
@@ -135,8 +135,8 @@ def other_folder(tmp_path):
     """Return a second data set: two classes, a test split, labels in another order, and coarse labels."""
     root = tmp_path / "other"
     for split in data.SPLITS:
-        for number, label in enumerate(("oval", "square")):
-            picture(root / split / label / "1.png", (90, 90, 90), 1000 + 10 * len(split) + number)
+        for index, label in enumerate(("oval", "square")):
+            picture(root / split / label / "1.png", (90, 90, 90), 1000 + 10 * len(split) + index)
     (root / "labels.txt").write_text("square\noval\n")
     (root / "manifest.csv").write_text("file,label,coarse_label\na,square,angular\nb,oval,round\nc,oval,round\n")
     return root
@@ -215,20 +215,20 @@ def write_labels(folder, labels):
 
 
 def test_the_order_of_the_labels_is_that_of_the_logits(image_folder):
-    found = lp.find(image_folder / "test", LABELS)
-    assert found.labels == LABELS
-    assert found.truth.tolist() == [0, 0, 1, 1, 2, 2]
-    assert [path.parent.name for path in found.paths] == ["red", "red", "green", "green", "blue", "blue"]
+    result = lp.find(image_folder / "test", LABELS)
+    assert result.labels == LABELS
+    assert result.truth.tolist() == [0, 0, 1, 1, 2, 2]
+    assert [path.parent.name for path in result.paths] == ["red", "red", "green", "green", "blue", "blue"]
 
 
 def test_a_split_may_lack_classes(image_folder):
-    found = lp.find(image_folder / "test", ("cyan", *LABELS))
-    assert set(found.truth.tolist()) == {1, 2, 3}
+    result = lp.find(image_folder / "test", ("cyan", *LABELS))
+    assert set(result.truth.tolist()) == {1, 2, 3}
 
 
 def test_limit_spreads_over_the_split(image_folder):
-    found = lp.find(image_folder / "train", LABELS).spread(3)
-    assert found.truth.tolist() == [0, 1, 2]
+    result = lp.find(image_folder / "train", LABELS).spread(3)
+    assert result.truth.tolist() == [0, 1, 2]
     assert lp.find(image_folder / "test", LABELS).spread(99).truth.tolist() == [0, 0, 1, 1, 2, 2]
 
 

@@ -42,9 +42,9 @@ def uniform_between(values, low, high):
     )
 
 
-def share(found, expected):
+def share(result, expected):
     """Return whether a share of MANY is as expected, within four standard deviations."""
-    return abs(np.mean(found) - expected) < 4 * np.sqrt(expected * (1 - expected) / MANY) + 1e-9
+    return abs(np.mean(result) - expected) < 4 * np.sqrt(expected * (1 - expected) / MANY) + 1e-9
 
 
 def areas(boxes):
@@ -71,8 +71,8 @@ def test_a_picture_has_its_variation_whatever_the_batch(batch):
     epoch.begin(7)
     numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
     seen = []
-    for place in range(len(epoch)):
-        given, labels = epoch[place]
+    for index in range(len(epoch)):
+        given, labels = epoch[index]
         assert given["index"].shape == (batch,) and labels.shape == (batch, 2)
         assert np.array_equal(given["numbers"], numbers[given["index"]])
         seen += given["index"].tolist()

@@ -62,10 +62,10 @@ def test_the_graph_of_get_is_the_same_network(weights):
     """``glsl-infer get imagenet`` builds an equivalent graph without Keras, as its float reference shows."""
     picture = np.random.default_rng(5).integers(0, 256, (224, 224, 3), dtype=np.uint8)
     built = graph_of_get.graph(weights, CENTER_SQUARE)
-    found = reference.run(built, picture)
+    outputs = reference.run(built, picture)
     network = imagenet.with_weights(0, weights)
     expected = np.asarray(network(picture[None] / np.float32(255.0), training=False))[0]
-    assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
+    assert np.abs(outputs - expected).max() < 1e-3 * np.abs(expected).max()
     assert expected.std() > 0.05 * np.abs(expected).max()
 
 

@@ -33,7 +33,7 @@ def data(image_folder, tmp_path):
 
 
 def run(*argv):
-    return evaluate.main([str(one) for one in argv])
+    return evaluate.main([str(word) for word in argv])
 
 
 def refused(capsys, *argv):
@@ -49,19 +49,19 @@ def test_float_reference_and_gpu_the_same_each_time(model, data, tmp_path, capsy
     assert run(model, *options, tmp_path / "out.json") == 0
     text = capsys.readouterr().out
     assert "90.00 %" in text and "GPU to float Keras" in text and "3 of 4" in text
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert found["pictures"] == 10
-    assert (found["split"], found["labels"]) == ("val", list(LABELS))
-    assert found["coarse_labels"] == ["cold", "cold", "warm"]
-    assert set(found["results"]) == set(found["machine"]) == {"float", "exact", "gpu"}
-    for result in found["results"].values():
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["pictures"] == 10
+    assert (report["split"], report["labels"]) == ("val", list(LABELS))
+    assert report["coarse_labels"] == ["cold", "cold", "warm"]
+    assert set(report["results"]) == set(report["machine"]) == {"float", "exact", "gpu"}
+    for result in report["results"].values():
         assert result["top1"] == 0.9 and result["coarse_top1"] == 1.0 and result["top5"] is None
         assert result["per_class"]["blue"] == {"pictures": 4, "right": 3}
         assert result["confusion"]["blue"] == {"blue": 3, "green": 1}
-    assert set(found["comparisons"]) == {"gpu to float", "exact to float", "gpu to exact"}
-    assert found["comparisons"]["gpu to float"]["agreement"] == 1.0
-    assert found["comparisons"]["gpu to float"]["mean_logit_error"] > 0
-    assert "bundle" not in found and set(found["sha256"]) == {"model", "bundle"}
+    assert set(report["comparisons"]) == {"gpu to float", "exact to float", "gpu to exact"}
+    assert report["comparisons"]["gpu to float"]["agreement"] == 1.0
+    assert report["comparisons"]["gpu to float"]["mean_logit_error"] > 0
+    assert "bundle" not in report and set(report["sha256"]) == {"model", "bundle"}
     monkeypatch.chdir(plant(tmp_path))
     assert run(model, *options, tmp_path / "again.json") == 0
     assert (tmp_path / "out.json").read_bytes() == (tmp_path / "again.json").read_bytes()
@@ -70,18 +70,18 @@ def test_float_reference_and_gpu_the_same_each_time(model, data, tmp_path, capsy
 
 def test_a_limit(model, data, tmp_path):
     assert run(model, "--data", data, "--limit", "4", "--json", tmp_path / "out.json") == 0
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert (found["pictures"], found["limit"]) == (4, 4)
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert (report["pictures"], report["limit"]) == (4, 4)
 
 
 def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):
     (data / "red/broken.png").write_bytes(b"no picture")
     assert run(model, "--data", data, "--json", tmp_path / "out.json") == 0
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert found["pictures"] == 10
-    assert list(found["skipped"]) == [str(data / "red/broken.png")]
-    said = capsys.readouterr().err
-    assert "warning: 1 of 11 pictures" in said and f"  {data / 'red/broken.png'}: " in said
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["pictures"] == 10
+    assert list(report["skipped"]) == [str(data / "red/broken.png")]
+    errors = capsys.readouterr().err
+    assert "warning: 1 of 11 pictures" in errors and f"  {data / 'red/broken.png'}: " in errors
     assert run(model, "--data", data, "--strict") == 2
     assert "red/broken.png" in capsys.readouterr().err
 

@@ -22,8 +22,8 @@ def model(image_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bundle(model):
-    made, _, _ = build(load(model), ["a", "b", "c"])
-    bundles.write(made, model.with_suffix(".glslnn"))
+    bundle, _, _ = build(load(model), ["a", "b", "c"])
+    bundles.write(bundle, model.with_suffix(".glslnn"))
     return model.with_suffix(".glslnn")
 
 
@@ -41,8 +41,8 @@ def compute(engine, model, paths):
 
 @pytest.mark.exhaustive
 def test_exact_is_the_reference_bit_for_bit(bundle, paths):
-    made = bundles.read(bundle)
-    expected = np.stack([reference.run(made, load_picture(path, SIZE), mode="stored") for path in paths])
+    network = bundles.read(bundle)
+    expected = np.stack([reference.run(network, load_picture(path, SIZE), mode="stored") for path in paths])
     assert np.array_equal(compute("exact", bundle, paths).logits, expected)
 
 
@@ -89,14 +89,14 @@ def test_a_process_that_breaks_is_no_bad_input(bundle, tmp_path):
 
 
 def test_a_model_of_images_is_refused(tmp_path, paths):
-    made = keras.Sequential([keras.Input((SIZE, SIZE, 3)), keras.layers.Conv2D(3, 1, activation="sigmoid")])
-    made.save(tmp_path / "images.keras")
+    model = keras.Sequential([keras.Input((SIZE, SIZE, 3)), keras.layers.Conv2D(3, 1, activation="sigmoid")])
+    model.save(tmp_path / "images.keras")
     with pytest.raises(InputError, match="ends in a feature map and has no classes"):
         compute("float", tmp_path / "images.keras", paths[:1])
 
 
 def test_the_tiny_bundle_of_all_layers(tmp_path, paths):
     bundle = tiny.write_tiny(tmp_path)
-    made = bundles.read(bundle)
-    expected = np.stack([reference.run(made, load_picture(path, tiny.SIZE)) for path in paths[:2]])
+    network = bundles.read(bundle)
+    expected = np.stack([reference.run(network, load_picture(path, tiny.SIZE)) for path in paths[:2]])
     assert np.array_equal(compute("exact", bundle, paths[:2]).logits, expected)

@@ -123,7 +123,7 @@ def test_rates_go_on_from_phase_to_phase(phased):
 @pytest.fixture(scope="module")
 def averaged(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "averaged"
-    told = []
+    messages = []
     recipe = Recipe(
         batch=8,
         phases=(Phase(epochs=5),),
@@ -131,8 +131,8 @@ def averaged(tmp_path_factory):
         optimizer=Optimizer(rate=0.05),
         average=Average(best=3, ema=0.8),
     )
-    run(recipe, path, report=told.append)
-    return path, recipe, told
+    run(recipe, path, report=messages.append)
+    return path, recipe, messages
 
 
 def test_history(averaged):
@@ -173,7 +173,7 @@ def test_averages_are_those_of_the_weights(averaged):
 
 def test_a_start_is_where_it_begins(tmp_path):
     still = Recipe(batch=8, phases=(Phase(epochs=1),), optimizer=Optimizer(rate=1e-12, weight_decay=0.0))
-    start = [0.5 * np.asarray(one) + 0.1 for one in small_loop.build(SIZE).trainable_variables]
+    start = [0.5 * np.asarray(variable) + 0.1 for variable in small_loop.build(SIZE).trainable_variables]
     run(still, tmp_path, start=start)
     model = keras.saving.load_model(tmp_path / "model.keras")
     assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(model.trainable_variables, start))

@@ -32,20 +32,20 @@ def uninterrupted(tmp_path_factory):
     return path
 
 
-def close(found, expected):
-    return len(found) == len(expected) and all(np.allclose(a, b, atol=2e-5) for a, b in zip(found, expected))
+def close(result, expected):
+    return len(result) == len(expected) and all(np.allclose(a, b, atol=2e-5) for a, b in zip(result, expected))
 
 
 def check(path, expected):
     assert len(history(path)) == len(history(expected)) == 5
-    for found, entry in zip(history(path), history(expected)):
-        assert found == pytest.approx(entry, abs=1e-4)
-    found, state = state_of(path, RECIPE), state_of(expected, RECIPE)
+    for result, entry in zip(history(path), history(expected)):
+        assert result == pytest.approx(entry, abs=1e-4)
+    result, state = state_of(path, RECIPE), state_of(expected, RECIPE)
     for name in ("weights", "optimizer", "average"):
-        assert close(getattr(found, name), getattr(state, name)), name
-    assert [one.epoch for one in found.best] == [one.epoch for one in state.best]
-    assert all(close(a.weights, b.weights) for a, b in zip(found.best, state.best))
-    assert found.top == pytest.approx(state.top, abs=1e-4)
+        assert close(getattr(result, name), getattr(state, name)), name
+    assert [one.epoch for one in result.best] == [one.epoch for one in state.best]
+    assert all(close(a.weights, b.weights) for a, b in zip(result.best, state.best))
+    assert result.top == pytest.approx(state.top, abs=1e-4)
 
 
 class Interruption:
@@ -92,5 +92,5 @@ def test_a_finished_run_stays_as_it_is(uninterrupted):
     model = keras.saving.load_model(uninterrupted / "model.keras").get_weights()
     resume(RECIPE, uninterrupted)
     assert close(keras.saving.load_model(uninterrupted / "model.keras").get_weights(), model)
-    for found, entry in zip(history(uninterrupted), before):
-        assert found == pytest.approx(entry, abs=1e-5)
+    for result, entry in zip(history(uninterrupted), before):
+        assert result == pytest.approx(entry, abs=1e-5)

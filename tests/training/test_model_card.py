@@ -74,7 +74,7 @@ def made(image_folder, tmp_path_factory):
     bundles.write(build(load(keras), LABELS)[0], bundle)
     for split, more in (("test", ["--gpu", "--reference", "--bundle", bundle]), ("val", [])):
         argv = [keras, "--data", data / split, "--json", root / f"{split}.json", *more]
-        assert evaluate.main([str(one) for one in argv]) == 0
+        assert evaluate.main([str(word) for word in argv]) == 0
     write_json(root / "run/history.json", HISTORY)
     write_json(root / "run/config.json", {"seed": "5"})
     (root / "run/recipe.yaml").write_text("epochs: 3\n# a remark\n")
@@ -170,9 +170,9 @@ def test_check_sees_another_model(root, capsys):
 
 
 def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, capsys):
-    found = json.loads((root / "test.json").read_text())
-    found["sha256"]["bundle"] = "0" * 64
-    write_json(root / "test.json", found)
+    report = json.loads((root / "test.json").read_text())
+    report["sha256"]["bundle"] = "0" * 64
+    write_json(root / "test.json", report)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     error = said(capsys, root, "--run", root / "run", "--evaluation", root / "test.json")
     assert f"{NAME}.glslnn is now; evaluate that one" in error
@@ -194,8 +194,8 @@ def test_what_is_missing_is_said(root, capsys):
 
 
 def test_part_of_a_split_makes_no_card(root, capsys):
-    found = json.loads((root / "val.json").read_text())
-    write_json(root / "val.json", {**found, "limit": 4})
+    report = json.loads((root / "val.json").read_text())
+    write_json(root / "val.json", {**report, "limit": 4})
     error = said(capsys, root, "--run", root / "run", "--evaluation", root / "val.json")
     assert "was made with --limit 4; a card needs the whole split" in error
 
@@ -251,26 +251,26 @@ def opened(data):
 @pytest.mark.parametrize("classes, groups", [(6, None), (81, 43)])
 def test_confusion(classes, groups, tmp_path):
     coarse = None if groups is None else [f"group {index % groups:02}" for index in range(classes)]
-    found = evaluation(classes, coarse)
-    drawn = pictures.confusion(found, "gpu")
-    assert drawn == pictures.confusion(found, "gpu")
+    result = evaluation(classes, coarse)
+    drawn = pictures.confusion(result, "gpu")
+    assert drawn == pictures.confusion(result, "gpu")
     assert len(drawn) < 200_000
     assert max(opened(drawn).size) < 1600
     (tmp_path / "confusion.png").write_bytes(drawn)
-    assert pictures.shows(tmp_path / "confusion.png") == pictures.shown(pictures.confusion_data(found, "gpu"))
+    assert pictures.shows(tmp_path / "confusion.png") == pictures.shown(pictures.confusion_data(result, "gpu"))
 
 
 def test_one_picture_more_is_another_matrix():
-    found, other = evaluation(6), evaluation(6)
+    result, other = evaluation(6), evaluation(6)
     row = other["results"]["gpu"]["confusion"]["A-Rather-Long-Name-00"]
     row["A-Rather-Long-Name-05"] = row.get("A-Rather-Long-Name-05", 0) + 1
-    drawn = [np.asarray(opened(pictures.confusion(one, "gpu")).convert("RGB"), int) for one in (found, other)]
+    drawn = [np.asarray(opened(pictures.confusion(one, "gpu")).convert("RGB"), int) for one in (result, other)]
     rows, columns = np.nonzero(np.abs(drawn[0] - drawn[1]).max(axis=2) > 30)  # palettes can differ slightly
     height, width = drawn[0].shape[:2]
     first_row = (rows > 0.38 * height) & (rows < 0.52 * height)
     assert first_row.mean() > 0.99
     assert columns.max() > 0.9 * width, "the last column changes"
-    assert pictures.shown(pictures.confusion_data(found, "gpu")) != pictures.shown(
+    assert pictures.shown(pictures.confusion_data(result, "gpu")) != pictures.shown(
         pictures.confusion_data(other, "gpu")
     )
 

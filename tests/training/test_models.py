@@ -50,10 +50,10 @@ def test_every_activation_never_decreases_within_0_and_1(name):
     x = np.linspace(-10, 10, 801, dtype=np.float32)
     y = np.asarray(ACTIVATIONS[name](name="act")(x))
     assert y.min() == 0 and y.max() == 1 and np.diff(y).min() >= 0
-    wanted = {"hard_sigmoid": x / 6 + 0.5, "clipped_relu": x, "relu6_scaled": x / 6}.get(name)
-    if wanted is None:
-        wanted = np.interp(x, [-6.5, -2.5, -0.5, 0.5, 2.5, 6.5], [0, 0.2, 0.4, 0.6, 0.8, 1])
-    assert np.abs(y - np.clip(wanted, 0, 1)).max() < 1e-6
+    expected = {"hard_sigmoid": x / 6 + 0.5, "clipped_relu": x, "relu6_scaled": x / 6}.get(name)
+    if expected is None:
+        expected = np.interp(x, [-6.5, -2.5, -0.5, 0.5, 2.5, 6.5], [0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert np.abs(y - np.clip(expected, 0, 1)).max() < 1e-6
 
 
 def test_activations_change_no_name_and_learn_8_numbers_a_layer():
@@ -183,9 +183,9 @@ def test_block_diagonal_is_the_grouped_convolution(size, kernel, strides, paddin
     weights = [rng.normal(size=weight.shape) for weight in grouped.get_weights()]
     grouped.set_weights(weights)
     diagonal.set_weights(weights)
-    expected, found = np.asarray(grouped(x)), np.asarray(diagonal(x))
-    assert found.shape == expected.shape and np.abs(expected).max() > 1
-    assert np.abs(found - expected).max() < 1e-4
+    expected, values = np.asarray(grouped(x)), np.asarray(diagonal(x))
+    assert values.shape == expected.shape and np.abs(expected).max() > 1
+    assert np.abs(values - expected).max() < 1e-4
 
 
 def test_block_diagonal_model_gives_the_same_logits():
@@ -262,14 +262,18 @@ def typical(maps):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("method", METHODS)
 def test_atlas(graph, typical, method):
-    made = lower.to_program(graph, Target(weights="uniform", memory=method), maps=typical)
-    taken = sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
-    assert taken <= (GOAL if method != "naive" else 2 * BEATMUP)
-    assert taken == TAKEN[method]
+    program = lower.to_program(graph, Target(weights="uniform", memory=method), maps=typical)
+    total = sum(4 * texture.width * texture.height for texture in program.textures if texture.kind == "target")
+    assert total <= (GOAL if method != "naive" else 2 * BEATMUP)
+    assert total == TAKEN[method]
 
 
 @pytest.mark.exhaustive
 def test_planar_is_below_the_articles_engine(graph, maps):
     typical = CalibrationMaps(lambda: maps)
-    made = lower.to_program(graph, Target(weights="uniform", layout="planar", memory="by-size"), maps=typical)
-    assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 4_115_468 < BEATMUP
+    program = lower.to_program(graph, Target(weights="uniform", layout="planar", memory="by-size"), maps=typical)
+    assert (
+        sum(4 * texture.width * texture.height for texture in program.textures if texture.kind == "target")
+        == 4_115_468
+        < BEATMUP
+    )

@@ -42,17 +42,17 @@ def test_the_same_answers(saved: tuple[keras.Model, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "stages", "said"),
+    ("classes", "stages", "message"),
     [
         (6, 2, r"layer 'Dense' has weights of \d+x5, 5, not of \d+x6, 6"),
         (5, 1, "is none of the network's.*and .* more"),
     ],
 )
-def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: int, stages: int, said: str) -> None:
+def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: int, stages: int, message: str) -> None:
     _, path = saved
     other = x22(33, classes, stages=stages)
     before = other.get_weights()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         named_weights.set_weights(other, named_weights.read(path), path)
     assert all((one == two).all() for one, two in zip(before, other.get_weights()))
 
@@ -61,8 +61,8 @@ def test_what_is_no_file_of_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "text.h5").write_text("no weights")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["numbers"] = [1, 2]
-    for name, said in (("text.h5", "cannot be read as HDF5"), ("other.h5", "has no 'layer_names'")):
-        with pytest.raises(InputError, match=said):
+    for name, message in (("text.h5", "cannot be read as HDF5"), ("other.h5", "has no 'layer_names'")):
+        with pytest.raises(InputError, match=message):
             named_weights.read(tmp_path / name)
     with pytest.raises(InputError, match="cannot be read"):
         named_weights.read(tmp_path / "nowhere.h5")
@@ -80,8 +80,8 @@ def photograph() -> Image.Image:
         return image.convert("RGB").resize((WIDE, HIGH), Image.Resampling.LANCZOS)
 
 
-def psnr(found: NDArray[np.float32], wanted: NDArray[np.float32]) -> float:
-    off = (np.clip(found, 0.0, 1.0) - wanted)[EDGE:-EDGE, EDGE:-EDGE]
+def psnr(result: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
+    off = (np.clip(result, 0.0, 1.0) - expected)[EDGE:-EDGE, EDGE:-EDGE]
     return float(-10.0 * np.log10((off**2).mean()))
 
 
@@ -90,19 +90,19 @@ def psnr(found: NDArray[np.float32], wanted: NDArray[np.float32]) -> float:
 def test_a_photograph_gets_better(name: str, gain: float) -> None:
     (network,) = (network for network in NETWORKS if network.name == name)
     spoilt = CHANGES[name](photograph())
-    before, wanted = (np.asarray(image, np.float32) / 255.0 for image in (spoilt, photograph().convert(spoilt.mode)))
+    before, expected = (np.asarray(image, np.float32) / 255.0 for image in (spoilt, photograph().convert(spoilt.mode)))
     shape = (HIGH, WIDE, -1)
-    before, wanted = before.reshape(shape), wanted.reshape(shape)
+    before, expected = before.reshape(shape), expected.reshape(shape)
     after = np.asarray(build(network, HIGH, WIDE)(before[None]))[0]
-    print(f"{name}: {psnr(before, wanted):.2f} -> {psnr(after, wanted):.2f} dB")
-    assert psnr(after, wanted) > psnr(before, wanted) + gain
+    print(f"{name}: {psnr(before, expected):.2f} -> {psnr(after, expected):.2f} dB")
+    assert psnr(after, expected) > psnr(before, expected) + gain
 
 
 @pytest.mark.exhaustive
 def test_waste_is_found_on_groceries() -> None:
     """Waste from photographs of the test splits, pasted onto groceries, has a mean overlap (IoU) above 0.6."""
     folder = PHOTOGRAPHS[0].parent
-    found = []
+    results = []
     network = build(MASKS)
     for thing in ("cardboard18", "glass128", "metal114", "plastic103"):
         cut = cut_out(folder / f"{thing}.jpg")
@@ -111,6 +111,6 @@ def test_waste_is_found_on_groceries() -> None:
         logits = np.asarray(network(picture[None] / np.float32(255.0)))[0]
         assert logits.shape == (96, 96, len(CLASSES))
         waste = logits.argmax(axis=-1) > 0
-        found.append((waste & there).sum() / (waste | there).sum())
-        print(thing, found[-1])
-    assert np.mean(found) > 0.6
+        results.append((waste & there).sum() / (waste | there).sum())
+        print(thing, results[-1])
+    assert np.mean(results) > 0.6

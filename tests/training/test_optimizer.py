@@ -43,8 +43,8 @@ def test_beyond_the_table_the_last_rate_stays():
 @pytest.mark.parametrize("name, shrinks", [("kernel", True), ("bias", False), ("beta", False), ("gamma", False)])
 def test_weight_decay_is_for_kernels(name, shrinks):
     recipe = replace(RECIPE, optimizer=Optimizer(rate=0.01, weight_decay=0.5), schedule=Schedule(warmup=0.0))
-    made, weight = optimizer(recipe, 4), variable(1.0, name)
-    made.apply([np.zeros(3, np.float32)], [weight])
+    steps, weight = optimizer(recipe, 4), variable(1.0, name)
+    steps.apply([np.zeros(3, np.float32)], [weight])
     assert np.allclose(weight, 1 - 0.01 * 0.5 if shrinks else 1.0, atol=1e-6)
 
 
@@ -53,9 +53,9 @@ def test_weight_decay_in_a_network():
     inputs = keras.Input((4, 4, 3))
     x = keras.layers.BatchNormalization(beta_initializer="ones")(keras.layers.Conv2D(2, 3, use_bias=False)(inputs))
     model = keras.Model(inputs, keras.layers.Dense(2, bias_initializer="ones")(x))
-    before = [np.asarray(one) for one in model.trainable_variables]
-    made = optimizer(replace(RECIPE, optimizer=Optimizer(rate=0.01, weight_decay=0.5)), 1)
-    made.apply([np.zeros_like(one) for one in before], model.trainable_variables)
+    before = [np.asarray(variable) for variable in model.trainable_variables]
+    steps = optimizer(replace(RECIPE, optimizer=Optimizer(rate=0.01, weight_decay=0.5)), 1)
+    steps.apply([np.zeros_like(one) for one in before], model.trainable_variables)
     moved = [
         variable.name for variable, old in zip(model.trainable_variables, before) if not np.array_equal(variable, old)
     ]
@@ -64,13 +64,13 @@ def test_weight_decay_in_a_network():
 
 def test_adam_has_no_decay():
     recipe = replace(RECIPE, optimizer=Optimizer(name="adam", weight_decay=0.0, beta_2=0.9))
-    made = optimizer(recipe, 4)
-    assert type(made) is keras.optimizers.Adam and made.weight_decay is None and made.beta_2 == 0.9
+    steps = optimizer(recipe, 4)
+    assert type(steps) is keras.optimizers.Adam and steps.weight_decay is None and steps.beta_2 == 0.9
 
 
 def test_clipping():
-    made = optimizer(replace(RECIPE, optimizer=Optimizer(clip_norm=0.5)), 4)
-    assert made.global_clipnorm == 0.5
+    steps = optimizer(replace(RECIPE, optimizer=Optimizer(clip_norm=0.5)), 4)
+    assert steps.global_clipnorm == 0.5
     assert optimizer(RECIPE, 4).global_clipnorm is None
 
 
@@ -78,8 +78,8 @@ def weights(*values):
     return [np.array(values, np.float32), np.full((2, 1), values[0], np.float32)]
 
 
-def same(found, expected):
-    return len(found) == len(expected) and all(np.allclose(a, b, atol=1e-6) for a, b in zip(found, expected))
+def same(result, expected):
+    return len(result) == len(expected) and all(np.allclose(a, b, atol=1e-6) for a, b in zip(result, expected))
 
 
 def test_moving_average():
@@ -90,7 +90,7 @@ def test_moving_average():
     assert same(average.weights, weights(0.81 * 1 + 0.19 * 2, 0.81 * 2))
     average.update(weights(0.0, 0.0), 1)
     assert same(average.weights, weights(0.9 * (0.81 * 1 + 0.19 * 2), 0.9 * 0.81 * 2))
-    assert all(one.dtype == np.float32 for one in average.weights)
+    assert all(weight.dtype == np.float32 for weight in average.weights)
 
 
 def test_moving_average_keeps_no_hold_of_what_it_was_given():
@@ -157,14 +157,20 @@ def test_statistics_are_plain_averages(model):
     Recalibrator(model).recalibrate(pixels(), BATCH)
     first, second = model.get_layer("first"), model.get_layer("second")
     batches = pixels().reshape(3, BATCH, 5, 5, 3) / np.float32(255)
-    assert np.allclose(first.moving_mean, np.mean([one.mean(axis=(0, 1, 2)) for one in batches], axis=0), atol=1e-5)
-    assert np.allclose(first.moving_variance, np.mean([one.var(axis=(0, 1, 2)) for one in batches], axis=0), rtol=1e-4)
+    assert np.allclose(first.moving_mean, np.mean([batch.mean(axis=(0, 1, 2)) for batch in batches], axis=0), atol=1e-5)
+    assert np.allclose(
+        first.moving_variance, np.mean([batch.var(axis=(0, 1, 2)) for batch in batches], axis=0), rtol=1e-4
+    )
     normalised = [
-        (one - one.mean(axis=(0, 1, 2))) / np.sqrt(one.var(axis=(0, 1, 2)) + first.epsilon) for one in batches
+        (batch - batch.mean(axis=(0, 1, 2))) / np.sqrt(batch.var(axis=(0, 1, 2)) + first.epsilon) for batch in batches
     ]  # each batch by its own statistics, as in training
     outputs = [np.asarray(model.get_layer("conv")(one)) for one in normalised]
-    assert np.allclose(second.moving_mean, np.mean([one.mean(axis=(0, 1, 2)) for one in outputs], axis=0), atol=1e-4)
-    assert np.allclose(second.moving_variance, np.mean([one.var(axis=(0, 1, 2)) for one in outputs], axis=0), rtol=1e-3)
+    assert np.allclose(
+        second.moving_mean, np.mean([output.mean(axis=(0, 1, 2)) for output in outputs], axis=0), atol=1e-4
+    )
+    assert np.allclose(
+        second.moving_variance, np.mean([output.var(axis=(0, 1, 2)) for output in outputs], axis=0), rtol=1e-3
+    )
 
 
 def test_a_part_of_a_batch_is_left_out(model):

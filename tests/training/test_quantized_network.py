@@ -50,7 +50,7 @@ def stored_nodes(graph):
 def test_the_same_tensors_are_stored(graph, noted):
     nodes, (network, steps) = stored_nodes(graph), noted
     assert [graph.shapes[node.name] for node in nodes] == [tensor.shape[1:] for tensor in network.outputs]
-    assert len(nodes) == len([one for one in graph.nodes if one.op == "conv2d"]) + 2
+    assert len(nodes) == len([node for node in graph.nodes if node.op == "conv2d"]) + 2
     for node, step in zip(nodes[:-2], steps):
         assert (node.attrs["scales"], node.attrs["zeros"], step) == ((1.0,), (0.0,), BYTE), node.name
 
@@ -64,14 +64,14 @@ def test_the_same_values_are_stored(graph, noted):
     pictures = rng.integers(0, 256, (6, 33, 33, 3), np.uint8)
     outputs = [np.asarray(one) for one in noted[0](pictures / np.float32(255))]
     names = [node.name for node in stored_nodes(graph)]
-    for number, picture in enumerate(pictures):
+    for index, picture in enumerate(pictures):
         expected = dict(reference.layers(graph, picture, mode="stored"))
-        for name, found in zip(names[:-2], outputs):
-            off = np.abs(found[number] - expected[name]) * 255
+        for name, result in zip(names[:-2], outputs):
+            off = np.abs(result[index] - expected[name]) * 255
             # A tie can round either way, and later values can differ by a step, too.
             assert off.max() < 1.01 and np.mean(off > 0.01) < 0.005, name
-        assert np.abs(outputs[-2][number] - expected["pool"]).max() < 2.0**-9
-        assert np.abs(outputs[-1][number] - expected["Dense"]).max() < LOGIT + 0.02
+        assert np.abs(outputs[-2][index] - expected["pool"]).max() < 2.0**-9
+        assert np.abs(outputs[-1][index] - expected["Dense"]).max() < LOGIT + 0.02
         assert np.ptp(expected["b3-conv"]) > 0.1 and np.ptp(expected["Dense"]) > 0.1
 
 
@@ -79,6 +79,6 @@ def test_unquantised_it_is_another_network(graph, plain):
     """The unquantised network differs, so the test above would detect missing rounding."""
     picture = np.random.default_rng(5).integers(0, 256, (33, 33, 3), np.uint8)
     model = keras.Model(plain.input, plain.get_layer("b3-conv-act").output)
-    found = np.asarray(model(picture[None] / np.float32(255)))[0]
+    values = np.asarray(model(picture[None] / np.float32(255)))[0]
     expected = dict(reference.layers(graph, picture, mode="stored"))["b3-conv"]
-    assert np.mean(np.abs(found - expected) * 255 > 0.01) > 0.2
+    assert np.mean(np.abs(values - expected) * 255 > 0.01) > 0.2

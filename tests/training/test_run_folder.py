@@ -26,9 +26,9 @@ STATE = State(
 
 @pytest.fixture
 def folder(tmp_path):
-    made = RunFolder(tmp_path / "runs" / "one")
-    made.start(CONFIG, RECIPE, ("a", "b"))
-    return made
+    run_folder = RunFolder(tmp_path / "runs" / "one")
+    run_folder.start(CONFIG, RECIPE, ("a", "b"))
+    return run_folder
 
 
 def contents(folder):
@@ -55,11 +55,11 @@ def test_a_state_comes_back(folder):
     state, history = folder.resume(CONFIG, RECIPE)
     assert history == HISTORY[:2] and (state.epoch, state.top) == (2, (0.5,))
     for name in ("weights", "optimizer", "average"):
-        for found, expected in zip(getattr(state, name), getattr(STATE, name)):
-            assert np.array_equal(found, expected) and found.dtype == np.float32
+        for result, expected in zip(getattr(state, name), getattr(STATE, name)):
+            assert np.array_equal(result, expected) and result.dtype == np.float32
     assert [(one.rank, one.epoch) for one in state.best] == [((0.5, -1.0), n) for n in range(12)]
     assert [float(one.weights[0][0, 0]) for one in state.best] == list(range(12))
-    assert [one.name for one in folder.path.iterdir() if one.name.startswith(".")] == []
+    assert [path.name for path in folder.path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_history_that_is_ahead_is_cut(folder):

@@ -11,9 +11,9 @@ LOGITS = np.array([[3, 1, 0], [0, 2, 1], [0, 5, 1], [0, 2, 1]], np.float32)
 
 
 def test_counts_and_confusion():
-    found = scores.score(LOGITS, TRUTH)
-    assert (found.pictures, found.right, found.in_five, found.coarse) == (4, 2, None, None)
-    assert found.confusion.tolist() == [[1, 1, 0], [0, 1, 0], [0, 1, 0]]
+    score = scores.score(LOGITS, TRUTH)
+    assert (score.pictures, score.right, score.in_five, score.coarse) == (4, 2, None, None)
+    assert score.confusion.tolist() == [[1, 1, 0], [0, 1, 0], [0, 1, 0]]
 
 
 def test_coarse_class_of_the_first_label():
@@ -34,32 +34,32 @@ def test_of_equal_logits_the_first_label_counts():
 
 
 def test_json_has_shares_and_only_what_is_there():
-    found = scores.score(LOGITS[:3], TRUTH[:3], ["x", "x", "y"]).as_json(LABELS)
-    assert found["top1"] == pytest.approx(2 / 3)
-    assert found["top5"] is None
-    assert found["coarse_top1"] == 1
-    assert found["per_class"] == {"a": {"pictures": 2, "right": 1}, "b": {"pictures": 1, "right": 1}}
-    assert found["confusion"] == {"a": {"a": 1, "b": 1}, "b": {"b": 1}}
+    score = scores.score(LOGITS[:3], TRUTH[:3], ["x", "x", "y"]).as_json(LABELS)
+    assert score["top1"] == pytest.approx(2 / 3)
+    assert score["top5"] is None
+    assert score["coarse_top1"] == 1
+    assert score["per_class"] == {"a": {"pictures": 2, "right": 1}, "b": {"pictures": 1, "right": 1}}
+    assert score["confusion"] == {"a": {"a": 1, "b": 1}, "b": {"b": 1}}
 
 
 def test_comparison():
     other = np.array([[0, 1, 0], [2, 0, 0], [0, 5, 1], [1, 0, 0]], np.float32)  # wrong, right, right, wrong
-    found = scores.compare(LOGITS, other, TRUTH)
-    assert (found.pictures, found.same, found.lost, found.gained, found.net_loss) == (4, 1, 1, 1, 0)
-    found = scores.compare(np.roll(LOGITS, 1, axis=1), LOGITS, TRUTH)
-    assert (found.same, found.lost, found.gained, found.net_loss) == (0, 2, 1, 1)
+    score = scores.compare(LOGITS, other, TRUTH)
+    assert (score.pictures, score.same, score.lost, score.gained, score.net_loss) == (4, 1, 1, 1, 0)
+    score = scores.compare(np.roll(LOGITS, 1, axis=1), LOGITS, TRUTH)
+    assert (score.same, score.lost, score.gained, score.net_loss) == (0, 2, 1, 1)
 
 
 def test_net_loss_in_points():
     worse = LOGITS.copy()
     worse[0] = [0, 0, 1]
-    found = scores.compare(worse, LOGITS, TRUTH).as_json()
-    assert (found["net_loss_pictures"], found["net_loss_points"], found["agreement"]) == (1, 25.0, 0.75)
+    score = scores.compare(worse, LOGITS, TRUTH).as_json()
+    assert (score["net_loss_pictures"], score["net_loss_points"], score["agreement"]) == (1, 25.0, 0.75)
 
 
 def test_logit_errors_leave_out_what_all_classes_share():
     moved = LOGITS + np.array([[7], [0], [-1], [0]], np.float32)
-    found = scores.compare(moved, LOGITS, TRUTH)
-    assert found.largest_error == pytest.approx(0, abs=1e-6)
+    score = scores.compare(moved, LOGITS, TRUTH)
+    assert score.largest_error == pytest.approx(0, abs=1e-6)
     moved[3, 0] += 3
     assert scores.compare(moved, LOGITS, TRUTH).largest_error == pytest.approx(2)

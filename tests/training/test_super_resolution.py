@@ -76,9 +76,9 @@ def test_a_batch_is_crops_and_their_halves():
     ways = set()
     for crop in sharp:
         turned = [np.rot90(mirrored, turn) for mirrored in (crop, crop[:, ::-1]) for turn in range(4)]
-        found = [way for way, window in enumerate(turned) if (windows == window).all(axis=(2, 3, 4)).any()]
-        assert len(found) == 1
-        ways.update(found)
+        results = [way for way, window in enumerate(turned) if (windows == window).all(axis=(2, 3, 4)).any()]
+        assert len(results) == 1
+        ways.update(results)
     assert ways == set(range(8))
 
 
@@ -106,8 +106,8 @@ def test_large_pictures_are_halved_first_and_small_ones_left_out(tmp_path):
 def test_folders_decide_the_split(tmp_path):
     for name in ("a/train/x/1.png", "a/val/1.png", "b/test/train/2.png", "b/test/3.JPG", "b/val/notes.txt"):
         save(tmp_path / name, noise(4, 4, 3)) if not name.endswith("txt") else (tmp_path / "b/val").mkdir()
-    found = crops.find(tmp_path)
-    assert {split: [path.relative_to(tmp_path).as_posix() for path in paths] for split, paths in found.items()} == {
+    result = crops.find(tmp_path)
+    assert {split: [path.relative_to(tmp_path).as_posix() for path in paths] for split, paths in result.items()} == {
         "train": ["a/train/x/1.png", "b/test/train/2.png"],
         "val": ["a/val/1.png"],
         "test": ["b/test/3.JPG"],
@@ -229,7 +229,7 @@ def test_every_stored_tensor_is_calibrated_and_rounded():
     x = noise(3, 8, 8, 3) / np.float32(255.0)
     ranges = calibrate(lambda stored: network(8, stored), model.get_weights(), x)
     convs = sum(isinstance(layer, keras.layers.Conv2D) for layer in model.layers)
-    assert len(ranges) == convs + 2 and all(isinstance(one, Range) for one in ranges)
+    assert len(ranges) == convs + 2 and all(isinstance(range, Range) for range in ranges)
     rounded = network(8, rounding(ranges))
     rounded.set_weights(model.get_weights())
     difference = np.abs(np.asarray(rounded(x)) - np.asarray(model(x))).max()
@@ -264,8 +264,8 @@ def test_a_run(photographs, tmp_path, capsys):
 def test_same_seed_same_weights(photographs, tmp_path):
     def weights(name, seed):
         out = tmp_path / name
-        given = ["--data", str(photographs), "--out", str(out), *ARGUMENTS[:-1], f"--seed={seed}"]
-        assert super_resolution.main(given) == 0
+        arguments = ["--data", str(photographs), "--out", str(out), *ARGUMENTS[:-1], f"--seed={seed}"]
+        assert super_resolution.main(arguments) == 0
         return np.concatenate([w.ravel() for w in keras.saving.load_model(out / "model.keras").get_weights()])
 
     first = weights("first", 3)

@@ -136,8 +136,8 @@ def test_resume_of_a_finished_run(finished, image_folder, capsys):
     out, _ = finished
     before = history(out)
     assert run(image_folder, out, "--recipe", out / "recipe.yaml", "--resume") == 0
-    for found, entry in zip(history(out), before):
-        assert found == pytest.approx(entry, abs=1e-5)
+    for result, entry in zip(history(out), before):
+        assert result == pytest.approx(entry, abs=1e-5)
     assert "val accuracy 100.00 %" in capsys.readouterr().out
 
 
@@ -157,9 +157,9 @@ def two_sets(image_folder, tmp_path):
     """Return a second data set: two shades of grey, and unreadable images."""
     for split in ("train", "val", "test"):
         for label, shade in (("light", 200), ("dark", 60)):
-            for number in range(3):
-                path = tmp_path / "grey" / split / label / f"{number}.png"
-                picture(path, (shade, shade, shade), 7000 + 100 * len(split) + shade + number)
+            for index in range(3):
+                path = tmp_path / "grey" / split / label / f"{index}.png"
+                picture(path, (shade, shade, shade), 7000 + 100 * len(split) + shade + index)
     (tmp_path / "grey" / "train" / "dark" / "torn.png").write_bytes(b"\x89PNG")
     (tmp_path / "grey" / "val" / "light" / "empty.png").write_bytes(b"")
     return image_folder, tmp_path / "grey"
@@ -207,7 +207,7 @@ def test_a_teacher_of_another_size(image_folder, still, tmp_path):
     teacher = x22(33, 3, stages=1, width=0.25)
     teacher.get_layer("Dense").set_weights([np.zeros((8, 3)), np.array([0.0, 4.0, 0.0])])
     teacher.save(tmp_path / "teacher.keras")
-    before = [np.asarray(one) for one in teacher.weights]
+    before = [np.asarray(weight) for weight in teacher.weights]
     (tmp_path / "learn.yaml").write_text(
         "optimizer: {rate: 0.05}\nschedule: {warmup: 0}\ndistillation: {weight: 1, temperature: 1}\n"
         "phases: [{epochs: 10}]\nvalidate_every: 10\n"
@@ -233,7 +233,7 @@ def test_every_activation_trains(activation):
     pixels = np.random.default_rng(0).integers(0, 256, (8, 19, 19, 3), np.uint8)
     trainee = Trainee(PicturesOnDevice(pixels), network)
     trainee.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=True)
-    before = [np.asarray(one) for one in network.trainable_variables]
+    before = [np.asarray(variable) for variable in network.trainable_variables]
     draws = augmentation.packed(augmentation.plain(8))
     for _ in range(2):
         loss = trainee.train_on_batch(draws, np.eye(3, dtype=np.float32)[np.arange(8) % 3])

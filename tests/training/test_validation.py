@@ -43,20 +43,20 @@ def test_batches_are_made_whole_with_the_last_picture(count, whole):
 def test_a_score_is_of_the_weights_given():
     model, labels = network(), np.array([0, 1, 2, 0, 1])
     validator = Validator(model, pixels(8, 1), pixels(5), labels, batch=4)
-    weights = [2 * np.asarray(one) for one in network().trainable_variables]
+    weights = [2 * np.asarray(variable) for variable in network().trainable_variables]
     score = validator.score(weights)
     assert all(np.array_equal(a, b) for a, b in zip(weights, model.trainable_variables)), "it stays so"
     logits = np.asarray(model(pixels(5) / np.float32(255), training=False))
     assert score.accuracy == np.mean(logits.argmax(axis=1) == labels)
     assert score.loss == pytest.approx(cross_entropy(logits, labels), abs=1e-4)
-    other = validator.score([np.zeros_like(one) for one in weights])
+    other = validator.score([np.zeros_like(weight) for weight in weights])
     assert other.loss == pytest.approx(np.log(3), abs=1e-5)
     assert validator.score(weights).loss == pytest.approx(score.loss, abs=1e-5), "statistics of others are forgotten"
 
 
 def test_batch_norm_is_recalibrated_for_them():
     model = network()
-    weights = [np.asarray(one) for one in model.trainable_variables]
+    weights = [np.asarray(variable) for variable in model.trainable_variables]
     Validator(model, pixels(8, 1), pixels(5), np.zeros(5, np.int64), batch=8).score(weights)
     outputs = np.asarray(model.get_layer("conv")(pixels(8, 1) / np.float32(255)))
     assert np.allclose(model.get_layer("bn").moving_mean, outputs.mean(axis=(0, 1, 2)), atol=1e-4)

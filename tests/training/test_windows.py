@@ -39,10 +39,10 @@ def resampled(picture, window, size):
 @pytest.mark.parametrize("side, size", [(13, 9), (8, 17)])
 def test_windows_are_homographies(side, size):
     pixels, windows = pictures(12, side), draw(WILD, 12, 1, 2)["window"]
-    found = apply(pixels, plain(12, window=windows), size)
-    expected = np.stack([resampled(one, window, size) for one, window in zip(pixels, windows)])
+    result = apply(pixels, plain(12, window=windows), size)
+    expected = np.stack([resampled(image, window, size) for image, window in zip(pixels, windows)])
     assert expected.std() > 0.1 and np.ptp(windows, axis=0)[:2].max() > 1
-    assert np.abs(found - expected).max() < 2e-4  # coordinates are float32
+    assert np.abs(result - expected).max() < 2e-4  # coordinates are float32
 
 
 def test_a_plain_draw_is_the_picture():
@@ -54,13 +54,13 @@ def test_a_plain_draw_is_the_picture():
 @pytest.mark.parametrize("size", [13, 29])
 def test_a_plain_draw_at_another_size_is_the_bilinear_resize(size):
     pixels = pictures(3, 17)
-    found = apply(pixels, plain(3), size)
+    outcome = apply(pixels, plain(3), size)
     if size > 17:  # Pillow's filter grows with the step when it reduces an image; this one does not
-        for one, result in zip(pixels, found):
-            expected = Image.fromarray(one).resize((size, size), Image.Resampling.BILINEAR)
+        for image, result in zip(pixels, outcome):
+            expected = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
             assert np.abs(result * 255 - np.asarray(expected)).max() < 1.01
-    expected = np.stack([resampled(one, np.eye(3), size) for one in pixels])
-    assert np.abs(found - expected).max() < 1e-4
+    expected = np.stack([resampled(image, np.eye(3), size) for image in pixels])
+    assert np.abs(outcome - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def cells(path):
 def test_sheet(tmp_path):
     pixels = pictures(20, SIDE)
     contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NOTHING, flip=0.5)), SIDE)
-    found = cells(tmp_path / "new" / "sheet.png")
-    assert len(found) == ROWS
+    result = cells(tmp_path / "new" / "sheet.png")
+    assert len(result) == ROWS
     numbers = []
-    for row in found:
-        (number,) = [i for i, one in enumerate(pixels) if np.array_equal(row[0], one)]
+    for row in result:
+        (number,) = [i for i, image in enumerate(pixels) if np.array_equal(row[0], image)]
         numbers.append(number)
         for cell in row[1:]:
             assert np.array_equal(cell, pixels[number]) or np.array_equal(cell, pixels[number][:, ::-1])
     assert len(set(numbers)) == ROWS
-    flipped = [not np.array_equal(cell, row[0]) for row in found for cell in row[1:]]
+    flipped = [not np.array_equal(cell, row[0]) for row in result for cell in row[1:]]
     assert 0.2 < np.mean(flipped) < 0.8
 
 

@@ -58,8 +58,8 @@ def test_what_failed_says_why_and_what_is_missing_is_named() -> None:
 def test_a_process_that_fails_is_an_error_and_one_that_ends_has_a_cost() -> None:
     with pytest.raises(RunError, match="too bad"):
         measure._measured([sys.executable, "-c", "import sys; sys.exit('too bad')"])
-    said, cost = measure._measured([sys.executable, "-c", "print(len(bytearray(50 << 20)))"])
-    assert int(said) == 50 << 20 and cost["memory_bytes"] > 50 << 20
+    message, cost = measure._measured([sys.executable, "-c", "print(len(bytearray(50 << 20)))"])
+    assert int(message) == 50 << 20 and cost["memory_bytes"] > 50 << 20
 
 
 def test_memory_of_a_process_is_its_own() -> None:

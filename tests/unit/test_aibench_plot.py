@@ -20,11 +20,11 @@ def columns(path: Path) -> list[tuple[int, int]]:
     blue = (pixels[..., 2] > 150) & (pixels[..., 0] < 80)
     rows = np.flatnonzero(blue.sum(axis=1) > 20)
     bars = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
-    return [(int(found[0]), int(found[-1])) for found in (np.flatnonzero(blue[bar[len(bar) // 4]]) for bar in bars)]
+    return [(int(result[0]), int(result[-1])) for result in (np.flatnonzero(blue[bar[len(bar) // 4]]) for bar in bars)]
 
 
-def row(number: int, **found: Any) -> dict[str, Any]:
-    return {"test": number, "task": "task", "network": "net", **found}
+def row(number: int, **result: Any) -> dict[str, Any]:
+    return {"test": number, "task": "task", "network": "net", **result}
 
 
 def test_twice_and_half_as_good_are_as_long(tmp_path: Path) -> None:

@@ -33,17 +33,17 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
     source, target = values[node.inputs[0]], values[name]
     height, width, channels, filters = kernel.shape
     steps = np.broadcast_to(step_of(source), (source.channels,))
-    found = []
+    results = []
     for f in range(filters):
         group = f // (filters // node.attrs["groups"])
         window = np.zeros((height, width, source.channels))
         window[..., group * channels : (group + 1) * channels] = np.sign(kernel[..., f])
-        inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[one])[f]) for one in node.inputs[1:]]
+        inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[input])[f]) for input in node.inputs[1:]]
         bare = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
-        still = ops.get("conv2d").reference(bare, [np.zeros_like(one) for one in inputs])
+        still = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
         there = ops.get("conv2d").reference(bare, inputs)
-        found.append(((there - still) / step_of(target))[0, 0, f])
-    return max(found)
+        results.append(((there - still) / step_of(target))[0, 0, f])
+    return max(results)
 
 
 @pytest.mark.parametrize("layer", ["first", "more", "each"])
@@ -58,9 +58,9 @@ def test_a_convolution_in_two_parts_has_one_gain() -> None:
     program = ranged.ranged_program()
     kernel = ranged.ranged_graph().by_name["wide"].weights["kernel"].astype(np.float64)
     source, target = program.values["first"], program.values["wide"]
-    wanted = (np.abs(kernel) * source.scale_of[:, None]).sum(axis=(0, 1, 2)) / target.scale_of
+    expected = (np.abs(kernel) * source.scale_of[:, None]).sum(axis=(0, 1, 2)) / target.scale_of
     gains = amplification.gains(program.graph, program.values)
-    assert gains["wide"] == pytest.approx(wanted.max(), rel=1e-4)
+    assert gains["wide"] == pytest.approx(expected.max(), rel=1e-4)
     assert "wide-products" not in gains
 
 
@@ -72,8 +72,8 @@ def test_a_sigmoid_lessens_the_gain_by_its_slope() -> None:
     slopes = {PLS: 0.2, "sigmoid": 0.25, "hard_sigmoid": 1.0 / 6.0}
     for name, slope in slopes.items():
         node = program.graph.by_name["conv"].with_attrs(activation=name)
-        made = program.graph.rebuilt([node if one.name == "conv" else one for one in program.graph.nodes])
-        assert amplification.gains(made, program.values)["conv"] == pytest.approx(slope * sums.max(), rel=1e-4)
+        optimized = program.graph.rebuilt([node if one.name == "conv" else one for one in program.graph.nodes])
+        assert amplification.gains(optimized, program.values)["conv"] == pytest.approx(slope * sums.max(), rel=1e-4)
 
 
 def cancelling(factor: float) -> Graph:
@@ -91,19 +91,19 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
     program = lower.to_program(prepare(cancelling(factor)).graph)
     gains = amplification.gains(program.graph, program.values)
     assert gains["difference"] == pytest.approx(2.0 * factor, rel=1e-4)
-    found = amplification.warnings(gains, {})
-    assert len(found) == warned
+    result = amplification.warnings(gains, {})
+    assert len(result) == warned
     if warned:
-        assert found[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
-        assert "train it with weight decay, or give more varied pictures with --images DIR" in found[0]
+        assert result[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
+        assert "train it with weight decay, or give more varied pictures with --images DIR" in result[0]
         (calibrated,) = amplification.warnings(gains, {}, calibrated=True)
         assert calibrated.endswith("or calibrate with more varied pictures"), "nobody is told to do what was done"
 
 
 def test_many_layers_with_large_gains_are_one_sentence() -> None:
-    (found,) = amplification.warnings({"a": 2000.0, "b": 3.0, "c": 9000.0, "d": 1500.0}, {})
-    assert found.startswith("layer 'a': a step in what it reads may be 2000 steps of its output (the worst")
-    assert "(the worst of 3 such layers is 'c', 9000)" in found
+    (result,) = amplification.warnings({"a": 2000.0, "b": 3.0, "c": 9000.0, "d": 1500.0}, {})
+    assert result.startswith("layer 'a': a step in what it reads may be 2000 steps of its output (the worst")
+    assert "(the worst of 3 such layers is 'c', 9000)" in result
 
 
 def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
@@ -121,9 +121,9 @@ def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
 
 def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() -> None:
     errors = {"a": 0.4, "b": 8.5, "c": 30.0, "d": 12.0}
-    (found,) = amplification.warnings({"a": 3.0, "b": 5.0}, errors)
-    assert found.startswith("layer 'b': 8 bits are off by 8.5 of 255 steps here")
-    assert "by 30.0 in 'c'" in found
+    (result,) = amplification.warnings({"a": 3.0, "b": 5.0}, errors)
+    assert result.startswith("layer 'b': 8 bits are off by 8.5 of 255 steps here")
+    assert "by 30.0 in 'c'" in result
     assert amplification.warnings({}, {**errors, "b": 8.0, "c": 8.0, "d": 7.9}) == ()
 
 
@@ -134,10 +134,10 @@ def test_what_is_no_number_is_warned_of() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
-    made = bundle.read(path)
-    gains = amplification.gains(made.graph, made.values)
-    picture = preprocess.load(ROOT / "docs/images/example.jpg", made.manifest.input.size)
-    errors = amplification.errors(made.graph, made.graph, [picture])
+    network = bundle.read(path)
+    gains = amplification.gains(network.graph, network.values)
+    picture = preprocess.load(ROOT / "docs/images/example.jpg", network.manifest.input.size)
+    errors = amplification.errors(network.graph, network.graph, [picture])
     assert amplification.warnings(gains, errors) == ()
     assert max(gains.values()) < 500.0
     assert 0.2 < max(errors.values()) < 3.0
@@ -145,8 +145,8 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
 
 def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
     """Without amplification, the error equals rounding: sqrt(1/12) of a step."""
-    made = tiny.tiny_bundle()
-    errors = amplification.errors(made.graph, made.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
+    bundle = tiny.tiny_bundle()
+    errors = amplification.errors(bundle.graph, bundle.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     assert list(errors) == ["stem", "expand", "unit-pw", "unit-dw"]
     assert errors["stem"] == pytest.approx(math.sqrt(1.0 / 12.0), abs=0.05)
     assert errors["unit-pw"] > errors["stem"]

@@ -22,17 +22,17 @@ GRAPH = Graph("g", (Node("x", "input", (), {"shape": SHAPE, "fit": None, "scales
 def test_samples(shape: tuple[int, ...], count: int, tmp_path: Path) -> None:
     numbers = np.arange(10.0 * count, dtype=np.float32).reshape(shape)
     np.savez(tmp_path / "x.npz", x=numbers)
-    found = samples(GRAPH, [tmp_path / "x.npz"])
-    assert [sample["x"].shape for sample in found] == [SHAPE] * count
-    np.testing.assert_array_equal(np.stack([sample["x"] for sample in found]).ravel(), numbers.ravel())
+    images = samples(GRAPH, [tmp_path / "x.npz"])
+    assert [sample["x"].shape for sample in images] == [SHAPE] * count
+    np.testing.assert_array_equal(np.stack([sample["x"] for sample in images]).ravel(), numbers.ravel())
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (4, 7, 1), (3, 4, 7), (3, 4, 7, 1)])
 def test_grey_pictures_that_fit_stay_as_they_are(shape: tuple[int, ...], tmp_path: Path) -> None:
     pictures = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
     np.savez(tmp_path / "x.npz", x=pictures)
-    found = samples(Graph("g", (Node("x", "input", (), {"shape": (4, 7, 1)}),), "x"), [tmp_path / "x.npz"])
-    np.testing.assert_array_equal(np.stack([sample["x"] for sample in found]), pictures.reshape(-1, 4, 7, 1))
+    images = samples(Graph("g", (Node("x", "input", (), {"shape": (4, 7, 1)}),), "x"), [tmp_path / "x.npz"])
+    np.testing.assert_array_equal(np.stack([sample["x"] for sample in images]), pictures.reshape(-1, 4, 7, 1))
 
 
 def test_other_shapes_are_refused(tmp_path: Path) -> None:

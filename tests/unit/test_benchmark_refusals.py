@@ -42,7 +42,7 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "wording"),
     [
         (b"", "no JSON"),
         (b"\xff", "no JSON"),
@@ -57,12 +57,12 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
         (json.dumps({**saved_result(), "model": None}).encode(), "damaged: model.file is no text"),
     ],
 )
-def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: bytes, said: str) -> None:
+def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:
     wrong, good = tmp_path / "wrong.json", written(tmp_path / "good.json", saved_result())
     wrong.write_bytes(content)
     message = refused(capsys, ["benchmark", "--compare", good, wrong])
     assert message.startswith(f"error: {wrong}: ")
-    assert said in message
+    assert wording in message
     assert "glsl-infer benchmark --json > FILE.json" in message
 
 
@@ -79,12 +79,12 @@ def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Pat
     paths = written(tmp_path / "a.json", one), written(tmp_path / "b.json", other)
     assert main(["benchmark", "--compare", *map(str, paths)]) == 0
     printed = capsys.readouterr()
-    assert printed.err == "warning: the results are of different machines: CPU: C and D\n"
+    assert printed.err == "warning: the results are from different machines: CPU: C and D\n"
     assert "1.500" in printed.out
 
 
 def test_the_ratio_of_two_results_and_its_spread() -> None:
-    found = comparison.results(Path("a"), Path("b"), (saved_result(), saved_result(median=3.0, p5=2.0, p95=6.0)))
-    assert found["paired"] is False
+    result = comparison.results(Path("a"), Path("b"), (saved_result(), saved_result(median=3.0, p5=2.0, p95=6.0)))
+    assert result["paired"] is False
     for step in STEPS:
-        assert found["ratio"][step] == {"median": 1.5, "p5": 0.5, "p95": 6.0}
+        assert result["ratio"][step] == {"median": 1.5, "p5": 0.5, "p95": 6.0}

@@ -39,8 +39,8 @@ def test_another_profile(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"profile":"es2"', b'"profile":"es3\\n"')
     path = zipped(tmp_path / "profile.glslnn", members)
-    wanted = "needs profile 'es3\\x0a'; this runner has es2 and es2+cpu; update the runner (rule: version)"
-    assert refusal(path) == f"{path}: {wanted}"
+    expected = "needs profile 'es3\\x0a'; this runner has es2 and es2+cpu; update the runner (rule: version)"
+    assert refusal(path) == f"{path}: {expected}"
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ def test_the_network_itself_is_right() -> None:
 
 
 def layer(name: str, /, **fields: Any) -> Change:
-    def change(made: Network) -> Network:
-        layers = tuple(replace(entry, **fields) if entry.name == name else entry for entry in made.layers)
-        return replace(made, layers=layers)
+    def change(network: Network) -> Network:
+        layers = tuple(replace(entry, **fields) if entry.name == name else entry for entry in network.layers)
+        return replace(network, layers=layers)
 
     return change
 
@@ -162,9 +162,9 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
     for graph in changed:
         with pytest.raises(BundleError):
             network.from_json(graph)
-    made = with_graph(tmp_path, members, json.dumps(changed[-1]).encode())
+    bundle = with_graph(tmp_path, members, json.dumps(changed[-1]).encode())
     with pytest.raises(BundleError, match="'extra'"):
-        _ = made.network
+        _ = bundle.network
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
     ids=lambda text: text[:30].decode("latin-1"),
 )
 def test_graphs_that_are_none(tmp_path: Path, text: bytes) -> None:
-    made = with_graph(tmp_path, tiny.tiny_members(), text)
-    for ask in (lambda: made.network, lambda: made.graph, lambda: made.values):
+    bundle = with_graph(tmp_path, tiny.tiny_members(), text)
+    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError, match=r"graph\.glslnn: graph") as caught:
             ask()
         assert "\n" not in str(caught.value)
@@ -212,17 +212,17 @@ def test_attributes_are_not_nested(tmp_path: Path, depth: int) -> None:
 def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
     data = tiny.tiny_manifest()
     data["graph"]["layers"][0]["name"] = "line\nfeed"
-    made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
+    bundle = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError) as caught:
-        _ = made.network
+        _ = bundle.network
     assert (
         str(caught.value)
         == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it (rule: graph)"
     )
     data["graph"]["layers"][1]["inputs"] = ["other\nline"]
-    made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
+    bundle = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError, match=r"reads 'other\\x0aline'") as caught:
-        _ = made.graph
+        _ = bundle.graph
     assert "\n" not in str(caught.value)
 
 

@@ -38,8 +38,8 @@ FREE_KEYS = {"members"}
 """Objects whose keys are not fixed."""
 
 
-def as_json(made: Bundle) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(json.dumps(manifest_json.to_json(made.manifest)))
+def as_json(bundle: Bundle) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(manifest_json.to_json(bundle.manifest)))
     return data
 
 
@@ -129,11 +129,11 @@ BUNDLES = [
 ]
 
 
-@pytest.mark.parametrize("made", BUNDLES)
-def test_a_bundle_is_valid(made: Bundle) -> None:
-    data = as_json(made)
+@pytest.mark.parametrize("bundle", BUNDLES)
+def test_a_bundle_is_valid(bundle: Bundle) -> None:
+    data = as_json(bundle)
     VALIDATOR.validate(data)
-    assert manifest_json.from_json(data, made.members["passes.bin"]) == made.manifest
+    assert manifest_json.from_json(data, bundle.members["passes.bin"]) == bundle.manifest
 
 
 @pytest.mark.parametrize("data", [SMALL, IMAGE], ids=["logits", "image"])

@@ -25,11 +25,11 @@ from glsl_infer.tools.export import export
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    made = tiny.tiny_bundle()
+    bundle = tiny.tiny_bundle()
     read = bundles.read(tiny.write_tiny(tmp_path))
-    assert read.manifest == made.manifest
-    assert read.members == made.members
-    assert read.labels == made.labels == tiny.LABELS
+    assert read.manifest == bundle.manifest
+    assert read.members == bundle.members
+    assert read.labels == bundle.labels == tiny.LABELS
     assert read.path == tmp_path / "tiny.glslnn"
 
 
@@ -182,8 +182,8 @@ def test_what_is_read_back_is_what_is_written_anyway(tmp_path: Path, good: bytes
 
 
 def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
-    made = tiny.tiny_bundle()
-    damaged = Bundle(made.manifest, {**made.members, "labels.txt": b"other\n"})
+    bundle = tiny.tiny_bundle()
+    damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"other\n"})
     path = tmp_path / "tiny.glslnn"
     path.write_bytes(b"old")
     message = f"{path}: not written, for no reader would take it: member 'labels.txt' is damaged"
@@ -239,24 +239,24 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
 
 def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
     """The uniforms of a bundle in memory are rounded to 32 bits, although they were computed as doubles."""
-    program, made = tiny.tiny_program(), tiny.tiny_bundle()
+    program, bundle = tiny.tiny_program(), tiny.tiny_bundle()
     computed, held = (
         [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
-        for passes in (program.passes, made.manifest.passes)
+        for passes in (program.passes, bundle.manifest.passes)
     )
     assert held == np.array(computed, np.float32).tolist() != computed
-    assert bundles.read(tiny.write_tiny(tmp_path)).manifest.passes == made.manifest.passes
+    assert bundles.read(tiny.write_tiny(tmp_path)).manifest.passes == bundle.manifest.passes
 
 
 def test_a_quad_that_no_table_holds_is_refused_when_it_is_read_back(tmp_path: Path) -> None:
     """A texture of 40,000 columns is refused: it exceeds signed 16 bits."""
-    made = tiny.tiny_bundle()
-    first = made.manifest.passes[0]
+    bundle = tiny.tiny_bundle()
+    first = bundle.manifest.passes[0]
     wide = replace(first, quads=(replace(first.quads[0], x=40_000), *first.quads[1:]))
-    manifest = replace(made.manifest, passes=(wide, *made.manifest.passes[1:]))
+    manifest = replace(bundle.manifest, passes=(wide, *bundle.manifest.passes[1:]))
     table = manifest_json.pass_table(manifest)
-    members = {**made.members, "passes.bin": table}
-    hashes = {**made.manifest.members, "passes.bin": hashlib.sha256(table).hexdigest()}
+    members = {**bundle.members, "passes.bin": table}
+    hashes = {**bundle.manifest.members, "passes.bin": hashlib.sha256(table).hexdigest()}
     with pytest.raises(ModelError, match=r"not written, .*: pass 0: a quad beyond 8192 texels; give the network fewer"):
         bundles.write(Bundle(replace(manifest, members=hashes), members), tmp_path / "wide.glslnn", read_back=True)
     assert files_of(tmp_path) == []

@@ -29,9 +29,9 @@ def values(name: str) -> np.ndarray:
 
 
 def test_extremes_of_all_pictures() -> None:
-    found = extremes(GRAPH, {"a", "b", "pool"}, PICTURES)
-    assert set(found) == {"a", "b", "pool"}
-    for name, (low, high) in found.items():
+    bounds = extremes(GRAPH, {"a", "b", "pool"}, PICTURES)
+    assert set(bounds) == {"a", "b", "pool"}
+    for name, (low, high) in bounds.items():
         np.testing.assert_array_equal(low, values(name).min(axis=0))
         np.testing.assert_array_equal(high, values(name).max(axis=0))
 
@@ -49,8 +49,8 @@ def test_only_what_is_wanted_is_computed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("percentile", [99.9, 99.0, 90.0, 75.0])
 def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
-    found = extremes(GRAPH, {"a", "b"}, PICTURES, percentile)
-    for name, (low, high) in found.items():
+    bounds = extremes(GRAPH, {"a", "b"}, PICTURES, percentile)
+    for name, (low, high) in bounds.items():
         every = values(name)
         step = (every.max(axis=0) - every.min(axis=0)) / BINS * 1.001
         # The choice between the two neighbours of a percentile is a convention.

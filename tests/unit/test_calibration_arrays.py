@@ -34,9 +34,9 @@ def test_floats_in_the_range_of_a_picture_are_its_bytes(
     graph: Graph, low: float, high: float, dtype: type, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "x.npy", (low + BYTES / 255 * (high - low)).astype(dtype))
-    found = np.stack([sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])])
-    assert found.dtype == np.uint8
-    assert np.abs(found.astype(int) - BYTES).max() <= (0 if dtype != np.float16 else 1)
+    values = np.stack([sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])])
+    assert values.dtype == np.uint8
+    assert np.abs(values.astype(int) - BYTES).max() <= (0 if dtype != np.float16 else 1)
 
 
 @pytest.mark.parametrize("name", ["image", "anything"])

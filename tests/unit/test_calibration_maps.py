@@ -33,8 +33,8 @@ def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most:
     samples = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(20)]
     for given in (samples, ()):
         maps = calibration_maps.compute_maps(graph, given)
-        assert {len(found) for found in maps.values()} == {count}
-        assert len({found.tobytes() for found in next(iter(maps.values()))}) == count, "they are different pictures"
+        assert {len(map) for map in maps.values()} == {count}
+        assert len({result.tobytes() for result in next(iter(maps.values()))}) == count, "they are different pictures"
 
 
 @pytest.mark.parametrize("modes", [("baked", "uniform"), ("texture", "uniform"), ("texture", "baked")])
@@ -62,8 +62,12 @@ def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
     before = (np.full((2, 4), 0.25, np.float32), np.full(2, 3.0, np.float32))
     for stored, line in (({}, "#define UNIT "), ({"a apart": before}, "#define LATE 3")):
         shared = lower.CalibrationMaps(lambda: calibration_maps.compute_maps(graph, ()), stored=stored)
-        made = lower.to_program(graph, Target(weights="baked"), maps=shared)
-        texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("a.")]
+        compiled = lower.to_program(graph, Target(weights="baked"), maps=shared)
+        texts = [
+            compiled.members[program.fragment].decode()
+            for program in compiled.programs
+            if program.name.startswith("a.")
+        ]
         assert [line in text for text in texts] == [True, True]
 
 
@@ -82,7 +86,7 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
     assert at_once.shape == (40, 9, 8)
     monkeypatch.setattr(lowering_maps, "AT_A_TIME", 50)
     assert np.array_equal(texels.at(*places), at_once)
-    picture, row, column = (int(np.broadcast_to(one, (40, 9))[3, 4]) for one in places)
+    picture, row, column = (int(np.broadcast_to(place, (40, 9))[3, 4]) for place in places)
     inside = 0 < row < 7 and 0 < column < 6
     zero = 0.0 if alpha else 7.0 / 255.0
     stored = np.full(6, zero)
@@ -94,17 +98,17 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
 
 
 def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     def maps() -> dict[str, NDArray[np.float32]]:
-        asked.append(1)
+        calls.append(1)
         return {"map": np.zeros((1, 2, 2, 4), np.float32)}
 
     known = CalibrationMaps(maps)
     value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
     known.texels("map", value, alpha=False)
     known.texels("map", value, alpha=False)
-    assert len(asked) == 1
+    assert len(calls) == 1
     known.release()
     assert known.texels("map", value, alpha=False).size == (2, 2)
-    assert len(asked) == 2
+    assert len(calls) == 2

@@ -96,7 +96,7 @@ def test_a_camera_that_cannot_be_opened(way: object) -> None:
     assert callable(way)
     with pytest.raises(InputError, match=r"the camera cannot be opened \(no camera is plugged in\)"):
         next(way(picamera2))
-    assert [one.closed for one in picamera2.cameras] == [1]
+    assert [camera.closed for camera in picamera2.cameras] == [1]
     picamera2.close()
 
 

@@ -101,12 +101,12 @@ def write_film(path: Path, colours: list[tuple[int, int, int]]) -> Path:
 def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
     colours = [(250, 10, 10), (10, 250, 10), (10, 10, 250), (200, 200, 200)]
     source = open_source(str(write_film(tmp_path / "film.mp4", colours)))
-    found = list(source.frames)
+    items = list(source.frames)
     assert not source.live
-    assert [one.index for one in found] == [0, 1, 2, 3]
-    for one, colour in zip(found, colours):
-        assert one.pixels().shape == (48, 64, 3) and one.pixels().dtype == np.uint8
-        assert np.abs(one.pixels().mean(axis=(0, 1)) - colour).max() < 12  # the tolerance of the codec
+    assert [item.index for item in items] == [0, 1, 2, 3]
+    for item, colour in zip(items, colours):
+        assert item.pixels().shape == (48, 64, 3) and item.pixels().dtype == np.uint8
+        assert np.abs(item.pixels().mean(axis=(0, 1)) - colour).max() < 12  # the tolerance of the codec
 
 
 def test_what_is_no_film(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_a_frame_that_outgrows_its_animation(tmp_path: Path) -> None:
     path.write_bytes(data[:-1] + grown + b";")
     frames = open_source(str(path)).frames
     assert next(frames).pixels().shape == (16, 16, 3)
-    with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before were computed"):
+    with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before the damage were processed"):
         next(frames)
 
 
 def test_the_name_of_a_picture_begins_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a\nerror: nothing.png").write_text("no picture")
     assert not list(open_source(str(tmp_path)).frames)
-    said = capsys.readouterr().err
-    assert said.startswith("warning: ") and said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("warning: ") and errors.count("\n") == 1

@@ -46,8 +46,8 @@ def test_python_m_would_execute_them(here: Path) -> None:
 
 def test_a_module_runs_as_the_main_one(here: Path, tmp_path: Path) -> None:
     (tmp_path / "says.py").write_text(SAYS)
-    said = said_by(module_command("says", "a b", 7), PYTHONPATH=str(tmp_path))
-    name, arguments, path = json.loads(said)
+    message = said_by(module_command("says", "a b", 7), PYTHONPATH=str(tmp_path))
+    name, arguments, path = json.loads(message)
     assert name == "__main__"
     assert arguments == [str(tmp_path / "says.py"), "a b", "7"]
     assert "" not in path

@@ -31,7 +31,7 @@ def test_versions(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("text", "expected"),
     [
         ("run --model m.glslnn p.png", "run m.glslnn p.png"),
         ("run p.png --model=m.glslnn --json", "run m.glslnn p.png --json"),
@@ -51,8 +51,8 @@ def test_versions(capsys: Capture) -> None:
         ("", ""),
     ],
 )
-def test_models_stand_anywhere(given: str, wanted: str) -> None:
-    assert advice.models_anywhere(given.split()) == wanted.split()
+def test_models_stand_anywhere(text: str, expected: str) -> None:
+    assert advice.models_anywhere(text.split()) == expected.split()
 
 
 def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -70,9 +70,15 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:
     assert len(LABELS) == 3
-    given = ["run", ROOT / "models/superres-x2-96.glslnn", ROOT / "docs/images/example.jpg", "-o", tmp_path / "o.png"]
-    assert "--top needs an output for classes" in refused(capsys, [*given, "--top", "2"])
-    assert "--softmax needs an output for classes" in refused(capsys, [*given, "--softmax"])
+    arguments = [
+        "run",
+        ROOT / "models/superres-x2-96.glslnn",
+        ROOT / "docs/images/example.jpg",
+        "-o",
+        tmp_path / "o.png",
+    ]
+    assert "--top needs an output for classes" in refused(capsys, [*arguments, "--top", "2"])
+    assert "--softmax needs an output for classes" in refused(capsys, [*arguments, "--softmax"])
     assert "--top 0; give 1 or more" in refused(capsys, ["run", write_tiny(tmp_path), "a.png", "--top", "0"])
 
 

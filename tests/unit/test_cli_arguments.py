@@ -11,6 +11,7 @@ from command_line import Capture, refused, run
 
 from glsl_infer.cli import CHAPTERS, COMMANDS, advice, arguments, camera_tasks, main, main_classify, parser_of
 from glsl_infer.tasks import reading
+from glsl_infer.tools.get import catalogue
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -44,7 +45,9 @@ def test_examples_are_valid_and_help_is_sentences(command: str) -> None:
     for example in sub.examples:
         words = shlex.split(example.partition(" > ")[0].partition(" | ")[0])
         if words[0] == "glsl-infer" and words[1] == command:
-            parser.parse_args(advice.models_anywhere(words[1:]))
+            args = parser.parse_args(advice.models_anywhere(words[1:]))
+            if command == "get" and args.names:
+                catalogue.chosen(args.names, catalogue.read())  # raises for an unknown name
     for action in sub._actions:
         if not isinstance(action, argparse._HelpAction):
             assert action.help is not None and action.help[0].isupper() and action.help.endswith("."), action.dest

@@ -92,7 +92,7 @@ def test_a_bad_picture_is_reported_and_the_others_go_on(
     assert main(["classify", *argv]) == 2
     assert capsys.readouterr() == (f"{picture}:\n{THREE}{other}:\n{THREE}", f"error: {bad}: damaged\n")
     assert main(["classify", "--json", *argv]) == 2
-    assert [one["file"] for one in json.loads(capsys.readouterr().out)] == [str(picture), str(other)]
+    assert [load["file"] for load in json.loads(capsys.readouterr().out)] == [str(picture), str(other)]
     with pytest.raises(ImageError, match="damaged"):
         main(["classify", "--debug", *argv])
 
@@ -109,6 +109,6 @@ def test_classify_as_json(capsys: Capture, stand_in: type[StandIn], picture: Pat
 def test_classify_alone_is_the_same_command(
     capsys: Capture, stand_in: type[StandIn], picture: Path, argv: list[str]
 ) -> None:
-    given = [one.format(picture) for one in argv]
-    code, output = main(["classify", *given]), capsys.readouterr()
-    assert (main_classify(given), capsys.readouterr()) == (code, output)
+    arguments = [word.format(picture) for word in argv]
+    code, output = main(["classify", *arguments]), capsys.readouterr()
+    assert (main_classify(arguments), capsys.readouterr()) == (code, output)

@@ -22,8 +22,7 @@ from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
 from glsl_infer.compiler.ranges.unseen import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
-from glsl_infer.tools.export_parts import PartReport
-from glsl_infer.tools.export_report import ExportReport, LayerReport
+from glsl_infer.tools.export_report import ExportReport, LayerReport, PartReport
 from glsl_infer.tools.videocore.foresight import Foresight
 from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
@@ -80,10 +79,10 @@ def test_export_says_what_videocore_compiles(
 ) -> None:
     layers = (LayerCheck("conv", 8, 8, 2, 13, 421), LayerCheck("each", 8, 5, 2, 14, 300), LayerCheck("pool", 1, 0))
     checked = Verification("VC4 V3D 2.1", "20 seconds were over", layers)
-    asked = []
+    calls = []
 
     def export(*_: Any, **options: Any) -> ExportReport:
-        asked.append(options["verify_seconds"])
+        calls.append(options["verify_seconds"])
         return replace(report(), videocore=checked)
 
     monkeypatch.setattr("glsl_infer.tools.export.export", export)
@@ -98,7 +97,7 @@ def test_export_says_what_videocore_compiles(
         "VideoCore IV: 1 of 3 layers verified by its compiler, 2 predicted to compile (20 seconds were over)" in lines
     )
     assert main(["export", model, "-o", out, "--labels", labels, "--verify", "0"]) == 0
-    assert asked == [20.0, 0.0]
+    assert calls == [20.0, 0.0]
     capsys.readouterr()
     assert "--verify -1" in refused(capsys, ["export", model, "-o", out, "--labels", labels, "--verify", "-1"])
 
@@ -141,7 +140,7 @@ def test_export_prints_a_report(
                 "options": options,
                 "calibration": [picture, picture],
                 "verify_seconds": 20.0,
-                "known": [],
+                "earlier_problems": [],
                 "ranges": None,
             },
         )
@@ -161,7 +160,7 @@ def test_export_prints_a_report(
     assert rows["slices"][:3] == ["slices", "alone", "0.130"]
     made = f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk"
     assert output.out.splitlines()[-3] == made
-    assert main([str(one) for one in argv]) == 0
+    assert main([str(word) for word in argv]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == output.out.splitlines()[-3:] and lines[-1].startswith(f"next: glsl-infer classify {out} IMAGE; ")
 
@@ -179,17 +178,17 @@ def test_the_longest_summary_has_ten_lines() -> None:
     )
     lines = summary(full, Path("m.glslnn"), command="glsl-infer run m.glslnn IMAGE", advice="fewer programs")
     assert 7 <= len(lines) <= 10 and not any("\n" in line for line in lines)
-    assert "worst output 'logits'" in lines[1] and lines[-1].startswith("next: ")
+    assert "output 'logits' differs" in lines[1] and lines[-1].startswith("next: ")
 
 
 def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     assert main(["export", model, "-o", out, "--labels", labels, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["totals"]["passes"] == 9
     assert data["layers"][0]["texture"] == [256, 128]
     assert data["scales"][0]["layer"] == "pool"
-    assert [one["layer"] for one in data["ranges"]] == ["sigmoid", "relu"]
+    assert [range["layer"] for range in data["ranges"]] == ["sigmoid", "relu"]
     assert data["memory"][1] == {
         "method": "by-size",
         "texture_bytes": 65536,
@@ -201,27 +200,27 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "options": Options(),
         "calibration": [],
         "verify_seconds": 20.0,
-        "known": [],
+        "earlier_problems": [],
         "ranges": None,
     }
 
 
 def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels, "--weights-for", "first=baked"]
     assert main([*argv, "--weights-for=a=b=texture"]) == 0
     assert exported[0][1]["options"] == Options(weights_for={"first": "baked", "a=b": "texture"})
 
 
 def test_precision(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels, "--precision", "8"]
     assert main([*argv, "--precision-for", "a=b=16", "--precision-for=c=8"]) == 0
     assert exported[0][1]["options"] == Options(precision="8", precision_for={"a=b": 16, "c": 8})
 
 
 def test_tolerance_and_budget(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     assert main(["export", model, "-o", out, "--labels", labels, "--tolerance", "0.01", "--budget", "2.5"]) == 0
     assert exported[0][1]["options"] == Options(tolerance=0.01, budget=2.5)
 
@@ -229,11 +228,11 @@ def test_tolerance_and_budget(exported: list[Any], export_arguments: dict[str, P
 def test_calibration_pictures_are_spread_over_what_there_is(
     exported: list[Any], export_arguments: dict[str, Path], tmp_path: Path
 ) -> None:
-    files = [tmp_path / "pictures" / f"{name}{number:03}.png" for name in "abc" for number in range(100)]
+    files = [tmp_path / "pictures" / f"{name}{index:03}.png" for name in "abc" for index in range(100)]
     files[0].parent.mkdir()
     for path in files:
         path.write_bytes(b"not read in this test")
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels, "--calibrate", str(files[0].parent)]
     assert main(argv) == 0
     chosen = exported[0][1]["calibration"]
@@ -245,35 +244,35 @@ def test_calibration_pictures_are_spread_over_what_there_is(
 def test_progress_is_for_terminals(
     capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, out, labels = (str(one) for one in export_arguments.values())
+    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels]
     assert main(argv) == 0
     quiet = capsys.readouterr()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
-    shown = capsys.readouterr()
-    assert shown.out == quiet.out
-    plain = shown.err.replace("\x1b[33m", "").replace("\x1b[0m", "")  # the label of a warning is yellow
+    printed = capsys.readouterr()
+    assert printed.out == quiet.out
+    plain = printed.err.replace("\x1b[33m", "").replace("\x1b[0m", "")  # the label of a warning is yellow
     assert plain == f"\r\x1b[Kexport: a step\r\x1b[K{quiet.err}"
     assert "step" not in quiet.err
 
 
 def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
-    told: list[str] = []
-    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=told.append)
-    assert told[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
+    messages: list[str] = []
+    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=messages.append)
+    assert messages[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
     layers = len(optimize.optimize(tiny_graph()).nodes)
     for step in ("memory", "shaders", "probe"):
-        assert sum(line.startswith(f"{step}: layer ") for line in told) >= layers - 1
-    last = [line for line in told if line.startswith("probe")][-1].split(",")[0].split()
+        assert sum(line.startswith(f"{step}: layer ") for line in messages) >= layers - 1
+    last = [line for line in messages if line.startswith("probe")][-1].split(",")[0].split()
     assert last[2] == last[4], "the last layer is the last that was announced"
 
 
 def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
-    told: list[str] = []
-    pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], told.append)
+    messages: list[str] = []
+    pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], messages.append)
     assert len([*pictures[2:]]) == 2 and pictures[3] is not None
-    assert told == ["calibrating: 3 of 4", "calibrating: 4 of 4"]
+    assert messages == ["calibrating: 3 of 4", "calibrating: 4 of 4"]
 
 
 DRIVER = {
@@ -293,11 +292,11 @@ DRIVER = {
 
 
 def test_info(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(info, "collect", lambda context: asked.append(context) or DRIVER)
+    calls = []
+    monkeypatch.setattr(info, "collect", lambda context: calls.append(context) or DRIVER)
     assert main(["info", "--context", "device"]) == 0
     assert main(["info"]) == 0
-    assert asked == ["device", "auto"]
+    assert calls == ["device", "auto"]
     lines = capsys.readouterr().out.splitlines()
     for words in (
         "contexts surfaceless works: surfaceless EGL, a renderer",

@@ -34,20 +34,20 @@ def test_what_should_have_worked_exits_with_1(capsys: Capture, monkeypatch: pyte
 
 
 def test_a_drivers_log_is_cut_where_nobody_debugs(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = ["x" * 5000, *(f"line {number}" for number in range(2, 100))]
+    log = ["x" * 5000, *(f"line {index}" for index in range(2, 100))]
     monkeypatch.setattr(classify, "run", raising(ShaderError("\n".join(["layer 'a': refused:", *log]))))
     assert main(["classify", "a.jpg"]) == 1
     first, long, *more = capsys.readouterr().err.splitlines()
     assert first == "error: layer 'a': refused:"
     assert long.startswith("xxx") and len(long) < 250
-    assert more == [*(f"line {number}" for number in range(2, 6)), "(94 more lines of the driver: --debug shows them)"]
+    assert more == [*(f"line {index}" for index in range(2, 6)), "(94 more lines of the driver: --debug shows them)"]
     with pytest.raises(ShaderError, match="line 99"):
         main(["classify", "a.jpg", "--debug"])
 
 
 def test_too_little_memory_is_a_line(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classify, "run", raising(MemoryError()))
-    assert refused(capsys, ["classify", "a.jpg"], code=1) == "error: there is not enough memory for this\n"
+    assert refused(capsys, ["classify", "a.jpg"], code=1) == "error: not enough memory\n"
 
 
 def test_an_interruption_exits_with_130(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

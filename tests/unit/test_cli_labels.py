@@ -46,14 +46,14 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_labels(
     capsys: Capture, tmp_path: Path, imported: None, export_arguments: dict[str, Path], kind: str
 ) -> None:
-    make, said = BAD[kind]
+    make, wording = BAD[kind]
     labels = tmp_path / "bad.txt"
     make(labels)
     argv = {**export_arguments, "--labels": labels}
     argv["-o"].write_bytes(b"old")
     message = refused(capsys, ["export", argv.pop("model"), *(part for pair in argv.items() for part in pair)])
     assert message.startswith(f"error: {labels}: ")
-    assert said in message
+    assert wording in message
     assert argv["-o"].read_bytes() == b"old"
 
 

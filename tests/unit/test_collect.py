@@ -23,8 +23,8 @@ from glsl_infer.cli.collect import CAMERA
 def pictures(tmp_path: Path) -> Path:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    for number in range(4):
-        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(folder / f"{number}.png")
+    for index in range(4):
+        Image.new("RGB", (8, 8), (60 * index, 0, 0)).save(folder / f"{index}.png")
     return folder
 
 
@@ -50,6 +50,17 @@ def test_a_key_a_class(
     assert counts(out) == {"cat": cats, "none": nones} == json.loads(capsys.readouterr().out)
 
 
+def test_a_film_stops_at_every_nth_frame(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    film = tmp_path / "film.gif"
+    frames = [Image.open(path) for path in sorted(pictures.iterdir())]
+    frames[0].save(film, save_all=True, append_images=frames[1:])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1111"))
+    argv = ["collect", "--source", str(film), "--every", "3", "--classes", "cat", "-o", str(tmp_path / "photos")]
+    assert main(argv) == 0 and counts(tmp_path / "photos") == {"cat": 2}
+    shades = sorted(Image.open(path).getpixel((4, 4))[0] for path in (tmp_path / "photos/cat").iterdir())
+    assert shades == pytest.approx([0, 180], abs=3)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
 def test_a_terminal_gives_keys_without_enter(pictures: Path, tmp_path: Path) -> None:
     ours, theirs = os.openpty()
@@ -59,7 +70,7 @@ def test_a_terminal_gives_keys_without_enter(pictures: Path, tmp_path: Path) -> 
     with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE) as process:
         try:
             assert process.stderr is not None
-            assert b"keys: 1 cat, 2 none" in process.stderr.readline()
+            assert b"press 1 for cat, 2 for none" in process.stderr.readline()
             os.write(ours, b"12q")
             assert process.wait(60) == 0
         finally:
@@ -96,5 +107,5 @@ def test_the_camera_is_a_laptops_where_it_is_not(
     monkeypatch.setitem(sys.modules, "picamera2", None)
     monkeypatch.setattr("glsl_infer.cli.collect.CAMERA", str(tmp_path / "video0"))
     assert CAMERA == "/dev/video0"
-    said = refused(capsys, ["collect", "--camera", "--classes", "cat", "-o", tmp_path / "photos"])
-    assert f"--source {tmp_path}/video0: No such file" in said
+    message = refused(capsys, ["collect", "--camera", "--classes", "cat", "-o", tmp_path / "photos"])
+    assert f"--source {tmp_path}/video0: no such file" in message

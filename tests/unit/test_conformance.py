@@ -55,15 +55,15 @@ def test_it_is_small() -> None:
 
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
 def test_sound(entry: dict[str, Any]) -> None:
-    made = bundles.read(conformance.FOLDER / str(entry["file"]))
+    bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
     if str(entry["file"]).startswith(conformance.TOMORROW):
         with pytest.raises(BundleError, match="layer 'conv'"):
-            _ = made.graph
+            _ = bundle.graph
         return
-    given = inputs_of(entry)
-    if any(array.shape != taken.shape for array, taken in zip(given.values(), made.manifest.inputs)):
-        given = {taken.name: load_for(given[taken.name], taken) for taken in made.manifest.inputs}
-    results = reference.run(made, given)
+    inputs = inputs_of(entry)
+    if any(array.shape != taken.shape for array, taken in zip(inputs.values(), bundle.manifest.inputs)):
+        inputs = {input.name: load_for(inputs[input.name], input) for input in bundle.manifest.inputs}
+    results = reference.run(bundle, inputs)
     check_outputs(entry, results)
     for expected in entry["outputs"]:
         assert (results[expected["name"]] == array_of(expected)).all()
@@ -71,9 +71,9 @@ def test_sound(entry: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("entry", INDEX["parts"], ids=lambda entry: entry["file"])
 def test_parts(entry: dict[str, Any]) -> None:
-    made = bundles.read(conformance.FOLDER / str(entry["file"]))
-    assert list(made.cpu_operators) == entry["operators"]
-    check_outputs(entry, reference.run(made, inputs_of(entry)))
+    bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
+    assert list(bundle.cpu_operators) == entry["operators"]
+    check_outputs(entry, reference.run(bundle, inputs_of(entry)))
 
 
 @pytest.mark.parametrize("entry", INDEX["damaged"], ids=lambda entry: entry["file"])

@@ -23,7 +23,7 @@ def test_every_requirement_has_one_version(python: str) -> None:
         if line.marker is None or line.marker.evaluate(machine):
             versions.setdefault(canonicalize_name(line.name), []).append(str(line.specifier))
     for text in requires("glsl-infer") or []:
-        wanted = Requirement(re.sub(r"""(and )?extra == ['"][^'"]*['"]""", "", text).rstrip("; "))
-        if wanted.name != "glsl-infer" and (wanted.marker is None or wanted.marker.evaluate(machine)):
-            (version,) = versions[canonicalize_name(wanted.name)]
-            assert wanted.specifier.contains(version.removeprefix("=="))
+        expected = Requirement(re.sub(r"""(and )?extra == ['"][^'"]*['"]""", "", text).rstrip("; "))
+        if expected.name != "glsl-infer" and (expected.marker is None or expected.marker.evaluate(machine)):
+            (version,) = versions[canonicalize_name(expected.name)]
+            assert expected.specifier.contains(version.removeprefix("=="))

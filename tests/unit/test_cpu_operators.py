@@ -101,12 +101,12 @@ def node(op: str, attrs: dict[str, Any], count: int, **weights: Any) -> Node:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_by_hand(name: str, dtype: type) -> None:
-    op, attrs, given, wanted = CASES[name]
+    op, attrs, given, expected = CASES[name]
     inputs = [np.asarray(array, dtype) for array in given]
-    made = node(op, attrs, len(inputs))
-    result = cpu.compute(made, inputs)
-    assert result.dtype == dtype and np.allclose(result, wanted, atol=1e-6)
-    assert ops.get(op).shape(made, [array.shape for array in inputs]) == result.shape
+    layer = node(op, attrs, len(inputs))
+    result = cpu.compute(layer, inputs)
+    assert result.dtype == dtype and np.allclose(result, expected, atol=1e-6)
+    assert ops.get(op).shape(layer, [array.shape for array in inputs]) == result.shape
 
 
 def test_every_operator_is_here() -> None:
@@ -126,24 +126,24 @@ def test_the_page_has_every_operator_with_its_attributes() -> None:
 
 
 def test_linear_and_constants() -> None:
-    made = node("linear", {}, 1, kernel=[[1, 2], [0, 1], [1, 0]], bias=[0.5, -1])
-    assert cpu.compute(made, [T]).tolist() == [[2.5, 0], [8.5, 9]]
-    made = node("tensor_binary", {"operation": "divide", "constant_first": True}, 1, constant=[6])
-    assert cpu.compute(made, [T[1:]]).tolist() == [[2, 1.5, np.float32(1.2)]]
-    made = node("tensor_norm", {"epsilon": 0.0}, 1, gamma=[2, 2, 2], beta=[1, 0, 0])
-    assert np.allclose(cpu.compute(made, [T[:1]]), [[1 - 2 * np.sqrt(1.5), 0, 2 * np.sqrt(1.5)]])
+    layer = node("linear", {}, 1, kernel=[[1, 2], [0, 1], [1, 0]], bias=[0.5, -1])
+    assert cpu.compute(layer, [T]).tolist() == [[2.5, 0], [8.5, 9]]
+    layer = node("tensor_binary", {"operation": "divide", "constant_first": True}, 1, constant=[6])
+    assert cpu.compute(layer, [T[1:]]).tolist() == [[2, 1.5, np.float32(1.2)]]
+    layer = node("tensor_norm", {"epsilon": 0.0}, 1, gamma=[2, 2, 2], beta=[1, 0, 0])
+    assert np.allclose(cpu.compute(layer, [T[:1]]), [[1 - 2 * np.sqrt(1.5), 0, 2 * np.sqrt(1.5)]])
 
 
 def test_psroi_align_reads_the_channels_of_each_bin() -> None:
     features = np.zeros((4, 4, 8), np.float32)
     features[..., :] = np.arange(8)
-    made = node("psroi_align", {"bins": (2, 2)}, 2)
-    result = cpu.compute(made, [features, np.array([[0, 0, 3, 3], [1, 1, 2, 2]], np.float32)])
-    assert result.shape == (2, 2, 2, 2) == ops.get("psroi_align").shape(made, [(4, 4, 8), (2, 4)])
+    layer = node("psroi_align", {"bins": (2, 2)}, 2)
+    result = cpu.compute(layer, [features, np.array([[0, 0, 3, 3], [1, 1, 2, 2]], np.float32)])
+    assert result.shape == (2, 2, 2, 2) == ops.get("psroi_align").shape(layer, [(4, 4, 8), (2, 4)])
     assert result[0].reshape(-1).tolist() == list(range(8)) == result[1].reshape(-1).tolist()
     rows = np.broadcast_to(np.arange(4, dtype=np.float32)[:, None, None], (4, 4, 1))
-    one = node("psroi_align", {"bins": (1, 1), "scale": 0.5, "samples": 4}, 2)
-    assert cpu.compute(one, [rows, np.array([[0, 0, 4, 4]], np.float32)]).reshape(-1).tolist() == [1.0]
+    subject = node("psroi_align", {"bins": (1, 1), "scale": 0.5, "samples": 4}, 2)
+    assert cpu.compute(subject, [rows, np.array([[0, 0, 4, 4]], np.float32)]).reshape(-1).tolist() == [1.0]
 
 
 def test_proposals_move_anchors_and_drop_what_overlaps() -> None:
@@ -159,12 +159,12 @@ def test_proposals_move_anchors_and_drop_what_overlaps() -> None:
 def test_sequences_go_both_ways() -> None:
     """Results worked out by hand, with half-open gates and weights of 1."""
     x = np.array([[1.0], [2.0]], np.float32)
-    made = node("recurrent", {"direction": "both", "function": "relu"}, 1, kernel=np.ones((2, 1, 1)),
+    layer = node("recurrent", {"direction": "both", "function": "relu"}, 1, kernel=np.ones((2, 1, 1)),
                 recurrent=np.ones((2, 1, 1)), first=[[1], [0]])  # fmt: skip
-    assert cpu.compute(made, [x]).reshape(-1).tolist() == [2, 3, 4, 2]
-    made = node("lstm", {}, 1, kernel=np.array([[[0, 0, 1, 0]]]), recurrent=np.zeros((1, 1, 4)))
+    assert cpu.compute(layer, [x]).reshape(-1).tolist() == [2, 3, 4, 2]
+    layer = node("lstm", {}, 1, kernel=np.array([[[0, 0, 1, 0]]]), recurrent=np.zeros((1, 1, 4)))
     cell = [np.tanh(1) / 2, np.tanh(1) / 4 + np.tanh(2) / 2]
-    assert np.allclose(cpu.compute(made, [x]).reshape(-1), np.tanh(cell) / 2)
+    assert np.allclose(cpu.compute(layer, [x]).reshape(-1), np.tanh(cell) / 2)
     weights = {"kernel": [[[0, 0, 1]]], "recurrent": [[[0, 0, 1]]], "recurrent_bias": [[0, 0, 1]]}
     before, after = (cpu.compute(node("gru", {"reset_after": late}, 1, **weights), [x]).reshape(-1) for late in (0, 1))
     assert np.allclose(before, [np.tanh(2) / 2, np.tanh(2) / 4 + np.tanh(3 + np.tanh(2) / 4) / 2])
@@ -187,8 +187,8 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
     moved[2] = [10, 0, 5 * np.log(2), 0]  # a height down, and twice as high
     scores = np.array([[0, 0.6, 0.5], [0.9, 0.1, 0.7], [0.9, 0.3, 0.1]], np.float32)
     result = cpu.compute(node("detections", attrs, 2, anchors=anchors), [moved, scores])
-    wanted = [[0, 0, 1, 1, 1, 0.7, 1], [2.5, 2, 4.5, 3, 0, 0.3, 1], [0] * 7]
-    assert np.allclose(result, wanted, atol=1e-6)
+    expected = [[0, 0, 1, 1, 1, 0.7, 1], [2.5, 2, 4.5, 3, 0, 0.3, 1], [0] * 7]
+    assert np.allclose(result, expected, atol=1e-6)
     each = cpu.compute(node("detections", {**attrs, "each_class": True}, 2, anchors=anchors), [moved, scores])
     assert np.allclose(each[:, 4:], [[1, 0.7, 1], [0, 0.6, 1], [0, 0.3, 1]])
 
@@ -196,7 +196,7 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
 @pytest.mark.parametrize(
     "op, attrs, shapes, message",
     [
-        ("select", {}, [(2,), (2,)], "2 inputs and 0 constants; give three in all"),
+        ("select", {}, [(2,), (2,)], "2 inputs and 0 constants; give 3 in all"),
         ("tensor_unary", {"operation": "twice"}, [(2,)], "there are: acos"),
         ("tensor_pad", {"padding": (1,)}, [(2,)], "for each axis"),
         ("gather_points", {}, [(2, 3), (4, 3)], "indices of shape"),
@@ -239,10 +239,10 @@ def test_refusals(op: str, attrs: dict[str, Any], shapes: list[tuple[int, ...]],
 
 def test_moved_operators_do_the_same() -> None:
     moved = ops.get("cpu:max_pool")
-    made = Node("n", "cpu:max_pool", ("a",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)})
+    node = Node("n", "cpu:max_pool", ("a",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)})
     x = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
-    assert moved.on_cpu and moved.shape(made, [(4, 4, 1)]) == (2, 2, 1)
-    assert cpu.compute(made, [x]).reshape(-1).tolist() == [5, 7, 13, 15]
+    assert moved.on_cpu and moved.shape(node, [(4, 4, 1)]) == (2, 2, 1)
+    assert cpu.compute(node, [x]).reshape(-1).tolist() == [5, 7, 13, 15]
 
 
 @pytest.mark.parametrize("name", ["no_colon", "a:b:c", "../x:f", "a b:c", ""])

@@ -26,10 +26,10 @@ PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(6)]
 def normed(graph: Graph) -> Graph:
     """Return a graph whose batch norms have the statistics of ``PICTURES``, as training leaves them."""
     for node in [node for node in graph.nodes if node.op == "batch_norm"]:
-        shown = [dict(reference.all_values(graph, one, mode="float"))[node.inputs[0]] for one in PICTURES]
+        shown = [dict(reference.all_values(graph, picture, mode="float"))[node.inputs[0]] for picture in PICTURES]
         weights = {**node.weights, "mean": np.mean(shown, axis=(0, 1, 2)), "variance": np.var(shown, axis=(0, 1, 2))}
-        made = Node(node.name, node.op, node.inputs, node.attrs, {k: v.astype(np.float32) for k, v in weights.items()})
-        graph = graph.rebuilt([made if one.name == node.name else one for one in graph.nodes])
+        layer = Node(node.name, node.op, node.inputs, node.attrs, {k: v.astype(np.float32) for k, v in weights.items()})
+        graph = graph.rebuilt([layer if one.name == node.name else one for one in graph.nodes])
     return graph
 
 
@@ -68,20 +68,22 @@ def test_ranges_cover_what_pictures_show_and_no_more_than_some_times_that() -> N
     prepared = prepare(graph)
     chosen = {choice.layer: choice for choice in prepared.ranges}
     assert {choice.by for choice in chosen.values()} == {data_free.BY_NORMS}
-    assert data_free.warnings([(one.layer, one.by) for one in prepared.ranges])[0].startswith("layer 'first' and ")
+    assert data_free.warnings([(range.layer, range.by) for range in prepared.ranges])[0].startswith(
+        "layer 'first' and "
+    )
     for name, choice in chosen.items():
-        shown = np.stack([dict(reference.all_values(graph, one, mode="float"))[name] for one in PICTURES])
-        assert choice.low <= float(shown.min()) + 1e-6
-        assert choice.high >= float(shown.max()) - 1e-6
-        assert choice.high - choice.low <= 5.0 * float(shown.max() - shown.min())
-    off = [reference.run(prepared.graph, one) - reference.run(graph, one, mode="float") for one in PICTURES]
-    floats = np.stack([reference.run(graph, one, mode="float") for one in PICTURES])
+        values = np.stack([dict(reference.all_values(graph, picture, mode="float"))[name] for picture in PICTURES])
+        assert choice.low <= float(values.min()) + 1e-6
+        assert choice.high >= float(values.max()) - 1e-6
+        assert choice.high - choice.low <= 5.0 * float(values.max() - values.min())
+    off = [reference.run(prepared.graph, picture) - reference.run(graph, picture, mode="float") for picture in PICTURES]
+    floats = np.stack([reference.run(graph, picture, mode="float") for picture in PICTURES])
     assert 20.0 * np.log10(float(floats.std()) / float(np.std(off))) > 20.0
 
 
 def test_pictures_come_before_batch_norms() -> None:
     prepared = prepare(optimize(network()), Calibration(PICTURES))
-    assert not data_free.warnings([(one.layer, one.by) for one in prepared.ranges])
+    assert not data_free.warnings([(range.layer, range.by) for range in prepared.ranges])
 
 
 def test_without_batch_norms_pictures_are_asked_for() -> None:
@@ -92,8 +94,8 @@ def test_without_batch_norms_pictures_are_asked_for() -> None:
 def test_parts_on_the_cpu_and_files_of_ranges_know_nothing_of_it(tmp_path: Path) -> None:
     graph = network()
     samples = [{"image": picture} for picture in PICTURES]
-    made = delegate.build(graph, (), options=Options(delegate_for=("second",)), calibration=samples)
-    bundles.write(made.bundle, tmp_path / "parts.glslnn")
+    built = delegate.build(graph, (), options=Options(delegate_for=("second",)), calibration=samples)
+    bundles.write(built.bundle, tmp_path / "parts.glslnn")
     assert len(bundles.read(tmp_path / "parts.glslnn").parts) == 3
     small = optimize(graph)
     plain = [

@@ -77,15 +77,17 @@ def test_the_mirror_of_the_environment(sources: Path, monkeypatch: pytest.Monkey
 
 def test_no_mirror_of_debian(sources: Path, tmp_path: Path) -> None:
     (sources / "a.list").write_text(ELSEWHERE)
-    said = command(tmp_path / "to", "zipalign")
-    assert said == "error: apt's sources on this machine name no Debian mirror; set DEBIAN_MIRROR to the URL of one\n"
+    message = command(tmp_path / "to", "zipalign")
+    assert (
+        message == "error: apt's sources on this machine name no Debian mirror; set DEBIAN_MIRROR to the URL of one\n"
+    )
 
 
 def test_a_mirror_that_is_not_there(sources: Path, tmp_path: Path) -> None:
     (sources / "a.list").write_text(f"deb file://{tmp_path}/gone bookworm main\n")
-    said = command(tmp_path / "to", "--suite", "bookworm", "zipalign")
+    message = command(tmp_path / "to", "--suite", "bookworm", "zipalign")
     url = f"file:{tmp_path}/gone/"
-    assert said.startswith(
+    assert message.startswith(
         f"error: no package lists of bookworm from {url}; set DEBIAN_MIRROR to the URL of a mirror that has it\n"
     )
     assert list((tmp_path / "to").iterdir()) == []

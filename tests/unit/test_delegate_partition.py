@@ -103,8 +103,8 @@ def test_an_unknown_range_is_asked_for() -> None:
     graph = Graph("m", body, "pool")
     with pytest.raises(ModelError, match="layer 'n'"):
         build(graph, tuple("abcd"))
-    made = build(graph, tuple("abcd"), calibration=[RNG.integers(0, 256, (8, 8, 3), np.uint8)])
-    assert len(made.parts) == 3
+    built = build(graph, tuple("abcd"), calibration=[RNG.integers(0, 256, (8, 8, 3), np.uint8)])
+    assert len(built.parts) == 3
 
 
 def test_what_lowering_refuses_goes_to_the_cpu() -> None:
@@ -112,8 +112,8 @@ def test_what_lowering_refuses_goes_to_the_cpu() -> None:
     graph = Graph("m", [input_node(6), conv_node(RNG, "c", ("image",), 3, 4), wide], "wide")
     with pytest.raises(ModelError, match="layer 'wide'"):
         build(graph, (), options=Options(delegate=False), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
-    made = build(graph, (), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
-    assert [part.on_cpu for part in made.parts] == [False, True] and made.parts[1].nodes == ("wide",)
+    built = build(graph, (), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
+    assert [part.on_cpu for part in built.parts] == [False, True] and built.parts[1].nodes == ("wide",)
 
 
 def test_a_model_that_is_all_the_cpus() -> None:

@@ -78,14 +78,14 @@ def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
     text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
     text += "service:\n  source: /dev/video2\n"
     assert main(["deploy", str(described(here, text)), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     out = here / "deployment"
     assert sorted(path.name for path in out.iterdir()) == [
         "SHA256SUMS", "deployment.json", "glsl-infer.service", wheel.NAME, "install.sh", "models",
     ]  # fmt: skip
-    assert found["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+    assert report["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
     assert bundle.read(out / "models/tiny.glslnn").manifest.input.size == SIZE
-    assert found["service"]["model"] == "tiny"
+    assert report["service"]["model"] == "tiny"
     assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
 
 
@@ -202,7 +202,7 @@ def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, ca
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
     capsys.readouterr()
     (here / "mine").mkdir()
-    assert "no deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
+    assert "is not a deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
     file.write_text(ONE.replace("tiny.glslnn", "none.glslnn"))
     refused(capsys, ["deploy", file])
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
@@ -235,7 +235,9 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     (here / "fetched").mkdir()
     for name in ("face-mesh", "face-detection"):
         shutil.copy(here / "tiny.glslnn", here / f"fetched/{name}.glslnn")
-    assert main(["deploy", "--check", str(file)]) == 0 and "right (task face-mesh)" in capsys.readouterr().out
+    assert (
+        main(["deploy", "--check", str(file)]) == 0 and "no problems found (task face-mesh)" in capsys.readouterr().out
+    )
     assert main(["deploy", str(file)]) == 0
     out = here / "deployment"
     assert {path.name for path in (out / "models").iterdir()} == {"face-mesh.glslnn", "face-detection.glslnn"}
@@ -335,11 +337,11 @@ SECRET = "s3cret"
 
 
 def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None:
-    asked = []
+    calls = []
 
     class Asks(Quiet):
         def do_GET(self) -> None:
-            asked.append((self.path, self.headers.get("Authorization")))
+            calls.append((self.path, self.headers.get("Authorization")))
             self.path = self.path.partition("?")[0]
             super().do_GET()
 
@@ -352,9 +354,9 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
         server.shutdown()
         thread.join()
     told = base64.b64encode(f"me:{SECRET}@".encode()).decode()
-    assert asked == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
-    shown = capsys.readouterr()
-    assert SECRET not in shown.out + shown.err
+    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
+    printed = capsys.readouterr()
+    assert SECRET not in printed.out + printed.err
     written = [path for path in (here / "deployment").rglob("*") if path.is_file()]
     assert not [path for path in written if SECRET.encode() in path.read_bytes()]
 
@@ -381,7 +383,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "wording"),
     [
         ("models:\n  - name: a\n    sauce: b.glslnn\n", 3, "did you mean source"),
         ("models:\n  - name: a/b\n    source: b.glslnn\n", 2, "must be a name of letters"),
@@ -392,32 +394,33 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         ("models:\n  - name: a\n    source: file:///etc/b.glslnn\n", 2, "only https:// and http://"),
         ("models:\n  - name: a\n    source: b.glslnn\n    weights: big\n", 4, "must be auto or baked"),
         ("models:\n  - name: a\n    source: b.glslnn\n    labels: l.txt\n", 2, "labels: b.glslnn is exported already"),
-        (ONE + "  - name: tiny\n    source: b.glslnn\n", 1, "'tiny' is there twice"),
+        (ONE + "  - name: tiny\n    source: b.glslnn\n", 1, "two models have the name 'tiny'"),
         (ONE + "service:\n  model: other\n", 1, "service.model is 'other'; the models are tiny"),
         (ONE + "service:\n  user: root; reboot\n", 5, "a user's name"),
         (ONE + "service:\n  source: film.mp4\n", 5, "picamera2 or /dev/videoN"),
         (ONE + "target: phone\n", 4, "raspberry-pi or files"),
         ("models: []\n", 1, "a list of groups"),
-        ("service:\n  top: 1\n", 1, "models is ()"),
+        ("service:\n  top: 1\n", 1, "models is missing"),
         ("models: [\n", 2, "is not YAML"),
         ("service:\n  task: noses\n", 0, "task 'noses': no such task; give one of dogs, face-mesh"),
-        ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are about labels"),
-        (ONE + "service:\n  snapshots: true\n", 5, "are about a task"),
+        ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are for classifiers"),
+        ("service:\n  task: faces-fra\n", 2, "task 'faces-fra': no such task (did you mean faces-far?)"),
+        (ONE + "service:\n  snapshots: true\n", 5, "need a task"),
         (ONE + "service:\n  on: []\n", 5, "a list of groups"),
         (ONE + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
-        ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "is none (No closing quotation)"),
+        ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "cannot be read (No closing quotation)"),
         ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "no such address; give mqtt://"),
         ("service:\n  task: faces\n  mqtt: mqtt://u:s3cret@x/y\n", 2, "leave the password out"),
         ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],
 )
 def test_what_the_file_may_not_say_is_an_error_with_its_line(
-    text: str, line: int, said: str, here: Path, capsys: Capture
+    text: str, line: int, wording: str, here: Path, capsys: Capture
 ) -> None:
     file = described(here, text)
     message = refused(capsys, ["deploy", file])
     assert message.startswith(f"error: {file}:{line}: " if line else "error: ")
-    assert said in message
+    assert wording in message
     assert "s3cret" not in message
 
 
@@ -481,9 +484,9 @@ def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/reference/deploy.md").read_text("utf-8")
     models, task = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert main(["deploy", "--check", str(described(tmp_path, models))]) == 0
-    assert "right (trash, shipped)" in capsys.readouterr().out
+    assert "no problems found (trash, shipped)" in capsys.readouterr().out
     assert main(["deploy", "--check", str(described(tmp_path, task))]) == 0
-    assert "right (task faces-far)" in capsys.readouterr().out
+    assert "no problems found (task faces-far)" in capsys.readouterr().out
     for name in ("doorbell", "raspberry-pi"):
         page = (Path(__file__).resolve().parents[2] / f"docs/guide/{name}.md").read_text("utf-8")
         shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]

@@ -32,7 +32,7 @@ def test_the_old_file_is_intact(tmp_path: Path, good: bytes, percent: int) -> No
     with files_end_after(len(good) * percent // 100), pytest.raises(InputError) as caught:
         tiny.write_tiny(tmp_path)
     assert str(caught.value) == f"{path}: cannot be written (File too large)"
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]
     assert tiny.write_tiny(tmp_path).read_bytes() == good
 
 
@@ -45,8 +45,8 @@ def test_the_rows_that_had_room_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("old")
     with files_end_after(1000), pytest.raises(RunError, match="File too large"), open_table(path, ["number"]) as table:
-        for number in range(1000):
-            table.write([number])
+        for index in range(1000):
+            table.write([index])
     assert path.read_text() == "old"
     kept = (tmp_path / "out.csv.partial").read_text().split()
     assert kept[: table.rows + 1] == ["number", *map(str, range(table.rows))]

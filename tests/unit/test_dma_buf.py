@@ -49,17 +49,17 @@ def test_one_plane() -> None:
 
 
 def test_three_planes() -> None:
-    found = named(YUV)
-    assert [found[f"DMA_BUF_PLANE{index}_FD"] for index in range(3)] == [7, 7, 8]
-    assert [found[f"DMA_BUF_PLANE{index}_OFFSET"] for index in range(3)] == [0, 3072, 3840]
-    assert [found[f"DMA_BUF_PLANE{index}_PITCH"] for index in range(3)] == [64, 32, 32]
-    assert len(found) == 3 + 9
+    result = named(YUV)
+    assert [result[f"DMA_BUF_PLANE{index}_FD"] for index in range(3)] == [7, 7, 8]
+    assert [result[f"DMA_BUF_PLANE{index}_OFFSET"] for index in range(3)] == [0, 3072, 3840]
+    assert [result[f"DMA_BUF_PLANE{index}_PITCH"] for index in range(3)] == [64, 32, 32]
+    assert len(result) == 3 + 9
 
 
 def test_the_modifier_is_every_plane_s() -> None:
-    found = named(replace(YUV, modifier=0x8123_4567_89AB_CDEF))
+    result = named(replace(YUV, modifier=0x8123_4567_89AB_CDEF))
     for index in range(3):
-        halves = (found[f"DMA_BUF_PLANE{index}_MODIFIER_{half}"] & 0xFFFFFFFF for half in ("HI", "LO"))
+        halves = (result[f"DMA_BUF_PLANE{index}_MODIFIER_{half}"] & 0xFFFFFFFF for half in ("HI", "LO"))
         assert list(halves) == [0x8123_4567, 0x89AB_CDEF]
     assert named(replace(RGB, modifier=0))["DMA_BUF_PLANE0_MODIFIER_LO"] == 0, "linear is no missing modifier"
 
@@ -71,8 +71,8 @@ def test_the_modifier_is_every_plane_s() -> None:
     ("sample_range", "second"), [("narrow", theirs.EGL_YUV_NARROW_RANGE_EXT), ("full", theirs.EGL_YUV_FULL_RANGE_EXT)]
 )
 def test_hints(colour_space: Any, hint: int, sample_range: Any, second: int) -> None:
-    found = named(replace(YUV, colour_space=colour_space, sample_range=sample_range))
-    assert (found["YUV_COLOR_SPACE_HINT"], found["SAMPLE_RANGE_HINT"]) == (hint, second)
+    result = named(replace(YUV, colour_space=colour_space, sample_range=sample_range))
+    assert (result["YUV_COLOR_SPACE_HINT"], result["SAMPLE_RANGE_HINT"]) == (hint, second)
     assert not {"YUV_COLOR_SPACE_HINT", "SAMPLE_RANGE_HINT"} & set(named(YUV))
 
 

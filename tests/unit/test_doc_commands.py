@@ -21,7 +21,7 @@ from pages import PAGES, ROOT, Command, arguments_of, commands, has_parser, scri
 from glsl_infer.cli import COMMANDS
 from glsl_infer.cli.advice import models_anywhere
 
-ALL = [one for page in PAGES for one in commands(page)]
+ALL = [command for page in PAGES for command in commands(page)]
 MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in COMMANDS}
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
@@ -90,14 +90,14 @@ def fault(one: Command) -> str:
     """Return the fault of a command, or an empty string."""
     program = one.words[0]
     if program in ("glsl-infer", "classify"):
-        found = of_command_line(one)
+        result = of_command_line(one)
     elif program == "make":
-        found = of_make(one)
+        result = of_make(one)
     elif program == "pip":
-        found = of_pip(one)
+        result = of_pip(one)
     else:
-        found = of_shell_script(one) if script_of(one) and not has_parser(script_of(one)) else ""
-    return found or of_files(one)
+        result = of_shell_script(one) if script_of(one) and not has_parser(script_of(one)) else ""
+    return result or of_files(one)
 
 
 def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
@@ -118,8 +118,8 @@ def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str |
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_commands_of_a_page(page: Path) -> None:
-    found = {str(one): fault(one) for one in commands(page)}
-    assert {one: problem for one, problem in found.items() if problem} == {}
+    results = {str(command): fault(command) for command in commands(page)}
+    assert {one: problem for one, problem in results.items() if problem} == {}
 
 
 @pytest.mark.slow
@@ -127,8 +127,8 @@ def test_scripts_take_their_arguments() -> None:
     """Scripts in training/ import Keras and have the same test in tests/training."""
     lines = {script: shown for script, shown in script_lines().items() if not script.startswith("training/")}
     problems = parsed({script: [arguments_of(one) for one in shown] for script, shown in lines.items()})
-    found = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}
-    assert {one: problem for one, problem in found.items() if problem} == {}
+    results = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}
+    assert {one: problem for one, problem in results.items() if problem} == {}
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_wrong_command_is_found(line: str) -> None:
 
 def test_what_is_wrong_would_be_found() -> None:
     lines = [["trashnet", "data/trashnet"], ["trashnet", "data/trashnet", "--fast"], []]
-    found = parsed({"scripts/get-data": lines, "scripts/no-such": [[]]})
-    fine, *problems = found["scripts/get-data"]
+    result = parsed({"scripts/get-data": lines, "scripts/no-such": [[]]})
+    fine, *problems = result["scripts/get-data"]
     assert fine is None
     assert problems[0] and "unrecognized arguments: --fast" in problems[0]
     assert problems[1] and "the following arguments are required" in problems[1]
-    assert "FileNotFoundError" in str(found["scripts/no-such"])
+    assert "FileNotFoundError" in str(result["scripts/no-such"])

@@ -39,8 +39,8 @@ def problem(page: Path, link: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_the_links_of_a_page(page: Path) -> None:
-    found = {link: problem(page, link) for link in links(page.read_text("utf-8"))}
-    assert {link: fault for link, fault in found.items() if fault} == {}
+    results = {link: problem(page, link) for link in links(page.read_text("utf-8"))}
+    assert {link: fault for link, fault in results.items() if fault} == {}
 
 
 def test_wrong_links_are_found() -> None:

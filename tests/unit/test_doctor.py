@@ -62,7 +62,7 @@ def test_the_cpu_has_a_name_also_without_one_of_the_kernel(tmp_path: Path) -> No
 def test_a_pc_has_no_checks_of_a_board(tmp_path: Path) -> None:
     pc = machine(tmp_path, PC, driver=LLVMPIPE)
     findings = [finding for name in CHECKS if (finding := run_check(name, pc))]
-    assert {"config.txt", "groups", "GPU memory", "camera", "power"}.isdisjoint(one.name for one in findings)
+    assert {"config.txt", "groups", "GPU memory", "camera", "power"}.isdisjoint(finding.name for finding in findings)
     assert "the CPU draws" in found(pc, "driver").message
     assert found(pc, "driver").status is Status.OK
 

@@ -28,8 +28,8 @@ def umask(mask: int) -> Iterator[None]:
 
 
 def listening(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))  # a socket's path must be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(path))  # a socket's path must be short
 
 
 NODES: dict[str, Callable[[Path], object]] = {

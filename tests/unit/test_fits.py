@@ -23,7 +23,7 @@ Pixels = NDArray[np.uint8]
 
 
 @pytest.mark.parametrize(
-    ("fit", "size", "wanted", "source", "target"),
+    ("fit", "size", "expected", "source", "target"),
     [
         (CENTER_SQUARE, (10, 7), (4, 6), (1, 0, 7, 7), (0, 0, 4, 6)),
         (CENTER_CROP, (1920, 1080), (256, 256), (420, 0, 1080, 1080), (0, 0, 256, 256)),
@@ -36,9 +36,9 @@ Pixels = NDArray[np.uint8]
     ],
 )
 def test_places(
-    fit: str, size: tuple[int, int], wanted: tuple[int, int], source: tuple[int, ...], target: tuple[int, ...]
+    fit: str, size: tuple[int, int], expected: tuple[int, int], source: tuple[int, ...], target: tuple[int, ...]
 ) -> None:
-    assert fitted(fit, *size, *wanted) == Fitted(Region(*source), Region(*target))
+    assert fitted(fit, *size, *expected) == Fitted(Region(*source), Region(*target))
 
 
 def rounded(number: Fraction) -> int:
@@ -144,8 +144,8 @@ def test_bands_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = noise(61, 83)
     expected = [preprocess.load(pixels, (20, 70), fit=fit) for fit in FITS]
     monkeypatch.setattr(scaling, "_BAND", 300)
-    for fit, wanted in zip(FITS, expected):
-        np.testing.assert_array_equal(preprocess.load(pixels, (20, 70), fit=fit), wanted)
+    for fit, target in zip(FITS, expected):
+        np.testing.assert_array_equal(preprocess.load(pixels, (20, 70), fit=fit), target)
 
 
 # Channels ------------------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: 
 @settings(max_examples=20)
 def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    made = prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
-    graph, choices = made.graph, made.scales
-    bounds = {one.layer: one for one in choices}
+    prepared = prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
+    graph, choices = prepared.graph, prepared.scales
+    bounds = {choice.layer: choice for choice in choices}
     for picture in pictures(rng, 2):
         for name, value in reference.layers(graph, picture, mode="float"):
             if name in bounds:
@@ -51,9 +51,9 @@ def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: in
 
 def test_stored_results_are_within_the_stages_steps_of_float() -> None:
     rng = np.random.default_rng(5)
-    made = prepare(network(rng, 100, 7))
-    graph, choices = made.graph, made.scales
-    steps = {one.layer: one.step for one in choices}
+    prepared = prepare(network(rng, 100, 7))
+    graph, choices = prepared.graph, prepared.scales
+    steps = {choice.layer: choice.step for choice in choices}
     for picture in pictures(rng, 5):
         stored, exact = (reference.run(graph, picture, mode=mode) for mode in ("stored", "float"))
         # 8-bit rounding of the convolution dominates: half a step of 1/255 on 100 inputs with weights of about 2.
@@ -76,13 +76,13 @@ def test_weights_of_very_different_rows_keep_their_precision() -> None:
 def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     rng = np.random.default_rng(7)
     graph = network(rng, 192, 5, weight=40.0)
-    by_bound = {one.layer: one for one in prepare(graph).scales}
+    by_bound = {scale.layer: scale for scale in prepare(graph).scales}
     assert by_bound["dense"].by == "bound"
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
     seen = pictures(rng, 8)
     made = prepare(graph, Calibration(seen))
-    prepared, calibrated = made.graph, {one.layer: one for one in made.scales}
+    prepared, calibrated = made.graph, {scale.layer: scale for scale in made.scales}
     assert calibrated["pool"].by == "bound"
     one = calibrated["dense"]
     assert one.by == "calibration"

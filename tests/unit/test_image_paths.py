@@ -48,17 +48,17 @@ def test_hidden_files_and_folders_are_not_images(folder: Path) -> None:
     assert paths.find([folder / "._a.JPG"]) == [folder / "._a.JPG"], "nor is a file"
     (folder / "only").mkdir()
     (folder / "only/._x.jpg").write_bytes(b"")
-    with pytest.raises(ImageError, match="a folder without pictures"):
+    with pytest.raises(ImageError, match="no images in this folder"):
         paths.find([folder / "only"])
 
 
 def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
-    said: list[str] = []
-    found = paths.find([folder], warn=said.append)
-    assert names(found, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]
-    assert len(said) == 1 and said[0].startswith(f"{folder}: 1 file is left out; {NO}")
-    assert said[0].endswith("-m pip install some-plugin")
+    messages: list[str] = []
+    result = paths.find([folder], warn=messages.append)
+    assert names(result, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]
+    assert len(messages) == 1 and messages[0].startswith(f"{folder}: 1 file is left out; {NO}")
+    assert messages[0].endswith("-m pip install some-plugin")
     with pytest.raises(ImageError, match=NO):
         preprocess.open_image(folder / "e.heic")
 
@@ -72,15 +72,17 @@ def test_training_follows_the_rule(folder: Path) -> None:
             (folder / name / f"._{index}.jfif").write_bytes(b"")
     (folder / "deep/._d.png").unlink()
     (folder / "deep").rmdir()
-    found = photographs.find(folder)
-    assert found.classes == ("class",) and len(found.files) == photographs.LEAST
-    assert not any("left out" in warning for warning in found.warnings)
+    result = photographs.find(folder)
+    assert result.classes == ("class",) and len(result.files) == photographs.LEAST
+    loose = len(paths.in_folder(folder)) - len(result.files)
+    left_out = [warning for warning in result.warnings if "left out" in warning]
+    assert left_out == [f"{folder}: {loose} images are left out, because they are not in the folder of a class"]
 
 
 def test_a_folder_for_results_has_no_images(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     model = write_tiny(tmp_path)
     for out in (folder, Path(f"{folder}/../photos")):
-        assert "has the images themselves" in refused(capsys, ["run", model, folder, "--out-dir", out])
+        assert "is the folder of the images" in refused(capsys, ["run", model, folder, "--out-dir", out])
     assert "is for one image" in refused(capsys, ["run", model, folder, "-o", tmp_path / "o.npz"])
     assert "cannot be used together" in refused(
         capsys, ["run", model, folder / "a.JPG", "-o", tmp_path / "o.npz", "--out-dir", tmp_path / "out"]

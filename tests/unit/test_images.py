@@ -25,15 +25,15 @@ def test_bytes_of_numbers_over_0_to_1() -> None:
 
 
 def test_a_number_becomes_the_byte_that_stands_for_it_in_the_input() -> None:
-    made = image_models.filtered(low=(-1.0, 0.0, 1.0), high=(1.0, 255.0, -2.0))
+    bundle = image_models.filtered(low=(-1.0, 0.0, 1.0), high=(1.0, 255.0, -2.0))
     byte = np.arange(256)[:, None, None]
     numbers = np.concatenate([byte / 127.5 - 1, byte + 0.0, 1 - 3 * byte / 255], axis=2).astype(np.float32)
-    np.testing.assert_array_equal(images.to_picture(numbers, made), np.repeat(byte, 3, 2))
+    np.testing.assert_array_equal(images.to_picture(numbers, bundle), np.repeat(byte, 3, 2))
 
 
 def test_one_channel_is_grey() -> None:
-    made = image_models.filtered(1, low=(-1.0,), high=(1.0,))
-    pixels = images.to_picture(np.array([[[-1.0], [0.0], [1.0]]], np.float32), made)
+    bundle = image_models.filtered(1, low=(-1.0,), high=(1.0,))
+    pixels = images.to_picture(np.array([[[-1.0], [0.0], [1.0]]], np.float32), bundle)
     assert pixels.tolist() == [[0, 0, 255]]
 
 
@@ -44,12 +44,12 @@ def test_halves_go_up_whatever_float32_makes_of_them() -> None:
 
 
 def test_what_is_no_picture() -> None:
-    for shape, made, said in (
+    for shape, made, message in (
         ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
         ((4, 4, 2), image_models.filtered(2), "has 2 channels; a picture has 1 or 3"),
         ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is not a picture"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             images.to_picture(np.zeros(shape, np.float32), made)
 
 
@@ -59,7 +59,7 @@ def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
     pixels = pixels[..., 0] if grey else pixels
     path = tmp_path / f"out.{suffix}"
     images.save(pixels, path)
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert [path.name for path in tmp_path.iterdir()] == [path.name]
     with Image.open(path) as picture:
         assert picture.size == (9, 5)
         if suffix != "webp":
@@ -84,5 +84,5 @@ def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None
         images.save(noise(4, 4), tmp_path / "nowhere" / "out.png")
     with pytest.raises(InputError, match=r"out\.xbm"):
         images.save(noise(4, 4), tmp_path / "out.xbm")
-    assert {one.name for one in tmp_path.iterdir()} == {"out.png", "folder.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out.png", "folder.png"}
     assert (tmp_path / "out.png").read_bytes() == before

@@ -55,7 +55,7 @@ def test_a_manifest() -> None:
 def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
     entry = tiny.tiny_bundle().manifest.inputs[0]
     (tmp_path / "in.json").write_text(text)
-    with pytest.raises(InputError, match=r"in.json: (holds no numbers|input)"):
+    with pytest.raises(InputError, match=r"in.json: (does not contain numbers|input)"):
         read_input(tmp_path / "in.json", entry if entry.kind != "picture" else _numbers(entry))
 
 
@@ -64,8 +64,8 @@ def test_results_that_are_no_numbers_are_still_json() -> None:
     for result in (np.array([[1.5, np.nan], [-np.inf, 0]], np.float32), np.array(np.nan), np.array([1.0, 2.0])):
         text = json.dumps(as_json({"a": result}), allow_nan=False)
         expected = [None if not np.isfinite(value) else value for value in result.ravel()]
-        found = np.array(json.loads(text)["a"]["numbers"], object).ravel().tolist()
-        assert found == expected
+        values = np.array(json.loads(text)["a"]["numbers"], object).ravel().tolist()
+        assert values == expected
 
 
 def _numbers(entry: object) -> object:

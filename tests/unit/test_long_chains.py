@@ -31,14 +31,14 @@ def chain(what: str, length: int) -> Graph:
         nodes = [input_node(4)]
         if what != "picture":
             nodes.append(conv_node(rng, "0", ("image",), 3, 3, **LINEAR))
-    for number in range(1, length):
+    for index in range(1, length):
         before = nodes[-1].name
         if what in ("picture", "scales"):
-            nodes.append(Node(str(number), "rescaling", (before,), scaled))
-        elif what == "vectors" or number % 2:
-            nodes.append(Node(str(number), "activation", (before,), {"function": "relu"}))
+            nodes.append(Node(str(index), "rescaling", (before,), scaled))
+        elif what == "vectors" or index % 2:
+            nodes.append(Node(str(index), "activation", (before,), {"function": "relu"}))
         else:
-            nodes.append(conv_node(rng, str(number), (before,), 3, 3, **LINEAR))
+            nodes.append(conv_node(rng, str(index), (before,), 3, 3, **LINEAR))
     return Graph(what, nodes, nodes[-1].name)
 
 
@@ -75,9 +75,9 @@ def test_a_picture_through_thousands_of_scales() -> None:
 def test_scales_without_end_stay() -> None:
     """Scales that would make the input's range infinite are not folded."""
     nodes = [input_node(4)]
-    for number in range(40):
+    for index in range(40):
         scaled = {"scales": (1e30,), "offsets": (1.0,)}
-        nodes.append(Node(str(number), "rescaling", (nodes[-1].name,), scaled))
+        nodes.append(Node(str(index), "rescaling", (nodes[-1].name,), scaled))
     graph = optimize(Graph("large", nodes, "39"))
     assert np.isfinite(graph.input.attrs["scales"]).all()
     assert len(graph.nodes) > 20

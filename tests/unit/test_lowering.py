@@ -22,18 +22,18 @@ def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> Compil
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture", "auto"])
 def test_rules_of_every_pass(weights: str) -> None:
-    made = tiny_program(weights=weights)
-    textures = {texture.name: texture for texture in made.textures}
+    program = tiny_program(weights=weights)
+    textures = {texture.name: texture for texture in program.textures}
     target = None
-    for one in made.passes:
-        assert len(one.textures) <= 8
-        assert one.target not in one.textures
-        assert one.clear == (one.target != target)
-        target = one.target
-        for quad in one.quads:
-            assert quad.x + quad.width <= textures[one.target].width
-            assert quad.y + quad.height <= textures[one.target].height
-    jobs = [one.layer for one in made.passes if one.clear]
+    for draw in program.passes:
+        assert len(draw.textures) <= 8
+        assert draw.target not in draw.textures
+        assert draw.clear == (draw.target != target)
+        target = draw.target
+        for quad in draw.quads:
+            assert quad.x + quad.width <= textures[draw.target].width
+            assert quad.y + quad.height <= textures[draw.target].height
+    jobs = [draw.layer for draw in program.passes if draw.clear]
     assert len(jobs) == len(set(jobs)), "every layer is drawn in one job"
 
 
@@ -41,9 +41,9 @@ def test_baked_has_a_program_a_slice_and_uniform_one_a_layer() -> None:
     baked, uniform = tiny_program(weights="baked"), tiny_program(weights="uniform")
     assert len(baked.passes) == len(uniform.passes)
     assert len(baked.programs) > len(uniform.programs)
-    convolutions = [one for one in baked.passes if one.program.rsplit(".", 1)[-1].isdigit()]
-    assert len({one.program for one in convolutions}) == len(convolutions)
-    assert all("weights" not in one.uniforms for one in baked.passes)
+    convolutions = [draw for draw in baked.passes if draw.program.rsplit(".", 1)[-1].isdigit()]
+    assert len({convolution.program for convolution in convolutions}) == len(convolutions)
+    assert all("weights" not in draw.uniforms for draw in baked.passes)
 
 
 def test_sums_of_programs_of_their_own_lose_no_digits_to_waiting() -> None:
@@ -51,8 +51,8 @@ def test_sums_of_programs_of_their_own_lose_no_digits_to_waiting() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(6), conv_node(rng, "plain", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")]
     nodes.append(conv_node(rng, "unit", ("plain", "plain"), 8, 8, activation="relu(1)"))
-    made = program(classifier(rng, nodes, 8), "baked")
-    texts = {one.name: made.members[one.fragment].decode() for one in made.programs}
+    compiled = program(classifier(rng, nodes, 8), "baked")
+    texts = {program.name: compiled.members[program.fragment].decode() for program in compiled.programs}
     assert ["#define UNIT " in texts[f"plain.{index}"] for index in range(2)] == [True, True]
     assert ["TIED(" in texts[f"plain.{index}"] for index in range(2)] == [False, False]
     assert ["#define UNIT " in texts[f"unit.{index}"] for index in range(2)] == [False, False]
@@ -62,8 +62,8 @@ def test_layers_of_one_shape_share_their_program() -> None:
     rng = np.random.default_rng(0)
     chain = [input_node(6), conv_node(rng, "c0", ("image",), 3, 8)]
     chain += [conv_node(rng, f"c{i}", (f"c{i - 1}",), 8, 8) for i in range(1, 4)]
-    made = program(classifier(rng, chain, 8), "uniform")
-    assert len({one.program for one in made.passes if one.layer in ("c1", "c2", "c3")}) == 1
+    compiled = program(classifier(rng, chain, 8), "uniform")
+    assert len({draw.program for draw in compiled.passes if draw.layer in ("c1", "c2", "c3")}) == 1
 
 
 def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> None:
@@ -75,8 +75,8 @@ def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> N
         Node("shuffle", "channel_shuffle", ("shuffled",), {"step": 8}),
         conv_node(rng, "reader", ("shuffle",), 64, 64, kernel=(5, 5), groups=16, padding=(2, 1, 0, 2)),
     ]
-    made = program(classifier(rng, nodes, 64))
-    gutters = {name: value.gutter for name, value in made.values.items() if isinstance(value, FeatureMap)}
+    compiled = program(classifier(rng, nodes, 64))
+    gutters = {name: value.gutter for name, value in compiled.values.items() if isinstance(value, FeatureMap)}
     assert gutters == {"image": 0, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
 
 
@@ -84,10 +84,10 @@ def test_layer_names_that_are_no_file_names() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(5), conv_node(rng, "block/conv:1", ("image",), 3, 4)]
     nodes.append(conv_node(rng, "block_conv_1", ("block/conv:1",), 4, 4))
-    made = program(classifier(rng, nodes, 4), memory="naive")
-    names = {texture.name for texture in made.textures}
+    compiled = program(classifier(rng, nodes, 4), memory="naive")
+    names = {texture.name for texture in compiled.textures}
     assert {"block_conv_1", "block_conv_1_1"} <= names
-    assert len(names) == len(made.textures)
+    assert len(names) == len(compiled.textures)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_layer_too_large_for_a_texture() -> None:
 def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
-    made = program(classifier(rng, body, 8))
-    assert [view.texture for view in made.values["c"].views] == ["c.0", "c.1"]
+    compiled = program(classifier(rng, body, 8))
+    assert [view.texture for view in compiled.values["c"].views] == ["c.0", "c.1"]
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
     pooled = Graph("g", (*graph.nodes, pool_node("p", "c")), "p")
     assert program(pooled).passes[-1].layer == "p"
     copied = program(Graph("g", (input_node(5),), "image"))
-    assert [one.layer for one in copied.passes] == ["image-copy"]
+    assert [draw.layer for draw in copied.passes] == ["image-copy"]
     between = input_node(5).with_attrs(scales=(2.0,), zeros=(127.5,))
     with pytest.raises(ModelError, match="'image'"):
         program(Graph("g", (between,), "image"))
@@ -169,11 +169,11 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph
-    made = lower.to_program(graph, Target(weights="uniform", weights_for={"first": "baked", "second": "texture"}))
-    assert {name: one.mode for name, one in made.choices.items()} == {"first": "baked", "second": "texture"}
-    draws = [one.layer for one in made.passes]
+    program = lower.to_program(graph, Target(weights="uniform", weights_for={"first": "baked", "second": "texture"}))
+    assert {name: one.mode for name, one in program.choices.items()} == {"first": "baked", "second": "texture"}
+    draws = [draw.layer for draw in program.passes]
     assert (draws.count("first"), draws.count("second")) == (2, 1)
-    assert len({one.program for one in made.passes if one.layer == "first"}) == 2
+    assert len({draw.program for draw in program.passes if draw.layer == "first"}) == 2
     with pytest.raises(InputError, match="'third'"):
         lower.to_program(graph, Target(weights_for={"third": "baked"}))
     with pytest.raises(InputError, match="'magic'"):
@@ -281,7 +281,7 @@ def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(op: str, fu
     end = Node("end", "vector_norm", ("p",), {"activation": function})
     if op == "dense":
         end = dense_node(rng, "end", "p", 6, 6, activation=function)
-    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
+    drawn = [draw for draw in program(Graph("g", (*nodes, end), "end")).passes if draw.layer == "end"]
     assert [len(one.quads) for one in drawn] == [1] * quads
 
 
@@ -289,13 +289,15 @@ def test_values_that_follow_one_another_are_copied_at_once() -> None:
     rng = np.random.default_rng(0)
     nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), pool_node("p", "c"))
     end = Node("end", "vector_gather", ("p",), {"channels": (0, 1, 2, 3, 4, 5, 9, 10, 8)})
-    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
+    drawn = [draw for draw in program(Graph("g", (*nodes, end), "end")).passes if draw.layer == "end"]
     assert sorted((quad.x, quad.width) for one in drawn for quad in one.quads) == [(0, 3), (3, 1), (4, 1)]
 
 
 def test_a_softmax_over_channels_takes_the_largest_of_every_slice() -> None:
     rng = np.random.default_rng(0)
     nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), Node("end", "channel_softmax", ("c",)))
-    made = program(Graph("g", nodes, "end"))
-    texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("end")]
+    compiled = program(Graph("g", nodes, "end"))
+    texts = [
+        compiled.members[program.fragment].decode() for program in compiled.programs if program.name.startswith("end")
+    ]
     assert texts and all(text.count("x = max(x, ") == 2 for text in texts)

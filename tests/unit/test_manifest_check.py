@@ -35,14 +35,14 @@ def test_the_bundle_itself_is_right() -> None:
 
 def texture(name: str, /, **fields: Any) -> Change:
     def change(manifest: Manifest) -> Manifest:
-        return replace(manifest, textures=tuple(changed(one, name, fields) for one in manifest.textures))
+        return replace(manifest, textures=tuple(changed(texture, name, fields) for texture in manifest.textures))
 
     return change
 
 
 def program(name: str, /, **fields: Any) -> Change:
     def change(manifest: Manifest) -> Manifest:
-        return replace(manifest, programs=tuple(changed(one, name, fields) for one in manifest.programs))
+        return replace(manifest, programs=tuple(changed(program, name, fields) for program in manifest.programs))
 
     return change
 
@@ -128,7 +128,7 @@ def changed(entry: Any, name: str, fields: dict[str, Any]) -> Any:
 
 
 def index_of(target: str) -> int:
-    return next(index for index, one in enumerate(GOOD.passes) if one.target == target)
+    return next(index for index, draw in enumerate(GOOD.passes) if draw.target == target)
 
 
 DW = GOOD.passes[index_of("unit-dw")]
@@ -308,9 +308,9 @@ def test_a_member_of_floats_is_whole() -> None:
 
 def test_more_varyings_than_es_2_promises_are_refused() -> None:
     """Fifteen sources need eight varyings besides the position, one attribute more than every driver has."""
-    (old,) = (one for one in GOOD.programs if one.name == "pool")
+    (old,) = (program for program in GOOD.programs if program.name == "pool")
     source, rectangle = Source(0, 0.0, 0.0), Quad(0, 0, 1, 1, ((0, 0),) * 15)
-    programs = tuple(replace(one, varyings=8) if one is old else one for one in GOOD.programs)
+    programs = tuple(replace(program, varyings=8) if program is old else program for program in GOOD.programs)
     pool = first_pass("pool", sources=(source,) * 15, quads=(rectangle,))
     with pytest.raises(BundleError, match="layer 'pool'"):
         check(pool(replace(GOOD, programs=programs)), SIZES)
@@ -334,7 +334,7 @@ def test_limits_are_the_largest_of_the_contents() -> None:
 
 def test_a_target_may_be_used_again() -> None:
     """A second, later rendering into a target is a job of its own and begins with a clear."""
-    again: tuple[Pass, ...] = tuple(one for one in GOOD.passes if one.target == "stem")
+    again: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
     other = tuple(replace(one, layer="expand") for one in again)
     check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)
     with pytest.raises(BundleError, match="'stem'"):

@@ -26,22 +26,22 @@ LAYERS: dict[str, Layer] = {layer.name: layer for layer in GOOD["logits"].networ
 Change = Callable[[Network], Network]
 
 
-def sizes_of(made: bundles.Bundle) -> dict[str, int]:
-    return {name: len(data) for name, data in made.members.items()}
+def sizes_of(bundle: bundles.Bundle) -> dict[str, int]:
+    return {name: len(data) for name, data in bundle.members.items()}
 
 
-def refused(made: bundles.Bundle, change: Callable[[Manifest], Manifest], message: str) -> None:
-    check(made.manifest, sizes_of(made))
+def refused(bundle: bundles.Bundle, change: Callable[[Manifest], Manifest], message: str) -> None:
+    check(bundle.manifest, sizes_of(bundle))
     with pytest.raises(BundleError, match=message) as caught:
-        check(change(made.manifest), sizes_of(made))
+        check(change(bundle.manifest), sizes_of(bundle))
     assert "\n" not in str(caught.value)
 
 
 def with_layer(name: str, **fields: Any) -> Change:
-    def change(made: Network) -> Network:
-        layers = tuple(replace(layer, **fields) if layer.name == name else layer for layer in made.layers)
-        assert layers != made.layers
-        return replace(made, layers=layers)
+    def change(network: Network) -> Network:
+        layers = tuple(replace(layer, **fields) if layer.name == name else layer for layer in network.layers)
+        assert layers != network.layers
+        return replace(network, layers=layers)
 
     return change
 
@@ -186,8 +186,8 @@ def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: 
     (shuffle,) = (layer for layer in data["graph"]["layers"] if layer["name"] == "unit-shuffle")
     shuffle["attrs"] = {}
     path = zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members()))
-    made = bundles.read(path)
-    for ask in (lambda: made.network, lambda: made.graph, lambda: made.values):
+    bundle = bundles.read(path)
+    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError) as caught:
             ask()
         assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing (rule: graph)"
@@ -197,10 +197,10 @@ def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: 
 @pytest.mark.parametrize("end", ranged.ENDS)
 def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> None:
     """Also for windows that begin before the texture, in the padding."""
-    made = ranged.ranged_bundle(end, layout)
+    bundle = ranged.ranged_bundle(end, layout)
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
-    assert read.manifest == made.manifest
-    assert min(x for one in read.manifest.passes for quad in one.quads for origin in quad.origins for x in origin) < 0
+    assert read.manifest == bundle.manifest
+    assert min(x for draw in read.manifest.passes for quad in draw.quads for origin in quad.origins for x in origin) < 0
     assert read.graph.nodes[-1].name == read.network.outputs[0].layers[0]
 
 
@@ -265,6 +265,6 @@ def test_clear_colours_come_back() -> None:
         for texture in made.manifest.textures:
             if texture.kind != "target":
                 assert texture.clear == (0, 0, 0, 0)
-    (more,) = (one for one in GOOD["logits"].manifest.textures if one.name == "more")
+    (more,) = (texture for texture in GOOD["logits"].manifest.textures if texture.name == "more")
     zero = int(LAYERS["more"].output.zeros[0])
     assert more.clear == (zero,) * 4 and zero > 0

@@ -20,10 +20,10 @@ def report(programs: int, columns: int, array: int) -> ExportReport:
     return ExportReport((), (), (), (), (), {"programs": programs}, (), tuple(weights))
 
 
-@pytest.mark.parametrize(("programs", "said"), [(MANY, False), (MANY + 1, True)])
-def test_many_programs(programs: int, said: bool) -> None:
+@pytest.mark.parametrize(("programs", "message"), [(MANY, False), (MANY + 1, True)])
+def test_many_programs(programs: int, message: bool) -> None:
     line = advice(report(programs, 288, 216), 216)
-    assert (line is not None) == said
+    assert (line is not None) == message
     if line is not None:
         assert line.startswith("32 of the 101 programs are for one slice each: the weights of 2 layers fit no uniform")
         assert "--uniform-vectors videocore" in line
@@ -48,6 +48,6 @@ def test_a_warning_names_what_a_driver_needs() -> None:
     def bundle(vectors: int) -> Any:
         return SimpleNamespace(manifest=SimpleNamespace(limits=SimpleNamespace(fragment_uniform_vectors=vectors)))
 
-    (said,) = long_arrays([bundle(200), bundle(903)], 216)
-    assert said.startswith("a driver needs 903 uniform vectors for it, and many phones have 224")
+    (message,) = long_arrays([bundle(200), bundle(903)], 216)
+    assert message.startswith("a driver needs 903 uniform vectors for it, and many phones have 224")
     assert long_arrays([bundle(903)], 1000) == long_arrays([bundle(220)], 216) == long_arrays([], 216) == ()

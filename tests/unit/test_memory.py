@@ -30,8 +30,8 @@ def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]]
     alive = data.draw(lifetimes(len(sizes)))
     for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
-        for number, (width, height) in enumerate(plan.objects):
-            held = [size for size, place in zip(sizes, plan.placement) if place == number]
+        for index, (width, height) in enumerate(plan.objects):
+            held = [size for size, place in zip(sizes, plan.placement) if place == index]
             assert (width, height) == (max(w for w, _ in held), max(h for _, h in held))
         assert plan.total == sum(4 * width * height for width, height in plan.objects)
         assert plan.sizes == tuple(sizes)

@@ -34,17 +34,17 @@ def inner(size: int, margin: int = 1) -> int:
 
 def test_every_mutant_is_another_program() -> None:
     mutants = of_module("glsl_infer.ops.a", SOURCE)
-    texts = [one.apply(SOURCE) for one in mutants]
+    texts = [mutant.apply(SOURCE) for mutant in mutants]
     programs = {ast.dump(ast.parse(text)) for text in [SOURCE, *texts]}
-    assert len(programs) == len(texts) + 1 == len({one.key for one in mutants}) + 1
-    assert {one.kind for one in mutants} == {
+    assert len(programs) == len(texts) + 1 == len({mutant.key for mutant in mutants}) + 1
+    assert {mutant.kind for mutant in mutants} == {
         "comparison", "logic", "condition", "arithmetic", "constant", "returned", "deleted", "arguments"
     }  # fmt: skip
     assert all(ast.get_docstring(ast.parse(text)) == "A module." for text in texts)
-    assert not any("below" in one.before and one.kind != "deleted" for one in mutants), "messages stay"
-    default = next(one for one in mutants if one.before == "1")
+    assert not any("below" in mutant.before and mutant.kind != "deleted" for mutant in mutants), "messages stay"
+    default = next(mutant for mutant in mutants if mutant.before == "1")
     assert (default.function, default.lines) == ("inner", ())
-    assert next(one for one in mutants if one.kind == "returned").lines == (15,)
+    assert next(mutant for mutant in mutants if mutant.kind == "returned").lines == (15,)
 
 
 def test_a_choice_has_every_module_and_is_the_same_for_a_seed() -> None:

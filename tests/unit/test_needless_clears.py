@@ -26,8 +26,8 @@ def passes_of(jobs: list[Job]) -> list[Pass]:
 
 def needless(jobs: list[Job]) -> list[bool]:
     passes = passes_of(jobs)
-    found = needless_clears(passes, TEXTURES)
-    return [id(one) in found for one in passes if one.clear]
+    result = needless_clears(passes, TEXTURES)
+    return [id(draw) in result for draw in passes if draw.clear]
 
 
 LEFT, RIGHT, MIDDLE = (0, 0, 3, 4), (3, 0, 3, 4), (1, 1, 4, 2)
@@ -66,11 +66,11 @@ def test_every_job_ends_with_the_same_texels(jobs: list[Job]) -> None:
     for skip in (frozenset[int](), spared):
         texels = {name: np.full((4, 6), 77) for name in TEXTURES}  # the target's earlier content
         ends.append([])
-        for number, one in enumerate(passes):
-            if one.clear and id(one) not in skip:
-                texels[one.target][:] = 0
-            for quad in one.quads:
-                texels[one.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = 100 + number
-            if number + 1 == len(passes) or passes[number + 1].clear:
-                ends[-1].append(texels[one.target].tolist())
+        for index, draw in enumerate(passes):
+            if draw.clear and id(draw) not in skip:
+                texels[draw.target][:] = 0
+            for quad in draw.quads:
+                texels[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = 100 + index
+            if index + 1 == len(passes) or passes[index + 1].clear:
+                ends[-1].append(texels[draw.target].tolist())
     assert ends[0] == ends[1]

@@ -55,7 +55,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def test_nowhere() -> None:
-    assert [f"{name}: {found}" for name, text in texts() for found in BY_NAME.findall(text)] == []
+    assert [f"{name}: {result}" for name, text in texts() for result in BY_NAME.findall(text)] == []
 
 
 @pytest.mark.parametrize(

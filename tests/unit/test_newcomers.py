@@ -22,9 +22,9 @@ def test_pages_say_what_is_typed(one: Newcomer) -> None:
 
 
 def test_what_no_page_says_is_refused() -> None:
-    one = Newcomer("x", "", (), (Step("README.md", "glsl-infer classify --by magic"),))
+    newcomer = Newcomer("x", "", (), (Step("README.md", "glsl-infer classify --by magic"),))
     with pytest.raises(NewcomerError, match=r"README\.md"):
-        newcomers.check(one, ROOT)
+        newcomers.check(newcomer, ROOT)
 
 
 @pytest.mark.slow
@@ -45,18 +45,18 @@ def test_a_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         "test $(ls photos | wc -l) = 2 && test -f deployment.yml",
     )
     files = (("DATA/Banana/*.jpg 1 3", "photos/"), ("docs/images/example.jpg", "photo.jpg"))
-    one = Newcomer("x", "", files, tuple(Step("", "", line) for line in typed))
-    took = newcomers.play(one, tmp_path / "outer", tmp_path / "DATA")
+    newcomer = Newcomer("x", "", files, tuple(Step("", "", line) for line in typed))
+    took = newcomers.play(newcomer, tmp_path / "outer", tmp_path / "DATA")
     assert len(took) == 3 and capsys.readouterr().out.endswith("minutes\n")
     assert [path.name for path in (tmp_path / "outer").iterdir()] == ["x-home"]
     with pytest.raises(NewcomerError, match=r"(?s)echo why >&2; exit 3: exit status 3.*why"):
         newcomers.play(
-            dataclasses.replace(one, name="y", steps=(Step("", "", "echo why >&2; exit 3"),)),
+            dataclasses.replace(newcomer, name="y", steps=(Step("", "", "echo why >&2; exit 3"),)),
             tmp_path / "outer",
             tmp_path / "DATA",
         )
     with pytest.raises(NewcomerError, match="are too few; give --data"):
-        newcomers.prepare(dataclasses.replace(one, files=(("DATA/Banana/*.jpg 0 9", "photos/"),)), ROOT, tmp_path)
+        newcomers.prepare(dataclasses.replace(newcomer, files=(("DATA/Banana/*.jpg 0 9", "photos/"),)), ROOT, tmp_path)
 
 
 def test_a_page_that_is_served(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_page_that_is_served(tmp_path: Path) -> None:
     assert not newcomers.answers(), "it is ended"
     with pytest.raises(NewcomerError, match=r"(?s)serves no page.*no such server"):
         newcomers.served("sh -c 'echo no such server; exit 1'", tmp_path, dict(os.environ))
-    assert SERVED in {step.until for one in NEWCOMERS for step in one.steps}
+    assert SERVED in {step.until for newcomer in NEWCOMERS for step in newcomer.steps}
 
 
 def test_the_page_keeps_rows_of_those_who_were_not_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

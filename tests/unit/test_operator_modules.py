@@ -34,7 +34,7 @@ def test_a_module_with_a_keras_layer_brings_no_tensorflow_where_layers_are_drawn
 def test_a_module_that_imports_tensorflow_itself_is_refused_where_layers_are_drawn(tmp_path: Path) -> None:
     module = "import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')\ndef f(x): return x\n"
     assert loaded(tmp_path, module, draws=False).returncode == 0
-    assert "give the function a module of its own" in loaded(tmp_path, module, draws=True).stderr
+    assert "separate module" in loaded(tmp_path, module, draws=True).stderr
 
 
 def test_a_process_of_ours_finds_modules_of_the_current_folder(tmp_path: Path) -> None:

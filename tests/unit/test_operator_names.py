@@ -31,5 +31,5 @@ def test_what_operators_take_on_a_videocore() -> None:
     assert (shaders | made) - moved <= set(numbers), "run scripts/docs/operators.py with VideoCore IV's driver"
     staged_names = {name for line in NAMES for name in line.each if name in ops.names() and ops.get(name).staged}
     assert staged_names == set(videocore.STAGES), "the page has no floor of these"
-    assert all(one["instructions"] >= one["floor"] for one in numbers.values())
-    assert {one["threads"] for one in numbers.values()} == {2}
+    assert all(number["instructions"] >= number["floor"] for number in numbers.values())
+    assert {number["threads"] for number in numbers.values()} == {2}

@@ -69,10 +69,10 @@ def test_each_step_alone_changes_no_output(step: Callable[[Graph], Graph], seed:
 
 
 def test_sigmoids_of_straight_pieces_get_their_numbers() -> None:
-    found = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(everything(0)).nodes}
-    assert found["alone-act"]["function"] == HARD_SIGMOID.name
-    assert found["sum-act"]["function"] == SEVEN_PIECES.name == "piecewise_linear(0.05,0.125,1,0,0.25,2,0.2,0.3)"
-    assert found["one"]["function"] == "sigmoid"
+    results = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(everything(0)).nodes}
+    assert results["alone-act"]["function"] == HARD_SIGMOID.name
+    assert results["sum-act"]["function"] == SEVEN_PIECES.name == "piecewise_linear(0.05,0.125,1,0,0.25,2,0.2,0.3)"
+    assert results["one"]["function"] == "sigmoid"
 
 
 def test_the_original_graph_is_left_alone() -> None:

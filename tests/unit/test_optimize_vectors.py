@@ -21,14 +21,14 @@ def flatten(source: str, name: str = "flat") -> Node:
 def checked(nodes: list[Node], output: str) -> Graph:
     """Return the optimised graph, after comparing its outputs with the original's."""
     graph = Graph("test", nodes, output)
-    made = optimize(graph)
+    optimized = optimize(graph)
     picture = np.random.default_rng(1).integers(0, 256, graph.input.attrs["shape"], np.uint8)
-    wanted = reference.run(graph, picture, mode="float")
-    values = dict(reference.layers(made, picture, mode="float"))
-    (end,) = made.outputs
-    found = host_steps.apply(end.steps, [values[layer] for layer in end.layers])
-    assert np.abs(found - wanted).max() <= 1e-5 * max(1.0, np.abs(wanted).max())
-    return made
+    expected = reference.run(graph, picture, mode="float")
+    values = dict(reference.layers(optimized, picture, mode="float"))
+    (end,) = optimized.outputs
+    result = host_steps.apply(end.steps, [values[layer] for layer in end.layers])
+    assert np.abs(result - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
+    return optimized
 
 
 def kinds(graph: Graph) -> list[str]:
@@ -59,10 +59,12 @@ def test_more_than_a_texture_holds() -> None:
         dense_node(RNG, "dense", "flat", 9216, 8, activation="relu"),
         dense_node(RNG, "last", "dense", 8, 3),
     ]
-    made = checked(nodes, "last")
-    assert kinds(made) == ["input", "conv2d", *["flatten_rows"] * 3, *["dense"] * 3, "vector_sum", "dense"]
-    assert made.by_name["dense"].attrs["activation"] == "relu"
-    assert all(len(made.shapes[node.name]) == 3 or made.shapes[node.name][0] <= 4096 for node in made.nodes)
+    optimized = checked(nodes, "last")
+    assert kinds(optimized) == ["input", "conv2d", *["flatten_rows"] * 3, *["dense"] * 3, "vector_sum", "dense"]
+    assert optimized.by_name["dense"].attrs["activation"] == "relu"
+    assert all(
+        len(optimized.shapes[node.name]) == 3 or optimized.shapes[node.name][0] <= 4096 for node in optimized.nodes
+    )
 
 
 def test_a_flattened_map_beside_other_numbers() -> None:
@@ -113,9 +115,9 @@ def test_more_parts_than_a_draw_can_add() -> None:
         flatten("conv"),
         dense_node(RNG, "dense", "flat", 48 * 48 * 16, 2),
     ]
-    made = checked(nodes, "dense")
-    assert kinds(made).count("dense") == 10
-    assert [len(node.inputs) for node in made.nodes if node.op == "vector_sum"] == [8, 2, 2]
+    optimized = checked(nodes, "dense")
+    assert kinds(optimized).count("dense") == 10
+    assert [len(node.inputs) for node in optimized.nodes if node.op == "vector_sum"] == [8, 2, 2]
 
 
 def test_many_outputs() -> None:
@@ -123,9 +125,9 @@ def test_many_outputs() -> None:
     assert kinds(checked(nodes, "dense"))[2:] == ["dense", "dense", "vector_concat"]
     nodes = [input_node(2), pool_node("pool", "image"), dense_node(RNG, "dense", "pool", 3, 5000)]
     nodes.append(Node("act", "activation", ("dense",), {"function": "relu"}))
-    made = checked(nodes, "act")
-    assert kinds(made)[2:] == ["dense"] * 3
-    assert [step.step for step in made.outputs[0].steps] == ["concatenate"]
+    optimized = checked(nodes, "act")
+    assert kinds(optimized)[2:] == ["dense"] * 3
+    assert [step.step for step in optimized.outputs[0].steps] == ["concatenate"]
     nodes[-1] = Node("sum", "add", ("dense", "dense"), LINEAR)
     assert kinds(checked(nodes, "sum"))[2:] == ["dense"] * 3 + ["vector_sum"] * 3
 
@@ -140,9 +142,9 @@ def test_maps_of_dense_layers(channels: int) -> None:
         Node("map", "reshape", ("dense",), {"shape": (6, 6, channels)}),
         conv_node(RNG, "conv", ("map",), channels, 3),
     ]
-    made = checked(nodes, "conv")
-    assert kinds(made)[2:] == [*["dense"] * -(-count // 2048), "vector_map", "conv2d"]
-    assert made.by_name["map"].attrs["activation"] == "sigmoid"
+    optimized = checked(nodes, "conv")
+    assert kinds(optimized)[2:] == [*["dense"] * -(-count // 2048), "vector_map", "conv2d"]
+    assert optimized.by_name["map"].attrs["activation"] == "sigmoid"
 
 
 def test_operations_on_vectors() -> None:
@@ -156,9 +158,9 @@ def test_operations_on_vectors() -> None:
         Node("norm", "batch_norm", ("product",), {"epsilon": 1e-3}, norm),
         Node("act", "activation", ("norm",), {"function": "tanh"}),
     ]
-    made = checked(nodes, "act")
-    assert kinds(made)[3:] == ["dense", "vector_binary", "vector_affine"]
-    assert made.nodes[-1].attrs["activation"] == "tanh"
+    optimized = checked(nodes, "act")
+    assert kinds(optimized)[3:] == ["dense", "vector_binary", "vector_affine"]
+    assert optimized.nodes[-1].attrs["activation"] == "tanh"
 
 
 def test_what_needs_a_long_vector_as_a_whole_is_refused() -> None:

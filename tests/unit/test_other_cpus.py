@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from test_cpus import CPUS, environment, numpy_features, others
+from test_cpus import CPUS, environment, numpy_features, other_cpus
 
 NUMPY_2_0 = ["SSE42", "AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512CD", "AVX512_SKX", "AVX512_SPR"]
 NUMPY_2_4 = ["X86_V3", "X86_V4", "AVX512_ICL", "AVX512_SPR"]
@@ -30,14 +30,14 @@ def test_only_features_of_this_cpu_are_disabled(
     dispatched: list[str], absent: list[str], names: list[str], disabled: str | None
 ) -> None:
     has = {name: name not in absent for name in dispatched}
-    cpus = others(CPUS["x86_64"], dispatched, has)
+    cpus = other_cpus(CPUS["x86_64"], dispatched, has)
     assert [cpu.name for cpu in cpus] == names
     assert environment(cpus[0], dispatched, has).get("NPY_DISABLE_CPU_FEATURES") == disabled
 
 
 def test_numpy_accepts_the_variables_and_disables_the_features() -> None:
     dispatched, has = numpy_features()
-    for cpu in others(CPUS[platform.machine()], dispatched, has):
+    for cpu in other_cpus(CPUS[platform.machine()], dispatched, has):
         variables = environment(cpu, dispatched, has)
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", SEEN],

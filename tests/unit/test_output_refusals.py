@@ -28,15 +28,15 @@ OUTPUTS = {
 def test_a_pipe_stays_a_pipe(tmp_path: Path, picture: Path, capsys: Capture, option: str) -> None:
     keras = tmp_path / "model.keras"
     keras.write_bytes(b"not read")
-    given = {"MODEL": write_tiny(tmp_path), "PICTURE": picture, "KERAS": keras, "FOLDER": tmp_path}
+    values = {"MODEL": write_tiny(tmp_path), "PICTURE": picture, "KERAS": keras, "FOLDER": tmp_path}
     argv, suffix = OUTPUTS[option]
     node = tmp_path / f"node{suffix}"
     os.mkfifo(node)
-    said = refused(capsys, [*(given.get(word, word) for word in argv), node])
-    assert str(node) in said
+    message = refused(capsys, [*(values.get(word, word) for word in argv), node])
+    assert str(node) in message
     assert node.is_fifo()
     if option != "inspect --out":  # creates a folder
-        assert "is a pipe" in said
+        assert "is a pipe" in message
         node.unlink()
         node.mkdir()
-        assert "is a folder; name a file" in refused(capsys, [*(given.get(word, word) for word in argv), node])
+        assert "is a folder; name a file" in refused(capsys, [*(values.get(word, word) for word in argv), node])

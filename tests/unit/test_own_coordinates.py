@@ -25,32 +25,34 @@ STEPS = (Source(0, 1.0, 1.0), Source(0, 1.0, 1.0))
 
 def bundle(*texts: str, origins: tuple[tuple[tuple[int, int], ...], ...], steps: tuple[Source, ...] = STEPS) -> Bundle:
     """Return a bundle of a pass for each program, which reads two sources at ``origins``."""
-    made = tiny_bundle()
-    texture = made.manifest.textures[0].name
+    bundle = tiny_bundle()
+    texture = bundle.manifest.textures[0].name
     programs = [ShaderProgram(f"p{k}", "v", f"f{k}", ("source",), 1, {"weights": 8}) for k in range(len(texts))]
     passes = [
-        Pass("layer", f"p{k}", "t", True, (texture,), steps, (Quad(0, 0, 2, 2, one),), {})
-        for k, one in enumerate(origins)
+        Pass("layer", f"p{k}", "t", True, (texture,), steps, (Quad(0, 0, 2, 2, origin),), {})
+        for k, origin in enumerate(origins)
     ]
-    manifest = replace(made.manifest, programs=tuple(programs), passes=tuple(passes))
-    return replace(made, manifest=manifest, members={f"f{k}": text.encode() for k, text in enumerate(texts)})
+    manifest = replace(bundle.manifest, programs=tuple(programs), passes=tuple(passes))
+    return replace(bundle, manifest=manifest, members={f"f{k}": text.encode() for k, text in enumerate(texts)})
 
 
 COLUMN, ROW = ((3, 4), (3, 8)), ((3, 4), (7, 4))
 
 
 def test_two_patterns_share_a_program() -> None:
-    found = merged(bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW)))
-    assert [one.name for one in found.manifest.programs] == ["p0"]
-    assert [one.program for one in found.manifest.passes] == ["p0", "p0"]
-    assert found.members["f0"].decode() == OWN
+    result = merged(bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW)))
+    assert [program.name for program in result.manifest.programs] == ["p0"]
+    assert [draw.program for draw in result.manifest.passes] == ["p0", "p0"]
+    assert result.members["f0"].decode() == OWN
 
 
 def test_one_alone_keeps_what_is_common() -> None:
-    made = bundle(IN_A_COLUMN, "    t = texture2D(source, vec2(coord0.x, coord0.y));\n", origins=(COLUMN, ROW))
-    found = merged(made)
-    assert found.manifest == made.manifest
-    assert found.members == made.members
+    network_bundle = bundle(
+        IN_A_COLUMN, "    t = texture2D(source, vec2(coord0.x, coord0.y));\n", origins=(COLUMN, ROW)
+    )
+    result = merged(network_bundle)
+    assert result.manifest == network_bundle.manifest
+    assert result.members == network_bundle.members
 
 
 @pytest.mark.parametrize(
@@ -65,8 +67,8 @@ def test_one_alone_keeps_what_is_common() -> None:
 def test_another_coordinate_is_no_source_s_own(
     origins: tuple[tuple[tuple[int, int], ...], ...], steps: tuple[Source, ...]
 ) -> None:
-    made = bundle(IN_A_COLUMN, IN_A_ROW, origins=origins, steps=steps)
-    assert merged(made).manifest == made.manifest
+    network_bundle = bundle(IN_A_COLUMN, IN_A_ROW, origins=origins, steps=steps)
+    assert merged(network_bundle).manifest == network_bundle.manifest
 
 
 @pytest.mark.parametrize(
@@ -78,12 +80,15 @@ def test_another_coordinate_is_no_source_s_own(
     ],
 )
 def test_a_text_of_another_kind_stays(other: str) -> None:
-    made = bundle(IN_A_COLUMN, other, origins=(COLUMN, ROW))
-    assert merged(made).manifest == made.manifest
+    network_bundle = bundle(IN_A_COLUMN, other, origins=(COLUMN, ROW))
+    assert merged(network_bundle).manifest == network_bundle.manifest
 
 
 def test_programs_of_other_uniforms_stay() -> None:
-    made = bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW))
-    first, second = made.manifest.programs
-    made = replace(made, manifest=replace(made.manifest, programs=(first, replace(second, uniforms={"weights": 4}))))
-    assert merged(made).manifest == made.manifest
+    network_bundle = bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW))
+    first, second = network_bundle.manifest.programs
+    network_bundle = replace(
+        network_bundle,
+        manifest=replace(network_bundle.manifest, programs=(first, replace(second, uniforms={"weights": 4}))),
+    )
+    assert merged(network_bundle).manifest == network_bundle.manifest

@@ -48,10 +48,10 @@ def nothing(data: Data) -> None:
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    made = parted.parted_bundle()
-    bundles.write(made, tmp_path / "a.glslnn", read_back=True)
+    bundle = parted.parted_bundle()
+    bundles.write(bundle, tmp_path / "a.glslnn", read_back=True)
     read = bundles.read(tmp_path / "a.glslnn")
-    assert read.manifest == made.manifest and read.members == made.members and len(read.parts) == 3
+    assert read.manifest == bundle.manifest and read.members == bundle.members and len(read.parts) == 3
     bundles.write(read, tmp_path / "b.glslnn")
     assert (tmp_path / "a.glslnn").read_bytes() == (tmp_path / "b.glslnn").read_bytes()
     assert isinstance(read.parts[1], CpuPart) and read.parts[1].inputs == ("a",)

@@ -90,24 +90,24 @@ def test_random_bytes_are_refused_or_passes(seed: int) -> None:
     for _ in range(rng.randint(1, 4)):
         table[rng.randrange(len(table))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
     try:
-        found = unpack(bytes(table), len(passes), quads_of(passes), NAMES)
+        result = unpack(bytes(table), len(passes), quads_of(passes), NAMES)
     except BundleError as error:
         assert "\n" not in str(error) and ("pass " in str(error) or "passes.bin" in str(error))
     else:
-        assert pack(found, NAMES) == bytes(table)
+        assert pack(result, NAMES) == bytes(table)
 
 
 @pytest.mark.parametrize(
-    "made",
+    "bundle",
     [tiny.tiny_bundle(weights) for weights in ("baked", "uniform", "texture")]
     + [ranged.ranged_bundle(end) for end in ranged.ENDS],
 )
-def test_the_documented_layout_is_the_one_that_is_written(made: Bundle) -> None:
+def test_the_documented_layout_is_the_one_that_is_written(bundle: Bundle) -> None:
     """``bundle_data`` reads and writes the same bytes, and shares no code with the engine."""
-    manifest = json.loads(json.dumps(manifest_json.to_json(made.manifest)))
-    passes = bundle_data.unpacked(manifest, made.members["passes.bin"])
-    assert bundle_data.table({**manifest, "passes": passes}) == made.members["passes.bin"]
-    for entry, ours in zip(passes, made.manifest.passes):
+    manifest = json.loads(json.dumps(manifest_json.to_json(bundle.manifest)))
+    passes = bundle_data.unpacked(manifest, bundle.members["passes.bin"])
+    assert bundle_data.table({**manifest, "passes": passes}) == bundle.members["passes.bin"]
+    for entry, ours in zip(passes, bundle.manifest.passes):
         assert (entry["layer"], entry["target"], entry["clear"]) == (ours.layer, ours.target, ours.clear)
         assert entry["sources"] == [list(vars(source).values()) for source in ours.sources]
         assert entry["uniforms"].keys() == ours.uniforms.keys()

@@ -48,8 +48,8 @@ def test_without_ranges_there_is_nothing_stored() -> None:
 
 
 def test_a_picture_of_bytes_over_255_is_read_as_ever() -> None:
-    found = picture_values(input_node(3), PICTURE).astype(np.float32)
-    np.testing.assert_array_equal(found, PICTURE.astype(np.float32) / np.float32(255))
+    result = picture_values(input_node(3), PICTURE).astype(np.float32)
+    np.testing.assert_array_equal(result, PICTURE.astype(np.float32) / np.float32(255))
 
 
 def test_written_as_briefly_as_can_be() -> None:

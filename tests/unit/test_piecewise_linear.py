@@ -25,10 +25,10 @@ X = np.linspace(-12.0, 12.0, 997)
     st.tuples(st.floats(-2.0, 2.0), st.floats(-0.5, 1.5)),
 )
 def test_slopes_and_bends_come_out_as_given(outer, pairs, centre) -> None:
-    found = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], centre)
+    result = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], centre)
     u = X - centre[0]
-    wanted = centre[1] + outer * u + sum(slope * np.clip(u, *bend) for slope, bend in pairs)
-    np.testing.assert_allclose(found(X), np.clip(wanted, 0.0, 1.0), atol=1e-12)
+    expected = centre[1] + outer * u + sum(slope * np.clip(u, *bend) for slope, bend in pairs)
+    np.testing.assert_allclose(result(X), np.clip(expected, 0.0, 1.0), atol=1e-12)
 
 
 @given(st.floats(0.01, 2.0), st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3))

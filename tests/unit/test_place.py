@@ -71,5 +71,7 @@ def test_importers_leave_placement_to_the_compiler(word: str) -> None:
 
 
 def test_the_ranks_of_textures_are_defined_once() -> None:
-    found = [path.name for path in (ROOT / "glsl_infer").rglob("*.py") if "TEXTURE_RANKS =" in path.read_text("utf-8")]
-    assert found == ["layout.py"]
+    results = [
+        path.name for path in (ROOT / "glsl_infer").rglob("*.py") if "TEXTURE_RANKS =" in path.read_text("utf-8")
+    ]
+    assert results == ["layout.py"]

@@ -79,11 +79,11 @@ def test_a_refused_argument_is_shown(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         main(["classify", "a.jpg", "--context", "\x1b]0;title\x07"])
     assert main(["inspect", "a\x1b[31m\nerror: fine.glslnn"]) == 2
-    said = capsys.readouterr().err
-    assert "\\u001b]0;title" in said or "\\x1b]0;title" in said  # argparse quotes its input
-    assert "a\\u001b[31m\\u000aerror: fine.glslnn" in said
-    assert said.count("\n") == 2
-    assert said.replace("\n", "").isprintable()
+    errors = capsys.readouterr().err
+    assert "\\u001b]0;title" in errors or "\\x1b]0;title" in errors  # argparse quotes its input
+    assert "a\\u001b[31m\\u000aerror: fine.glslnn" in errors
+    assert errors.count("\n") == 2
+    assert errors.replace("\n", "").isprintable()
 
 
 def test_the_streams_come_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,6 +98,6 @@ def test_a_traceback_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: p
         main(["inspect", "nowhere\x1b[2J.glslnn", "--debug"])
     capsys.readouterr()
     sys.excepthook(caught.type, caught.value, caught.tb)
-    said = capsys.readouterr().err
-    assert "Traceback" in said and "nowhere\\u001b[2J" in said
-    assert "\x1b" not in said
+    errors = capsys.readouterr().err
+    assert "Traceback" in errors and "nowhere\\u001b[2J" in errors
+    assert "\x1b" not in errors

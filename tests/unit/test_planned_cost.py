@@ -138,6 +138,6 @@ def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:
     body = [input_node(8), conv_node(rng, "feed", ("image",), 3, 64, activation="relu(6)")]
     body.append(conv_node(rng, "wide", ("feed",), 64, 8, kernel=(5, 5), padding=(2, 2, 2, 2)))
     pictures = [{"image": rng.integers(0, 256, (8, 8, 3), np.uint8)} for _ in range(3)]
-    made, _, prepared = build(classifier(rng, body, 8), ("a", "b", "c"), calibration=pictures)
-    assert "wide-products" in made.graph.by_name
+    bundle, _, prepared = build(classifier(rng, body, 8), ("a", "b", "c"), calibration=pictures)
+    assert "wide-products" in bundle.graph.by_name
     assert prepared.cost_8bit is not None and prepared.cost_8bit.draws > 0

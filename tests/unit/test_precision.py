@@ -34,11 +34,11 @@ def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node,
     return Graph("network", body, outputs)
 
 
-def fine(made: PreparedGraph) -> dict[str, str]:
-    assert {choice.layer for choice in made.precision} == {
-        node.name for node in made.graph.nodes if node.attrs.get("bits") == 16
+def fine(prepared: PreparedGraph) -> dict[str, str]:
+    assert {choice.layer for choice in prepared.precision} == {
+        node.name for node in prepared.graph.nodes if node.attrs.get("bits") == 16
     }
-    return {choice.layer: choice.why for choice in made.precision}
+    return {choice.layer: choice.why for choice in prepared.precision}
 
 
 def layers(graph: Graph, how: str = "auto", **bits: int) -> dict[str, str]:
@@ -76,9 +76,9 @@ def test_pictures_and_probabilities_have_8(output: GraphOutput, activation: str)
 
 def test_an_input_that_costs_much_stays_in_8() -> None:
     more = (conv_node(RNG, "numbers", ("body",), 16, 4, activation="linear"),)
-    found = layers(network(GraphOutput("numbers", ("numbers",), purpose="values"), more=more))
-    assert {layer for layer, why in found.items() if why != BY_MEASURE} == {"numbers"}
-    assert found["numbers"] == precision.BY_RULE
+    result = layers(network(GraphOutput("numbers", ("numbers",), purpose="values"), more=more))
+    assert {layer for layer, why in result.items() if why != BY_MEASURE} == {"numbers"}
+    assert result["numbers"] == precision.BY_RULE
 
 
 def test_single_layers() -> None:
@@ -95,9 +95,9 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
         Node("swapped", "transpose", ("mean",)),
     )
     graph = network(GraphOutput("numbers", ("swapped",), purpose="values"), more=more)
-    made = prepare(graph, Calibration(PICTURES), precision=Precision("8", layers={"head": 16}))
-    assert set(fine(made)) == {"head", "mean"}  # the others have only a choice of bits
-    program = lower.to_program(made.graph)
+    prepared = prepare(graph, Calibration(PICTURES), precision=Precision("8", layers={"head": 16}))
+    assert set(fine(prepared)) == {"head", "mean"}  # the others have only a choice of bits
+    program = lower.to_program(prepared.graph)
     kinds = {name: type(value) for name, value in program.values.items()}
     assert kinds["neck"] is FeatureMap
     assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {SixteenBitMap}
@@ -140,10 +140,10 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
     for how in ("8", "16"):
-        made = prepare(graph, Calibration(MANY), precision=Precision(how)).graph
-        bundle = to_bundle(lower.to_program(made), ())
+        prepared = prepare(graph, Calibration(MANY), precision=Precision(how)).graph
+        bundle = to_bundle(lower.to_program(prepared), ())
         assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
-        errors.append(float(np.abs(reference.run(made, PICTURES[0]) - floats).max()))
+        errors.append(float(np.abs(reference.run(prepared, PICTURES[0]) - floats).max()))
     assert errors[1] < errors[0] / 64.0
 
 
@@ -176,10 +176,10 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
         conv_node(RNG, "last", ("both",), 9, 4, kernel=(3, 3), padding=(1, 1, 1, 1), activation="linear"),
     ]
     graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
-    made = prepare(graph, Calibration(MANY), precision=Precision("16")).graph
-    program = lower.to_program(made)
+    prepared = prepare(graph, Calibration(MANY), precision=Precision("16")).graph
+    program = lower.to_program(prepared)
     assert type(program.values["both"]) is (SixteenBitMap if bits == 16 else FeatureMap)
-    zeros = {zero for name in ("first", "second") for zero in made.by_name[name].attrs["zeros"]}
+    zeros = {zero for name in ("first", "second") for zero in prepared.by_name[name].attrs["zeros"]}
     assert len(zeros) == (1 if bits == 16 else 2)
     bundle = to_bundle(program, ())
     floats = reference.run(graph, PICTURES[0], mode="float")

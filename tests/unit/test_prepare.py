@@ -36,12 +36,12 @@ def test_the_same_function_in_one_group(groups: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "graph",
     [graph(), graph(3), graph(padding=(0, 0, 0, 0), **CENTRED), graph(scales=(255.0,), zeros=(0.0,))],
     ids=["over [0, 1]", "in groups", "not padded", "over [0, 255]"],
 )
-def test_what_has_no_offset_to_carry_stays(one: Graph) -> None:
-    assert carry_offset_in_alpha(one).nodes == one.nodes
+def test_what_has_no_offset_to_carry_stays(graph: Graph) -> None:
+    assert carry_offset_in_alpha(graph).nodes == graph.nodes
 
 
 def test_only_what_reads_the_picture() -> None:
@@ -58,9 +58,9 @@ def test_the_report_of_all_that_was_decided() -> None:
         conv_node(rng, "a", ("image",), 3, 40, activation="relu"),
         conv_node(rng, "b", ("a",), 40, 8),
     ]
-    made = prepare(classifier(rng, body, 8), Calibration([PICTURE]), target=Target(layout="planar"))
-    assert [(one.layer, one.by) for one in made.ranges] == [("a", "maximum"), ("b", "function")]
-    assert [one.layer for one in made.wide] == ["b"]
-    assert [one.layer for one in made.scales] == ["b-products", "pool", "dense"]
-    assert reference.default_mode(made.graph) == "stored"
-    assert all(isinstance(node, Node) for node in made.graph.nodes)
+    prepared = prepare(classifier(rng, body, 8), Calibration([PICTURE]), target=Target(layout="planar"))
+    assert [(range.layer, range.by) for range in prepared.ranges] == [("a", "maximum"), ("b", "function")]
+    assert [one.layer for one in prepared.wide] == ["b"]
+    assert [scale.layer for scale in prepared.scales] == ["b-products", "pool", "dense"]
+    assert reference.default_mode(prepared.graph) == "stored"
+    assert all(isinstance(node, Node) for node in prepared.graph.nodes)

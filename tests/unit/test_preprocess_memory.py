@@ -36,9 +36,9 @@ def test_a_photograph_is_decoded_smaller(tmp_path: Path, free: Any) -> None:
     sizes = set()
     for number in (8_000_000, 4_000_000, 1_000_000):
         free(number)
-        found = preprocess.load(path, 64).astype(int)
-        assert np.abs(found - expected).max() <= 3
-        sizes.add(found.tobytes())
+        result = preprocess.load(path, 64).astype(int)
+        assert np.abs(result - expected).max() <= 3
+        sizes.add(result.tobytes())
     assert len(sizes) > 1, "it was decoded at other sizes"
     free(100_000_000)
     assert (preprocess.load(path, 64) == expected).all()

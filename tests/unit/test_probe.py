@@ -21,11 +21,11 @@ def test_the_picture_is_the_documented_formula() -> None:
 
 
 def test_records_are_the_references_bytes() -> None:
-    made = tiny_bundle()
-    records = np.frombuffer(made.members[made.manifest.probe.member], probe.RECORD)
-    outputs = dict(reference.layers(made, probe.picture(made.manifest.input.size)))
-    for layer in made.manifest.probe.layers:
-        value = made.values[layer.layer]
+    bundle = tiny_bundle()
+    records = np.frombuffer(bundle.members[bundle.manifest.probe.member], probe.RECORD)
+    outputs = dict(reference.layers(bundle, probe.picture(bundle.manifest.input.size)))
+    for layer in bundle.manifest.probe.layers:
+        value = bundle.values[layer.layer]
         mine = records[layer.offset : layer.offset + layer.count]
         if isinstance(value, FixedPoint):
             continue
@@ -43,15 +43,15 @@ def test_records_are_the_references_bytes() -> None:
             texel = stored[y - view.y, x - view.x, 4 * index : 4 * index + 4]
             assert record["value"][: len(texel)].tolist() == texel.tolist()
         assert slices == set(range(len(value.views))), "every slice is looked at"
-    (expected,) = made.manifest.probe.outputs
+    (expected,) = bundle.manifest.probe.outputs
     np.testing.assert_allclose(expected.numbers, outputs["dense"])
 
 
 def test_every_layer_that_draws_is_in_the_probe() -> None:
-    made = tiny_bundle()
-    assert [layer.layer for layer in made.manifest.probe.layers] == list(
-        dict.fromkeys(one.layer for one in made.manifest.passes)
+    bundle = tiny_bundle()
+    assert [layer.layer for layer in bundle.manifest.probe.layers] == list(
+        dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
     )
-    for layer in made.manifest.probe.layers:
+    for layer in bundle.manifest.probe.layers:
         assert layer.max_error >= 1
         assert layer.mean_error > 0

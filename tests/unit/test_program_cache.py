@@ -18,9 +18,9 @@ PROGRAMS = {"first": Binary(0x875F, b"\x00\n{binary}\xff" * 9), "second": Binary
 
 @pytest.fixture
 def cache(tmp_path: Path) -> ProgramCache:
-    made = ProgramCache(tmp_path / "not/yet", KEY)
-    assert made.write(PROGRAMS)
-    return made
+    cache = ProgramCache(tmp_path / "not/yet", KEY)
+    assert cache.write(PROGRAMS)
+    return cache
 
 
 def test_what_is_written_is_read(cache: ProgramCache) -> None:
@@ -39,9 +39,9 @@ def test_only_the_user_may_read_and_write(cache: ProgramCache) -> None:
 
 def test_every_damaged_byte_is_noticed(cache: ProgramCache) -> None:
     data = cache.path.read_bytes()
-    for place in range(len(data)):
-        cache.path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert cache.read() == {}, f"byte {place}"
+    for index in range(len(data)):
+        cache.path.write_bytes(data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :])
+        assert cache.read() == {}, f"byte {index}"
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, -1])

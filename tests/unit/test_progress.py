@@ -47,15 +47,15 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monk
     """A log gets a line regularly, although a step can be silent for minutes. The test shortens the intervals."""
     monkeypatch.setattr(progress, "SILENT", 0.01)
     monkeypatch.setattr(progress, "EVERY", 0.01)
-    said: list[str] = []
+    messages: list[str] = []
     with progress.status("export") as say:
         say("a step\x1b[2J of a stranger")
         until = time.monotonic() + 60.0
-        while len(said) < 2 and time.monotonic() < until:
+        while len(messages) < 2 and time.monotonic() < until:
             time.sleep(0.01)
             # A busy machine prints a line before the step has its name.
-            said += [line for line in capsys.readouterr().err.splitlines() if not line.startswith("export (")]
-    assert [line.rpartition(" (")[0] for line in said[:2]] == ["export: a step\\u001b[2J of a stranger"] * 2
+            messages += [line for line in capsys.readouterr().err.splitlines() if not line.startswith("export (")]
+    assert [line.rpartition(" (")[0] for line in messages[:2]] == ["export: a step\\u001b[2J of a stranger"] * 2
     assert capsys.readouterr().out == ""
 
 

@@ -21,7 +21,11 @@ KERAS_ONLY = ("glsl_infer.importers.keras.layers", "glsl_infer.importers.keras.t
 """The modules that need Keras."""
 MODULES = [
     "glsl_infer",
-    *(one.name for one in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.") if one.name not in KERAS_ONLY),
+    *(
+        walk_package.name
+        for walk_package in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.")
+        if walk_package.name not in KERAS_ONLY
+    ),
 ]
 NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema", "matplotlib", "training"}
 
@@ -129,16 +133,16 @@ def test_the_scan_sees_imports() -> None:
 @pytest.mark.slow
 def test_only_importers_import_keras() -> None:
     texts = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
-    found = {
+    results = {
         path: imported(ast.parse(text)) & NOT_FOR_THE_ENGINE
         for path, text in texts.items()
         if any(name in text for name in NOT_FOR_THE_ENGINE)  # parsing all of them takes a second
     }
-    others = {path: names for path, names in found.items() if names and not path.startswith("importers")}
+    others = {path: names for path, names in results.items() if names and not path.startswith("importers")}
     drawing = {"tools/benchmark/plots.py", "tools/videocore/plot.py"}  # imported only by --plot and --profile
     assert others == {path: {"matplotlib"} for path in drawing}
-    assert found["importers/keras/installed.py"] == {"keras"}
-    assert found["importers/keras/layers.py"] == {"keras"}
+    assert results["importers/keras/installed.py"] == {"keras"}
+    assert results["importers/keras/layers.py"] == {"keras"}
 
 
 @pytest.mark.slow

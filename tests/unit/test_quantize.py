@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, View
-from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles, unpack_fixed, unpack_tiles
+from glsl_infer.program.texels import decode_fixed, decode_tiles, in_steps, pack_fixed, pack_tiles
 
 
 @given(st.floats(-2, 3))
@@ -57,7 +57,7 @@ def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
     numbers = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
     texture = pack_fixed(numbers, value)
     assert texture.shape == (value.size[1], value.size[0], 4)
-    np.testing.assert_array_equal(unpack_fixed(texture, value), numbers)
+    np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), numbers)
 
 
 @pytest.mark.parametrize("channels", [1, 4, 6])
@@ -74,7 +74,7 @@ def test_feature_maps_go_both_ways(channels: int, affine: bool) -> None:
     lanes = tiles.transpose(1, 2, 0, 3).reshape(2, 3, -1)
     np.testing.assert_array_equal(lanes[..., :channels], stored)
     assert not lanes[..., channels:].any()
-    np.testing.assert_allclose(unpack_tiles(tiles, value), output, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(decode_tiles(tiles, value).astype(np.float32), output, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(in_steps(output, value), stored, atol=1e-9)
 
 
@@ -83,6 +83,6 @@ def test_16_bit_maps_go_both_ways() -> None:
     output = np.random.default_rng(0).integers(-32768, 32768, (2, 3, 8)) * (0.5 / 256)
     tiles = pack_tiles(output, value)
     assert tiles.shape == (4, 2, 3, 4)
-    np.testing.assert_array_equal(unpack_tiles(tiles, value), output)
+    np.testing.assert_array_equal(decode_tiles(tiles, value).astype(np.float32), output)
     high = tiles[1, :, :, 2].astype(int) - 128
     np.testing.assert_array_equal(high, np.floor(output[..., 3] / 0.5), "channel 3 is the second of view 1")

@@ -19,7 +19,7 @@ ENDS = st.lists(
 
 
 def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[np.ndarray, np.ndarray, Range]:
-    low, high = np.array([sorted(one) for one in ends], np.float64).T
+    low, high = np.array([sorted(end) for end in ends], np.float64).T
     return low, high, covering_range(low, high, common=common, equal=equal)
 
 

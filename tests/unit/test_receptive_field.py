@@ -59,12 +59,12 @@ NETWORKS = {
 @pytest.mark.parametrize(("nodes", "expected"), NETWORKS.values(), ids=NETWORKS)
 def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: ReceptiveField) -> None:
     graph = Graph("around", (input_node(SIZE), *nodes), "c")
-    found = receptive_field(graph)
-    assert found == expected
+    result = receptive_field(graph)
+    assert result == expected
     picture = RNG.integers(60, 200, (SIZE, SIZE, 3), np.uint8)
     factor = len(reference.run(graph, picture, mode="float")) // SIZE
     seen = 0
-    for at in range(10, 10 + found.step):
+    for at in range(10, 10 + result.step):
         changed = picture.copy()
         changed[at, at] += 50
         rows, columns, _ = np.nonzero(
@@ -72,8 +72,8 @@ def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: Recepti
         )
         far = [abs(place // factor - at) for place in (*rows, *columns)]
         seen = max(seen, *far)
-    assert seen <= found.pixels
-    assert seen >= expected.pixels - (found.step > 1), "it looks less far"
+    assert seen <= result.pixels
+    assert seen >= expected.pixels - (result.step > 1), "it looks less far"
 
 
 def test_a_whole_picture_is_no_neighbourhood() -> None:
@@ -85,8 +85,8 @@ def test_a_whole_picture_is_no_neighbourhood() -> None:
 
 def test_tiles_begin_at_multiples_of_a_step() -> None:
     for length in (24, 25, 50, 99):
-        found = spans(length, 24, 4, 4)
-        assert all(span.start % 4 == 0 for span in found) and found[0].first == 0 and found[-1].last == length
-        for span, after in zip(found, found[1:]):
+        result = spans(length, 24, 4, 4)
+        assert all(span.start % 4 == 0 for span in result) and result[0].first == 0 and result[-1].last == length
+        for span, after in zip(result, result[1:]):
             assert span.last == after.first and after.first - after.start >= 4 and span.start + 24 - span.last >= 4
-        assert found[-1].start + 24 >= length
+        assert result[-1].start + 24 >= length

@@ -22,24 +22,24 @@ def scheduled(epochs, rate=0.8, **schedule):
 
 def test_epochs_are_the_sum_of_the_phases():
     phases = (Phase(3, strength=0.1), Phase(1), Phase(2, quantized=True))
-    made = Recipe(phases=phases)
-    assert made.epochs == 6
-    assert [phases.index(made.phase(epoch)) for epoch in range(6)] == [0, 0, 0, 1, 2, 2]
+    recipe = Recipe(phases=phases)
+    assert recipe.epochs == 6
+    assert [phases.index(recipe.phase(epoch)) for epoch in range(6)] == [0, 0, 0, 1, 2, 2]
     for outside in (-1, 6):
         with pytest.raises(IndexError):
-            made.phase(outside)
+            recipe.phase(outside)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.yaml")), ids=lambda path: path.name)
 def test_the_recipes_that_come_with_the_project(path):
-    made = Recipe.read(path)
-    assert Recipe.parse(made.as_yaml(), "written") == made
+    recipe = Recipe.read(path)
+    assert Recipe.parse(recipe.as_yaml(), "written") == recipe
 
 
 def test_the_article():
-    made = Recipe.read(ARTICLE)
-    assert (made.batch, made.epochs, made.average.best, made.label_smoothing) == (64, 600, 3, 0)
-    variations = made.augmentation
+    recipe = Recipe.read(ARTICLE)
+    assert (recipe.batch, recipe.epochs, recipe.average.best, recipe.label_smoothing) == (64, 600, 3, 0)
+    variations = recipe.augmentation
     assert (variations.mixup.share, variations.mixup.alpha, variations.cutmix.share) == (0.5, 0.4, 0)
     assert (variations.perspective, variations.rotation, variations.hue) == (20, 15, 10)
     assert (variations.cutout.share, variations.cutout.size) == (0.5, (0.3, 0.5))
@@ -91,8 +91,8 @@ def test_warm_up_and_plateau_end_with_the_run():
 
 
 def test_phases_are_one_run():
-    one, two = scheduled(6), replace(scheduled(6), phases=(Phase(4), Phase(2)))
-    assert np.array_equal(learning_rates(one, 3), learning_rates(two, 3))
+    rates, two = scheduled(6), replace(scheduled(6), phases=(Phase(4), Phase(2)))
+    assert np.array_equal(learning_rates(rates, 3), learning_rates(two, 3))
 
 
 def test_a_shorter_run_has_the_same_shape():

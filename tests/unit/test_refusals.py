@@ -130,7 +130,7 @@ def test_messages(tmp_path: Path, monkeypatch: MonkeyPatch, snapshot: Snapshot) 
         (tmp_path / f"model.{suffix}").write_bytes(b"not read")
     (tmp_path / "saved_model.pb").write_bytes(b"not read")
     before = sorted(tmp_path.iterdir())
-    said = []
+    messages = []
     for line in COMMANDS.split("\n"):
         if line:
             done = run(*shlex.split(line), folder=tmp_path)
@@ -141,5 +141,5 @@ def test_messages(tmp_path: Path, monkeypatch: MonkeyPatch, snapshot: Snapshot) 
             assert sorted(tmp_path.iterdir()) == before, line
             # argparse formats the choices differently in each version of Python.
             message = re.sub(r"\(choose from [^)]*\)", "(choose from ...)", done.stderr)
-            said.append(f"$ glsl-infer {line}\n{message}\n")
-    snapshot("refusals.txt", "".join(said))
+            messages.append(f"$ glsl-infer {line}\n{message}\n")
+    snapshot("refusals.txt", "".join(messages))

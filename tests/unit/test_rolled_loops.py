@@ -21,9 +21,9 @@ def binding(slots: int, textures: str = "a") -> Binding:
 
 def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
     """Return the (slot, row, column) that each turn fetches, by the loop's lines."""
-    found, slot, row, column = [], 0, 0, 0
+    results, slot, row, column = [], 0, 0, 0
     for turn in range(loop.turns):
-        found.append((slot, row, column))
+        results.append((slot, row, column))
         for line in loop.after:
             condition = re.match(r"if \((.*)\) (.*)", line)
             if condition is None:
@@ -38,7 +38,7 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
                 else:
                     assert down is not None and down[1] == places(slot)[:-1]
                     row, column = row + 1, 0
-    return found
+    return results
 
 
 def places(slot: int) -> str:

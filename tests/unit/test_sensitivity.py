@@ -55,11 +55,11 @@ def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None
         node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
         for node in prepared.graph.nodes
     ]
-    found = sensitivity.loses_most(prepared.graph.rebuilt(coarse), PICTURES)
-    assert found is not None
-    assert found.layer == "second"
-    assert found.in_sixteen < 0.5 * found.error <= found.alone
-    assert verdict.blamed({"loses_most": asdict(found)})[0].startswith("layer 'second' loses most: its 8 bits alone")
+    result = sensitivity.loses_most(prepared.graph.rebuilt(coarse), PICTURES)
+    assert result is not None
+    assert result.layer == "second"
+    assert result.in_sixteen < 0.5 * result.error <= result.alone
+    assert verdict.blamed({"loses_most": asdict(result)})[0].startswith("layer 'second' loses most: its 8 bits alone")
     assert sensitivity.loses_most(made("16").graph, PICTURES) is None
 
 
@@ -70,17 +70,17 @@ def test_without_a_question_nothing_is_measured() -> None:
 @pytest.mark.parametrize("share", [0.7, 0.3, 0.05])
 def test_a_tolerance_holds(share: float) -> None:
     plain = off(made())
-    found = made(tolerance=share * plain)
-    assert found.spent is not None
-    assert found.spent.error <= share * plain < found.spent.before
+    result = made(tolerance=share * plain)
+    assert result.spent is not None
+    assert result.spent.error <= share * plain < result.spent.before
     # The error left by 16 bits depends on ranges chosen after the search (``headroom.widen_ranges``).
-    assert off(found) <= max(3.0 * found.spent.error if share < 0.1 else 1.1 * found.spent.error, share * plain)
-    assert plain == pytest.approx(found.spent.before, rel=0.1)
-    fine = {choice.layer for choice in found.precision}
-    assert fine == {layer.layer for layer in found.spent.layers if layer.bits == 16}
-    assert {choice.why for choice in found.precision} == {BY_MEASURE}
+    assert off(result) <= max(3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain)
+    assert plain == pytest.approx(result.spent.before, rel=0.1)
+    fine = {choice.layer for choice in result.precision}
+    assert fine == {layer.layer for layer in result.spent.layers if layer.bits == 16}
+    assert {choice.why for choice in result.precision} == {BY_MEASURE}
     # None of these maps is joined to another, so each is worth its own error for its own time.
-    gains = [layer.error**2 / layer.milliseconds for layer in found.spent.layers]
+    gains = [layer.error**2 / layer.milliseconds for layer in result.spent.layers]
     assert gains == sorted(gains, reverse=True)
 
 
@@ -107,26 +107,26 @@ def test_a_budget_is_kept() -> None:
 def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "AUTO_TOLERANCE", 1e-4)
     monkeypatch.setattr(ranges, "AUTO_SHARE", 0.5)  # a tenth of this small network is too little for any layer
-    plain, found = made(), made("auto")
+    plain, result = made(), made("auto")
     assert plain.spent is None
-    assert found.spent is not None and found.spent.before > 1e-4
+    assert result.spent is not None and result.spent.before > 1e-4
     rule = prepare(
         GRAPH, Calibration(assumed=(-4.0, 4.0)), precision=Precision("auto")
     )  # without images, no error is measured
     assert rule.spent is None
-    measured = [choice for choice in found.precision if choice.why == BY_MEASURE]
-    assert measured and sum(choice.added for choice in found.precision) <= 0.5 + 1e-9
-    assert off(found) < off(plain)
+    measured = [choice for choice in result.precision if choice.why == BY_MEASURE]
+    assert measured and sum(choice.added for choice in result.precision) <= 0.5 + 1e-9
+    assert off(result) < off(plain)
 
 
 def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
-    found = prepare(
+    prepared = prepare(
         GRAPH,
         Calibration(PICTURES),
         precision=Precision("auto", layers=dict.fromkeys(("first", "second", "third"), 16)),
     )
-    assert found.spent is not None and found.spent.before <= AUTO_TOLERANCE
-    assert all(choice.why != BY_MEASURE for choice in found.precision)
+    assert prepared.spent is not None and prepared.spent.before <= AUTO_TOLERANCE
+    assert all(choice.why != BY_MEASURE for choice in prepared.precision)
 
 
 def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,10 +152,10 @@ def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
 
 
 def test_what_a_person_wants_stays() -> None:
-    found = prepare(
+    prepared = prepare(
         GRAPH, Calibration(PICTURES), precision=Precision("8", layers={"fourth": 8, "mean": 8}, tolerance=1e-9)
     )
-    assert {choice.layer for choice in found.precision} == {"first", "second", "third"}
+    assert {choice.layer for choice in prepared.precision} == {"first", "second", "third"}
 
 
 def test_what_is_joined_is_paid_together() -> None:
@@ -163,11 +163,11 @@ def test_what_is_joined_is_paid_together() -> None:
     body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
     joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
     for budget in np.geomspace(1e-4, 1.0, 9):
-        found = prepare(joined, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
-        fine = {choice.layer for choice in found.precision}
+        prepared = prepare(joined, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
+        fine = {choice.layer for choice in prepared.precision}
         assert ("side" in fine) == ("fourth" in fine)
-        assert found.spent is not None
-        assert sum(layer.milliseconds for layer in found.spent.layers if layer.bits == 16) <= budget
+        assert prepared.spent is not None
+        assert sum(layer.milliseconds for layer in prepared.spent.layers if layer.bits == 16) <= budget
 
 
 def test_it_needs_pictures_and_a_model_of_one_part() -> None:
@@ -176,7 +176,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
             Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), precision=Precision(tolerance=0.1)
         )
     options = Options(tolerance=0.1, delegate_for=("third",))
-    with pytest.raises(InputError, match="for models that the GPU computes alone, and the CPU computes a part of 'net"):
+    with pytest.raises(InputError, match=r"--tolerance and --budget.*'net"):
         build(GRAPH, (), options=options, calibration=PICTURES)
 
 

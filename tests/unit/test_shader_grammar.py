@@ -30,8 +30,8 @@ def test_taken(what: str) -> None:
 
 
 def test_what_a_shader_costs() -> None:
-    one = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
-    assert (one.written, one.executed) == (1, 1)
+    parsed = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
+    assert (parsed.written, parsed.executed) == (1, 1)
     loop = "for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
     many = parse("m", f"{HEAD}void main() {{\ngl_FragColor = coord0;\n{loop}")
     assert (many.written, many.executed) == (3002, 11)  # a loop, its variable, and ten turns

@@ -71,11 +71,11 @@ def networks(draw: st.DrawFn) -> Graph:
 
 def read_by_all(graph: Graph) -> Graph:
     """Return the graph without unread nodes."""
-    wanted = {graph.output}
+    expected = {graph.output}
     for node in reversed(graph.nodes):
-        if node.name in wanted:
-            wanted.update(node.inputs)
-    return Graph(graph.name, tuple(node for node in graph.nodes if node.name in wanted), graph.output)
+        if node.name in expected:
+            expected.update(node.inputs)
+    return Graph(graph.name, tuple(node for node in graph.nodes if node.name in expected), graph.output)
 
 
 @pytest.mark.sampled(3)
@@ -86,35 +86,37 @@ def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, target=Target(layout=layout)).graph
     typical = CalibrationMaps(lambda: compute_maps(prepared, ()))
     for method in memory.METHODS:
-        made = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), maps=typical)
-        check_frame(made)
-        (chosen,) = (one for one in made.memory if one.chosen)
-        assert chosen.texture_bytes == target_bytes(made)
+        program = lower.to_program(prepared, Target(weights="uniform", layout=layout, memory=method), maps=typical)
+        check_frame(program)
+        (chosen,) = (plan for plan in program.memory if plan.chosen)
+        assert chosen.texture_bytes == target_bytes(program)
 
 
-def check_frame(made: CompiledNetwork) -> None:
+def check_frame(program: CompiledNetwork) -> None:
     """Simulate a frame on integers: every quad writes a unique value, and a clear writes 0 everywhere."""
     textures: Textures = {
-        one.name: np.full((one.height, one.width), -1) for one in made.textures if one.kind == "target"
+        texture.name: np.full((texture.height, texture.width), -1)
+        for texture in program.textures
+        if texture.kind == "target"
     }
     kept: dict[str, list[NDArray[np.int64]]] = {}
     number = 0
-    for node in made.graph.nodes:
-        passes = [one for one in made.passes if one.layer == node.name]
-        for one in passes:
-            assert one.target not in one.textures
-            if one.clear:
-                textures[one.target][:] = 0
-            for quad in one.quads:
+    for node in program.graph.nodes:
+        passes = [draw for draw in program.passes if draw.layer == node.name]
+        for draw in passes:
+            assert draw.target not in draw.textures
+            if draw.clear:
+                textures[draw.target][:] = 0
+            for quad in draw.quads:
                 number += 1
-                textures[one.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
+                textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
         for source in node.inputs:
-            for before, now in zip(kept[source], texels(textures, made.values[source])):
+            for before, now in zip(kept[source], texels(textures, program.values[source])):
                 assert np.array_equal(before, now), f"{node.name} reads {source}, in which something else lies"
-        kept[node.name] = list(texels(textures, made.values[node.name]))
+        kept[node.name] = list(texels(textures, program.values[node.name]))
         for tile in kept[node.name]:
             assert (tile >= 0).all(), f"{node.name} lies where nothing was cleared"
-    for before, now in zip(kept[made.graph.output], texels(textures, made.values[made.graph.output])):
+    for before, now in zip(kept[program.graph.output], texels(textures, program.values[program.graph.output])):
         assert np.array_equal(before, now), "the output is gone when the frame ends"
 
 
@@ -131,41 +133,41 @@ def texels(textures: Textures, value: Value) -> Iterator[NDArray[np.int64]]:
             yield textures[view.texture][rows, view.x - gutter : view.x + value.width + gutter].copy()
 
 
-def target_bytes(made: CompiledNetwork) -> int:
-    return sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
+def target_bytes(program: CompiledNetwork) -> int:
+    return sum(4 * texture.width * texture.height for texture in program.textures if texture.kind == "target")
 
 
 def test_the_check_finds_what_is_overwritten() -> None:
-    made = tiny_program(memory="naive")
-    passes = tuple(replace(one, target="expand") if one.layer == "unit-pw" else one for one in made.passes)
+    program = tiny_program(memory="naive")
+    passes = tuple(replace(draw, target="expand") if draw.layer == "unit-pw" else draw for draw in program.passes)
     with pytest.raises(AssertionError):  # the unit's input, still in use as the residual
-        check_frame(replace(made, passes=passes))
+        check_frame(replace(program, passes=passes))
 
 
 def test_a_texture_is_shared_by_layers_of_one_clear_colour_only() -> None:
-    made = ranged.ranged_program(memory="by-size")
+    program = ranged.ranged_program(memory="by-size")
     naive = ranged.ranged_program(memory="naive")
-    colour = {one.name: one.clear for one in made.textures}
-    for old, new in zip(naive.passes, made.passes):
-        (clear,) = (one.clear for one in naive.textures if one.name == old.target)
+    colour = {texture.name: texture.clear for texture in program.textures}
+    for old, new in zip(naive.passes, program.passes):
+        (clear,) = (texture.clear for texture in naive.textures if texture.name == old.target)
         assert colour[new.target] == clear
-    assert target_bytes(made) < target_bytes(naive)
-    assert len({one.clear for one in made.textures if one.kind == "target"}) > 1
+    assert target_bytes(program) < target_bytes(naive)
+    assert len({texture.clear for texture in program.textures if texture.kind == "target"}) > 1
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: str) -> None:
     naive, shared = (tiny_program(layout=layout, memory=one) for one in ("naive", "by-size"))
-    alone = {one.name: one.width * one.height for one in naive.textures}
-    sizes = {one.name: one.width * one.height for one in shared.textures}
+    alone = {texture.name: texture.width * texture.height for texture in naive.textures}
+    sizes = {texture.name: texture.width * texture.height for texture in shared.textures}
     for old, new in zip(naive.passes, shared.passes):
         assert sizes[new.target] <= MOST_LARGER * alone[old.target]
 
 
 def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> None:
-    made = tiny_program(memory="naive")
-    order = [node.name for node in made.graph.nodes]
-    alive = lifetimes(made)
+    program = tiny_program(memory="naive")
+    order = [node.name for node in program.graph.nodes]
+    alive = lifetimes(program)
     assert alive["dense"] == (order.index("dense"), len(order))
     assert alive["expand"][1] == order.index("unit-dw"), "the residual is read last of all"
 
@@ -173,23 +175,23 @@ def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> No
 def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
-    made = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, Target(memory="by-size"))
-    first, second = made.passes[:2]
+    program = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, Target(memory="by-size"))
+    first, second = program.passes[:2]
     assert (first.layer, second.layer, second.clear) == ("unread", "next", False) and first.target == second.target
     taken = [
         {(x, y) for quad in one.quads for x in range(quad.x, quad.x + 9) for y in range(quad.y, quad.y + 9)}
         for one in (first, second)
     ]
     assert not taken[0] & taken[1], "they lie side by side"
-    check_frame(made)
+    check_frame(program)
 
 
 def test_auto_takes_the_least_and_says_what_others_take() -> None:
-    made = tiny_program()
-    taken = {one.method: one.texture_bytes for one in made.memory}
+    program = tiny_program()
+    taken = {plan.method: plan.texture_bytes for plan in program.memory}
     assert list(taken) == list(MEMORY[1:])
-    assert target_bytes(made) == min(taken.values())
-    assert [one.chosen for one in made.memory].count(True) == 1
+    assert target_bytes(program) == min(taken.values())
+    assert [plan.chosen for plan in program.memory].count(True) == 1
     assert taken["naive"] == target_bytes(tiny_program(memory="naive"))
 
 

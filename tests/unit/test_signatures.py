@@ -78,13 +78,13 @@ def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
         return base64.b64encode(data).decode("ascii")
 
     def sign(path: Path) -> None:
-        data, said = path.read_bytes(), b"by me"
+        data, message = path.read_bytes(), b"by me"
         made = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
         lines = [
             "untrusted comment: x",
             text(kind + number + made),
             "trusted comment: by me",
-            text(secret.sign(made + said)),
+            text(secret.sign(made + message)),
         ]
         path.with_name(f"{path.name}.minisig").write_text("\n".join(lines) + "\n")
 

@@ -54,12 +54,12 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
     sums = simulated_sums.simulate(factors, constants, biases, fourth=True, residual=added)
     assert sums.fourth is not None and sums.changed is not None
     for index in range(5):
-        met = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
-        met = met if added is None else np.concatenate([met, added[:, [index]]], axis=1)
-        products = met * constants[index]
+        values = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
+        values = values if added is None else np.concatenate([values, added[:, [index]]], axis=1)
+        products = values * constants[index]
         way = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)
-        inexact = (met != 0.0) & (met != 1.0)
-        product_bits = np.where(inexact, np.spacing(products) + np.spacing(met) * constants[index], 0.0).sum(axis=1)
+        inexact = (values != 0.0) & (values != 1.0)
+        product_bits = np.where(inexact, np.spacing(products) + np.spacing(values) * constants[index], 0.0).sum(axis=1)
         sum_bits = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
         np.testing.assert_array_equal(sums.sums[:, index], way[:, -1])
         np.testing.assert_array_equal(sums.product_bits[:, index], product_bits)
@@ -96,8 +96,8 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
     )
     constants = columns.pack(rng.uniform(0.001, 0.01, (3, 3, 8, 8)).astype(np.float32))
     biases = np.full((2, 4), 0.01, np.float32)
-    found = starts(columns, constants, biases, texels, (1, 1))
-    assert (found.truncated > biases).all() and (found.truncated < biases + 1e-4).all()
+    result = starts(columns, constants, biases, texels, (1, 1))
+    assert (result.truncated > biases).all() and (result.truncated < biases + 1e-4).all()
     bytes_ = np.full((2, columns.count + 3, 4), 0.9, np.float32)
     assert byte_start(columns, bytes_, 1.0, texels, (1, 1)) < 0.0
 

@@ -44,16 +44,16 @@ def test_all_three_are_one(size, block, kernel_size, before, inner, seed) -> Non
     x, kernel = rng.normal(size=(*size, 2)), rng.normal(size=(*kernel_size, 2, 3))
     # As in TensorFlow: the end is padded to full blocks, and phases are at least as large as the kernel.
     long = [
-        max(-(-(given_ + first) // step), taps) * step
-        for given_, first, step, taps in zip(size, before, block, kernel_size)
+        max(-(-(actual + first) // step), taps) * step
+        for actual, first, step, taps in zip(size, before, block, kernel_size)
     ]
-    after = [whole - given_ - first for whole, given_, first in zip(long, size, before)]
+    after = [whole - actual - first for whole, actual, first in zip(long, size, before)]
     padding = (before[0], after[0], before[1], after[1])
     whole = by_phases(x, kernel, block, padding, inner)
     crops = tuple(int(rng.integers(0, max(1, length // 3))) for length in np.repeat(whole.shape[:2], 2))
-    wanted = whole[crops[0] : whole.shape[0] - crops[1], crops[2] : whole.shape[1] - crops[3]]
+    expected = whole[crops[0] : whole.shape[0] - crops[1], crops[2] : whole.shape[1] - crops[3]]
     around = dilated_padding(block, padding, crops, inner)
-    given_ = convolve(pad(x, [max(side, 0) for side in around]), kernel, (1, 1), 1, block)
+    actual = convolve(pad(x, [max(side, 0) for side in around]), kernel, (1, 1), 1, block)
     cut = [max(-side, 0) for side in around]
-    given_ = given_[cut[0] : given_.shape[0] - cut[1], cut[2] : given_.shape[1] - cut[3]]
-    np.testing.assert_allclose(given_, wanted, atol=1e-9)
+    actual = actual[cut[0] : actual.shape[0] - cut[1], cut[2] : actual.shape[1] - cut[3]]
+    np.testing.assert_allclose(actual, expected, atol=1e-9)

@@ -25,10 +25,10 @@ def run(op: str, *inputs: np.ndarray, **attrs: object) -> np.ndarray:
     node = Node("node", op, tuple(f"in{index}" for index in range(len(inputs))), attrs)
     operator = ops.get(op)
     assert set(operator.attrs) - {"scales", "zeros", "bits"} <= set(attrs) <= set(operator.attrs)
-    found = operator.reference(node, inputs)
-    assert found.shape == operator.shape(node, [one.shape for one in inputs])
-    assert found.dtype == inputs[0].dtype
-    return found
+    output = operator.reference(node, inputs)
+    assert output.shape == operator.shape(node, [input.shape for input in inputs])
+    assert output.dtype == inputs[0].dtype
+    return output
 
 
 def values(*shape: int, dtype: type = np.float64) -> np.ndarray:
@@ -80,10 +80,10 @@ def test_windows_that_do_not_fit(op, attrs, message) -> None:
 @pytest.mark.parametrize("op", ["concat", "concat_copy"])
 def test_concatenation(op: str) -> None:
     parts = values(2, 3, 4), values(2, 3, 1), values(2, 3, 5)
-    found = run(op, *parts)
+    result = run(op, *parts)
     for channel in range(10):
         part, index = (0, channel) if channel < 4 else (1, 0) if channel == 4 else (2, channel - 5)
-        np.testing.assert_array_equal(found[:, :, channel], parts[part][:, :, index])
+        np.testing.assert_array_equal(result[:, :, channel], parts[part][:, :, index])
     for shapes in ([(2, 3, 4), (2, 4, 4)], [(4,), (2, 3, 4)], []):
         with pytest.raises(ModelError, match="layer 'node'"):
             ops.get(op).shape(Node("node", op, tuple("abc"[: len(shapes)])), shapes)
@@ -148,8 +148,8 @@ def test_channels_of_zeros() -> None:
 
 def test_rescaling() -> None:
     x = values(2, 3, 3, dtype=np.float32)
-    found = run("rescaling", x, scales=(2.0,), offsets=(1.0, 2.0, 3.0))
-    np.testing.assert_allclose(found, x * 2 + np.array([1, 2, 3]), rtol=1e-6)
+    result = run("rescaling", x, scales=(2.0,), offsets=(1.0, 2.0, 3.0))
+    np.testing.assert_allclose(result, x * 2 + np.array([1, 2, 3]), rtol=1e-6)
 
 
 def test_reshape_keeps_the_order_in_memory() -> None:

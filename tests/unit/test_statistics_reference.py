@@ -20,10 +20,10 @@ def run(op: str, *inputs: np.ndarray, **attrs: object) -> np.ndarray:
     """Return the reference's output, after checking its shape by the shape rule."""
     operator = ops.get(op)
     node = Node("node", op, tuple(f"in{index}" for index in range(len(inputs))), {**operator.attrs, **attrs})
-    found = operator.reference(node, inputs)
-    assert found.shape == tuple(operator.shape(node, [given.shape for given in inputs]))
-    assert found.dtype == inputs[0].dtype
-    return found
+    output = operator.reference(node, inputs)
+    assert output.shape == tuple(operator.shape(node, [input.shape for input in inputs]))
+    assert output.dtype == inputs[0].dtype
+    return output
 
 
 def test_channels_of_a_pixel_by_hand() -> None:
@@ -46,17 +46,17 @@ def test_groups_have_the_statistics_of_their_numbers(height: int, width: int, si
     x = np.random.default_rng(channels).normal(1.0, 2.0, (height, width, channels))
     means, deviations = run("global_average_pool", x), run("global_deviation", x)
     members = x.reshape(-1, groups, channels // groups)
-    for statistic, wanted in (("mean", members.mean(axis=(0, 2))), ("deviation", members.std(axis=(0, 2)))):
-        found = run("group_statistics", means, deviations, groups=groups, statistic=statistic)
-        np.testing.assert_allclose(found, wanted.repeat(channels // groups), atol=1e-12)
+    for statistic, expected in (("mean", members.mean(axis=(0, 2))), ("deviation", members.std(axis=(0, 2)))):
+        result = run("group_statistics", means, deviations, groups=groups, statistic=statistic)
+        np.testing.assert_allclose(result, expected.repeat(channels // groups), atol=1e-12)
 
 
 def test_a_map_by_its_statistics() -> None:
     x = np.array([[[1.0, 5.0]], [[3.0, 5.0]]])
-    found = run(
+    result = run(
         "map_norm", x, np.array([2.0, 5.0]), np.array([1.0, 0.0]), epsilon=0.0, gamma=(2.0, 1.0), beta=(0.0, 4.0)
     )
-    assert found[:, 0].tolist() == [[-2.0, 4.0], [2.0, 4.0]]
+    assert result[:, 0].tolist() == [[-2.0, 4.0], [2.0, 4.0]]
 
 
 def test_minimum_pooling() -> None:
@@ -74,16 +74,16 @@ def test_local_responses_are_squares_a_sum_and_a_product(region: str, beta: floa
     graph = Graph("g", (input_node(5), pool, Node("n", "local_response_norm", ("pool",), attrs)), "n")
     picture = rng.integers(0, 256, (5, 5, 3), np.uint8)
     x = reference.run(Graph("g", graph.nodes[:2], "pool"), picture).astype(np.float64)
-    wanted = np.zeros_like(x)
+    expected = np.zeros_like(x)
     for y, z, c in np.ndindex(x.shape):
         near = (
             x[y, z, max(c - 1, 0) : c + 2] if region == "across" else x[max(y - 1, 0) : y + 2, max(z - 1, 0) : z + 2, c]
         )
-        wanted[y, z, c] = x[y, z, c] / (2.0 + 0.5 * np.square(near).sum()) ** beta
-    np.testing.assert_allclose(reference.run(graph, picture), wanted, rtol=1e-5)
+        expected[y, z, c] = x[y, z, c] / (2.0 + 0.5 * np.square(near).sum()) ** beta
+    np.testing.assert_allclose(reference.run(graph, picture), expected, rtol=1e-5)
     small = optimize(graph)
     assert [node.op for node in small.nodes[2:]] == ["activation", "conv2d", "binary"]
-    np.testing.assert_allclose(reference.run(small, picture), wanted, rtol=1e-5)
+    np.testing.assert_allclose(reference.run(small, picture), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_bounds_of_statistics_of_groups() -> None:
     means, deviations = (np.array([-3.0, 1.0]), np.array([2.0, 5.0])), (np.zeros(2), np.array([1.0, 3.0]))
     for statistic, low, high in (("mean", -3.0, 5.0), ("deviation", 0.0, 5.0)):
         node = Node("node", "group_statistics", ("m", "d"), {"groups": 1, "statistic": statistic, "scale": None})
-        found = operator.interval(node, (2,), [means, deviations])
-        assert [end.tolist() for end in found] == [[low] * 2, [high] * 2]
+        result = operator.interval(node, (2,), [means, deviations])
+        assert [end.tolist() for end in result] == [[low] * 2, [high] * 2]

@@ -99,10 +99,10 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
 
 
 def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges | None = None) -> BuiltPart:
-    made = build(
+    built = build(
         graph, ["label"] * 3, options=Options(ranges=ranges or KnownRanges(), weights="texture"), calibration=pictures
     )
-    return made.gpu[0]
+    return built.gpu[0]
 
 
 def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path) -> None:
@@ -110,26 +110,26 @@ def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path
     body = [input_node(12), conv_node(rng, "a", ("image",), 3, 12), conv_node(rng, "b", ("a",), 12, 8)]
     graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)
     pictures = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
-    made = exported(graph, pictures)
-    known = learnt([replace(made.prepared, precision=(PrecisionChoice("b", "asked for"),))], [made.program])
+    result = exported(graph, pictures)
+    known = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
     assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*known.calibration_data}
-    assert any(found[0].any() for key, found in known.calibration_data.items() if key.endswith("rounded"))
+    assert any(result[0].any() for key, result in known.calibration_data.items() if key.endswith("rounded"))
     known = ranges_file.read(
         written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), known))
     ).known
     assert exported(graph, (), known).program.graph.by_name["b"].attrs["bits"] == 16
     known = replace(known, sixteen=())
     again = exported(graph, (), known)
-    assert again.bundle.members == made.bundle.members
-    assert exported(graph, (), replace(known, calibration_data={})).bundle.members != made.bundle.members
+    assert again.bundle.members == result.bundle.members
+    assert exported(graph, (), replace(known, calibration_data={})).bundle.members != result.bundle.members
 
 
 def test_what_was_found_of_other_weights_is_found_anew() -> None:
-    found = (np.array([1.0]),)
-    maps = CalibrationMaps(dict, stored={"a": found})
+    result = (np.array([1.0]),)
+    maps = CalibrationMaps(dict, stored={"a": result})
     assert maps.has_images
     assert maps.cached("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
-    assert CalibrationMaps(dict, stored={"a": found}).cached("a", lambda: (np.array([2.0]),))[0] == 1.0
+    assert CalibrationMaps(dict, stored={"a": result}).cached("a", lambda: (np.array([2.0]),))[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compr
 
 
 @pytest.mark.parametrize(
-    ("key", "changed", "said"),
+    ("key", "changed", "message"),
     [
         ("scales", 1e-45, "a scale that is not from 1e-30 to 1e"),
         ("scales", 1e300, "a scale that is not from 1e-30 to 1e"),
-        ("findings", {str(number): [ZEROS] for number in range(100)}, "all arrays may have 67,108,864"),
+        ("findings", {str(index): [ZEROS] for index in range(100)}, "all arrays may have 67,108,864"),
     ],
 )
-def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, said: str) -> None:
+def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
     """Values outside the range of shaders, and arrays of 100 kB that unpack to gigabytes, are refused."""
     path = written(tmp_path, calibrated(network()))
     data = json.loads(path.read_text("utf-8"))
@@ -209,7 +209,7 @@ def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: objec
     else:
         data[key] = changed
     path.write_text(json.dumps(data), "utf-8")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         ranges_file.read(path)
 
 

@@ -29,7 +29,7 @@ def uniform(at: int, some: str) -> str:
 
 
 def tap(first: int, lanes: str) -> Tap:
-    return Tap("source", "c.x", "c.y", [Product(first + place, lane) for place, lane in enumerate(lanes)])
+    return Tap("source", "c.x", "c.y", [Product(first + index, lane) for index, lane in enumerate(lanes)])
 
 
 def test_some_products_stand_behind_the_next_fetch() -> None:
@@ -49,15 +49,15 @@ def test_some_products_stand_behind_the_next_fetch() -> None:
 
 @pytest.mark.parametrize("lanes", ["x", "xy", "xyz", "xyzw"])
 def test_every_product_is_added_once(lanes: str) -> None:
-    lines = tap_lines([tap(10 * number, lanes) for number in range(3)], uniform)
+    lines = tap_lines([tap(10 * index, lanes) for index in range(3)], uniform)
     added = [
         (line.split("*")[0].split("[")[1].split("]")[0], component)
         for line in lines
         if line.startswith("sum")
         for component in (line.split(" ")[0].partition(".")[2] or "xyzw")
     ]
-    wanted = [(f"{10 * number + k}", one) for number in range(3) for k in range(len(lanes)) for one in "xyzw"]
-    assert sorted(added) == sorted(wanted)
+    expected = [(f"{10 * index + k}", one) for index in range(3) for k in range(len(lanes)) for one in "xyzw"]
+    assert sorted(added) == sorted(expected)
 
 
 def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
@@ -89,8 +89,8 @@ def bound(*places: tuple[str, int, int]) -> Binding:
 
 def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
     one = bound(("a", 0, 0), ("a", 9, 0), ("a", 0, 9))
-    found = Coordinates([one], "source", (2, 3))
-    assert found.lines(one) == [
+    result = Coordinates([one], "source", (2, 3))
+    assert result.lines(one) == [
         "float y0_1 = coord0.y + source_texel.y;",
         "float y2_1 = coord1.y + source_texel.y;",
         "float x0_1 = coord0.x + source_texel.x;",
@@ -98,18 +98,18 @@ def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
         "float x1_1 = coord0.z + source_texel.x;",
         "float x1_2 = x1_1 + source_texel.x;",
     ]
-    assert [(t.x, t.y) for t in (found.tap(one, k, 1, 2, []) for k in range(3))] == [
+    assert [(t.x, t.y) for t in (result.tap(one, k, 1, 2, []) for k in range(3))] == [
         ("x0_2", "y0_1"),
         ("x1_2", "y0_1"),
         ("x0_2", "y2_1"),
     ]
-    assert found.tap(one, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
+    assert result.tap(one, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
 
 
 def test_draws_with_another_pattern_share_nothing() -> None:
     bindings = [bound(("a", 0, 0), ("a", 9, 0)), bound(("a", 0, 0), ("a", 9, 9))]
-    for one in bindings:
-        assert Coordinates(bindings, "source").tap(one, 1, 0, 0, []).y == "coord0.w"
+    for binding in bindings:
+        assert Coordinates(bindings, "source").tap(binding, 1, 0, 0, []).y == "coord0.w"
 
 
 def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> None:

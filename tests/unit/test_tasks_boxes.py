@@ -16,13 +16,13 @@ from glsl_infer.tasks.detection import around_circle
 
 
 def test_anchors_go_box_by_box_then_cell_by_cell() -> None:
-    made = anchors([Level(((0.5, 0.25), (1, 1)), stride=8), Level(((0.1, 0.1),), cells=(1, 3))], 16, 30)
-    assert made.shape == (2 * 4 * 2 + 3, 4)  # 30 pixels are 4 cells of 8, the last one clipped
-    assert made[0].tolist() == pytest.approx([1 / 8, 1 / 4, 0.5, 0.25])
-    assert made[1].tolist() == pytest.approx([1 / 8, 1 / 4, 1, 1])
-    assert made[2].tolist() == pytest.approx([3 / 8, 1 / 4, 0.5, 0.25])
-    assert made[8].tolist() == pytest.approx([1 / 8, 3 / 4, 0.5, 0.25])
-    assert made[-1].tolist() == pytest.approx([5 / 6, 1 / 2, 0.1, 0.1])
+    boxes = anchors([Level(((0.5, 0.25), (1, 1)), stride=8), Level(((0.1, 0.1),), cells=(1, 3))], 16, 30)
+    assert boxes.shape == (2 * 4 * 2 + 3, 4)  # 30 pixels are 4 cells of 8, the last one clipped
+    assert boxes[0].tolist() == pytest.approx([1 / 8, 1 / 4, 0.5, 0.25])
+    assert boxes[1].tolist() == pytest.approx([1 / 8, 1 / 4, 1, 1])
+    assert boxes[2].tolist() == pytest.approx([3 / 8, 1 / 4, 0.5, 0.25])
+    assert boxes[8].tolist() == pytest.approx([1 / 8, 3 / 4, 0.5, 0.25])
+    assert boxes[-1].tolist() == pytest.approx([5 / 6, 1 / 2, 0.1, 0.1])
 
 
 def test_sizes_of_a_scale_have_its_area() -> None:
@@ -55,7 +55,7 @@ def test_what_is_likely_by_each_activation(numbers: list[float], threshold: floa
     raw = np.array(numbers).reshape(2, 3)
     for activation in ("sigmoid", "softmax", "none"):
         scores, rows, columns = likely(raw, activation, threshold, background=True)
-        found = {(row, column): score for score, row, column in zip(scores, rows, columns)}
+        results = {(row, column): score for score, row, column in zip(scores, rows, columns)}
         for row in range(2):
             if activation == "sigmoid":
                 expected = [1 / (1 + math.exp(-max(-80.0, min(80.0, number)))) for number in raw[row]]
@@ -67,8 +67,8 @@ def test_what_is_likely_by_each_activation(numbers: list[float], threshold: floa
             for column in range(2):
                 score = expected[column + 1]
                 if abs(score - threshold) > 1e-9:
-                    assert ((row, column) in found) == (score > threshold)
-                    assert found.get((row, column), score) == pytest.approx(score)
+                    assert ((row, column) in results) == (score > threshold)
+                    assert results.get((row, column), score) == pytest.approx(score)
 
 
 def plain_suppress(

@@ -51,7 +51,7 @@ def test_a_model_that_is_not_fetched_says_how(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("task", "change", "said"),
+    ("task", "change", "message"),
     [
         (DETECTOR, {"task": "magic"}, "not one of detection, landmarks, segmentation, classification"),
         (DETECTOR, {"tresholds": 1}, "unknown key 'tresholds'"),
@@ -80,13 +80,13 @@ def test_a_model_that_is_not_fetched_says_how(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_a_task_that_is_wrong_names_file_and_key(
-    task: dict[str, object], change: dict[str, object], said: str, tmp_path: Path
+    task: dict[str, object], change: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps({**task, **change}))
     with pytest.raises(InputError) as caught:
         reading.read(path)
-    assert said in str(caught.value) and str(path) in str(caught.value)
+    assert message in str(caught.value) and str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"task": 1}', "\x00", "null", '{"a": 1, "a": 1}'])

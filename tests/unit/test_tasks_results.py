@@ -20,11 +20,11 @@ def detection(box: tuple[float, float, float, float], label: str = "", index: in
 
 @pytest.mark.parametrize("box", [(10.0, 10.0, 30.0, 25.0), (-1e9, -5.0, 1e9, 1e12), (59.0, 39.0, 60.0, 40.0)])
 def test_boxes_without_points(box: tuple[float, float, float, float]) -> None:
-    found = Found((detection(box), detection(box, "a label", 7)), SIZE)
-    drawn = found.draw(Image.new("RGB", SIZE))
+    detections = Found((detection(box), detection(box, "a label", 7)), SIZE)
+    drawn = detections.draw(Image.new("RGB", SIZE))
     assert drawn.size == SIZE and np.asarray(drawn).any()
-    assert found.as_json()["found"][1]["label"] == "a label"
-    assert "points" not in found.as_json()["found"][0]
+    assert detections.as_json()["found"][1]["label"] == "a label"
+    assert "points" not in detections.as_json()["found"][0]
 
 
 def test_of_a_box_that_reaches_beyond_the_picture_its_part_is_shown() -> None:
@@ -45,8 +45,13 @@ def test_points_with_and_without_lines(number: int) -> None:
 
 
 def test_found_things_are_a_sequence() -> None:
-    found = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
-    assert len(found) == 1 and found[0] in list(found) and found[:1] == tuple(found) and found.present
+    detections = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
+    assert (
+        len(detections) == 1
+        and detections[0] in list(detections)
+        and detections[:1] == tuple(detections)
+        and detections.present
+    )
     assert not Found((), SIZE).present
 
 

@@ -55,8 +55,8 @@ def test_classes_are_balanced() -> None:
     assert made[0] >= 2  # 5 compared with 20 and 20
 
 
-def _background(given: head.Examples) -> tuple[np.ndarray, np.ndarray]:
-    return given.background, given.groups
+def _background(examples: head.Examples) -> tuple[np.ndarray, np.ndarray]:
+    return examples.background, examples.groups
 
 
 def test_background_that_looks_like_a_class_is_left_out() -> None:
@@ -123,18 +123,22 @@ def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
         find(tmp_path)
     text = str(caught.value)
     assert "3 problems" in text
-    assert "cat: 0 pictures that can be read; a class needs 5" in text
-    assert "call the folder 'none'" in text
+    assert "cat: 0 readable images; a class needs 5" in text
+    assert "rename this folder to 'none'" in text
 
 
 def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
     for label, colour in (("cat", "red"), ("none", "blue")):
         (tmp_path / label).mkdir()
-        for number in range(5):
-            Image.new("RGB", (40, 30), colour).save(tmp_path / label / f"{number}.png")
-    found = find(tmp_path)
-    assert (found.classes, found.truth) == (("cat",), (0,) * 5 + (-1,) * 5)
-    sheet = contact_sheet(found, side=8)
+        for index in range(5):
+            Image.new("RGB", (40, 30), colour).save(tmp_path / label / f"{index}.png")
+    (tmp_path / "cat/2026").mkdir()  # as all commands do, photographs are searched for in folders below, too
+    (tmp_path / "cat/4.png").rename(tmp_path / "cat/2026/4.png")
+    Image.new("RGB", (40, 30)).save(tmp_path / "loose.png")
+    result = find(tmp_path)
+    assert result.warnings[0] == f"{tmp_path}: 1 image is left out, because it is not in the folder of a class"
+    assert (result.classes, result.truth) == (("cat",), (0,) * 5 + (-1,) * 5)
+    sheet = contact_sheet(result, side=8)
     assert sheet.size == (80, 16)
     assert (sheet.getpixel((0, 0)), sheet.getpixel((0, 15))) == ((255, 0, 0), (0, 0, 255))
     views = list(variations(Image.new("RGB", (40, 30), "red"), 4, 0))
@@ -144,20 +148,22 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
 
 def test_the_time_that_is_left_converges() -> None:
     """The estimate excludes the time of compiling a network and follows a machine that slows down."""
-    now, said = [0.0], list[str]()
-    counted = make._Remaining(said.append, 200, lambda: now[0])
+    now, messages = [0.0], list[str]()
+    counted = make._Remaining(messages.append, 100, 2, lambda: now[0])
     for _ in range(2):
         now[0] += 100.0  # compiling
         counted.begin()
         for _ in range(100):
             now[0] += 3.0
             counted()
-    minutes = [float(text.split("about ")[1].split()[0]) for text in said]
+    minutes = [float(text.split("about ")[1].split()[0]) for text in messages]
     assert minutes == sorted(minutes, reverse=True)
-    assert said[0] == "features of photograph 1 of 200, about 9.9 minutes left" and minutes[99] == 5.0
-    slow = make._Remaining(said.append, 200, lambda: now[0])
+    assert messages[0] == "network 1 of 2: photograph 1 of 100, about 9.9 minutes left" and minutes[99] == 5.0
+    assert messages[99].startswith("network 1 of 2: photograph 100 of 100, ")
+    assert messages[100].startswith("network 2 of 2: photograph 1 of 100, ")
+    slow = make._Remaining(messages.append, 100, 2, lambda: now[0])
     slow.begin()
     for index in range(150):
         now[0] += 1.0 if index < 50 else 4.0
         slow()
-    assert 2.9 < float(said[-1].split("about ")[1].split()[0]) < 3.4
+    assert 2.9 < float(messages[-1].split("about ")[1].split()[0]) < 3.4

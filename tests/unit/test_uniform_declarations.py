@@ -83,6 +83,8 @@ def test_a_sampler_that_no_unit_is_for() -> None:
         ),
         (DECLARED.replace("sampler2D", "vec4"), "set the sampler 'image', which its shader does not declare"),
         (DECLARED.replace("uniform vec4 weights[2];\n", ""), "set the uniform 'weights', which its shader does not"),
+        (DECLARED.replace("[2]", "[3]"), "set 8 numbers of the uniform 'weights', which has 12"),
+        (DECLARED.replace("float late", "vec2 late"), "set 1 numbers of the uniform 'late', which has 2"),
     ],
 )
 def test_what_is_set_and_what_is_declared_are_the_same(text: str, message: str) -> None:
@@ -131,20 +133,20 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
-def test_what_the_engine_writes_passes(made: Bundle) -> None:
-    program_check.check_fragment_shaders(made.manifest.programs, made.members)
+@pytest.mark.parametrize("bundle", MADE.values(), ids=MADE.keys())
+def test_what_the_engine_writes_passes(bundle: Bundle) -> None:
+    program_check.check_fragment_shaders(bundle.manifest.programs, bundle.members)
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_every_shader_of_the_shipped_models_passes(path: Path) -> None:
     """The check reads every shader of the shipped models: each uniform is missed if its declaration is removed."""
-    made = bundles.read(path)
-    for program in made.manifest.programs:
+    bundle = bundles.read(path)
+    for program in bundle.manifest.programs:
         for name in program.uniforms:
             less = replace(program, uniforms={key: size for key, size in program.uniforms.items() if key != name})
             with pytest.raises(BundleError, match=f"declares the uniform '{name}', which no pass sets"):
-                program_check.check_fragment_shaders([less], made.members)
+                program_check.check_fragment_shaders([less], bundle.members)
 
 
 def test_all_five_models_are_there() -> None:

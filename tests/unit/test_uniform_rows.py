@@ -66,11 +66,13 @@ def test_rows_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_uniforms_are_those_of_the_passes() -> None:
     changed = uniform_rows.with_rows(tiny_bundle("uniform"), LARGEST).bundle.manifest
-    uniforms = {one.name: dict(one.uniforms) for one in changed.programs}
+    uniforms = {program.name: dict(program.uniforms) for program in changed.programs}
     assert any("weights_row" in names for names in uniforms.values())
-    for one in changed.passes:
-        counts = {name: value.count if isinstance(value, Slice) else len(value) for name, value in one.uniforms.items()}
-        assert counts == uniforms[one.program]
+    for draw in changed.passes:
+        counts = {
+            name: value.count if isinstance(value, Slice) else len(value) for name, value in draw.uniforms.items()
+        }
+        assert counts == uniforms[draw.program]
 
 
 def test_what_is_given_stays_as_it_is() -> None:

@@ -21,18 +21,18 @@ from glsl_infer.tools.validate.verdict import ClippedCount
 def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     expected = rng.normal(size=(pictures, size))
-    given_ = expected + 0.1 * rng.normal(size=expected.shape)
-    found = Agreement()
-    for one, other in zip(given_, expected):
-        found.add(one, other)
-    error = given_ - expected
-    norms = np.linalg.norm(given_) * np.linalg.norm(expected)
-    assert found.cosine == pytest.approx((given_ * expected).sum() / norms)
-    assert found.max_error == pytest.approx(np.abs(error).max())
-    assert found.mean_error == pytest.approx(np.abs(error).mean())
-    assert found.sqnr == pytest.approx(10 * np.log10((expected**2).sum() / (error**2).sum()))
-    assert found.top1 == (given_.argmax(1) == expected.argmax(1)).mean()
-    assert found.worst_cosine <= found.cosine + 1e-9 or pictures > 1
+    actual = expected + 0.1 * rng.normal(size=expected.shape)
+    agreement = Agreement()
+    for one, other in zip(actual, expected):
+        agreement.add(one, other)
+    error = actual - expected
+    norms = np.linalg.norm(actual) * np.linalg.norm(expected)
+    assert agreement.cosine == pytest.approx((actual * expected).sum() / norms)
+    assert agreement.max_error == pytest.approx(np.abs(error).max())
+    assert agreement.mean_error == pytest.approx(np.abs(error).mean())
+    assert agreement.sqnr == pytest.approx(10 * np.log10((expected**2).sum() / (error**2).sum()))
+    assert agreement.top1 == (actual.argmax(1) == expected.argmax(1)).mean()
+    assert agreement.worst_cosine <= agreement.cosine + 1e-9 or pictures > 1
 
 
 def test_what_has_no_error_and_what_has_no_signal() -> None:
@@ -50,21 +50,21 @@ def test_other_shapes_are_refused() -> None:
 
 
 def test_the_page_shows_every_layer_and_runs_nothing() -> None:
-    one = Agreement()
-    one.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
-    row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **one.as_json()}
-    found: dict[str, Any] = {
+    agreement = Agreement()
+    agreement.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
+    row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **agreement.as_json()}
+    results: dict[str, Any] = {
         "model": "m.keras",
         "bundle": "m.glslnn",
         "pictures": 1,
         "framework": "Keras",
         "beside": "Keras 3",
         "driver": "a driver",
-        "outputs": [{"name": "y", "softmax": False, **one.as_json(), "top1": 1.0}],
+        "outputs": [{"name": "y", "softmax": False, **agreement.as_json(), "top1": 1.0}],
         "layers": [row],
     }
-    json.dumps(found)
-    text = page(found, ["it is <b>wrong</b>"])
+    json.dumps(results)
+    text = page(results, ["it is <b>wrong</b>"])
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "it is &lt;b&gt;wrong" in text
@@ -74,7 +74,7 @@ def test_the_page_shows_every_layer_and_runs_nothing() -> None:
 def test_only_values_that_the_model_has_beyond_the_range_are_clipped() -> None:
     """A clipped count needs a model's value outside the range, here 0 to 2 with a step of 2/255."""
     count = ClippedCount(Range((2.0,), (0.0,)))
-    given = np.array([0.0, 0.0, 2.0, 2.0, 1.0]).reshape(1, 5, 1)
-    count.add(given, np.array([0.0, -0.5, 2.0, 3.0, 3.0]).reshape(1, 5, 1))
+    values = np.array([0.0, 0.0, 2.0, 2.0, 1.0]).reshape(1, 5, 1)
+    count.add(values, np.array([0.0, -0.5, 2.0, 3.0, 3.0]).reshape(1, 5, 1))
     assert count.as_json() == {"clipped_zeros": 1, "clipped_full": 1, "clipped_share": 0.4}
     assert ClippedCount(None).as_json() == {}

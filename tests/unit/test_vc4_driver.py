@@ -164,8 +164,14 @@ def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_without_one_export_says_that_nothing_is_verified() -> None:
-    made = tiny_bundle()
-    found = verify(made, 60.0)
-    assert "no VideoCore IV driver on this machine" in found.note and found.driver == "" and found.warnings == ()
-    assert [check.layer for check in found.layers] == list(dict.fromkeys(one.layer for one in made.manifest.passes))
-    assert not any(check.verified or check.threads for check in found.layers)
+    bundle = tiny_bundle()
+    verification = verify(bundle, 60.0)
+    assert (
+        "no VideoCore IV driver on this machine" in verification.note
+        and verification.driver == ""
+        and verification.warnings == ()
+    )
+    assert [check.layer for check in verification.layers] == list(
+        dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
+    )
+    assert not any(check.verified or check.threads for check in verification.layers)

@@ -16,8 +16,8 @@ ZERO = BOARDS[0]
 
 def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
     numbers = dict.fromkeys(Row.__dataclass_fields__, 0)
-    given = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
-    return Row(**{**numbers, **given})  # type: ignore[arg-type]
+    values = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
+    return Row(**{**numbers, **values})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
@@ -51,12 +51,12 @@ def test_the_share_moves_cost_from_jobs_to_draws() -> None:
 
 
 def test_an_estimate_lies_between_its_ends() -> None:
-    made = tiny.tiny_bundle(weights="uniform")
+    bundle = tiny.tiny_bundle(weights="uniform")
     shader, job = Shader(100, 100, 2, 50, 10, 110, 4), Job(60, 60, 1, 4, False, 1000)
-    measured = Measured("VC4", {one.program: shader for one in made.manifest.passes}, {}, {}, (job,) * 7)
-    found = estimate(report(made, measured), ZERO, 0.3)
-    assert found.gpu < found.low < found.total < found.high
-    assert found.streamed == 0.0
-    assert estimate(report(made, measured), ZERO, 0.3, instruction_cache=64).streamed > 0.0
-    assert found.low == pytest.approx(found.gpu + 7 * costs(ZERO, 0.0).job)
-    assert found.high == pytest.approx(found.gpu + len(made.manifest.passes) * costs(ZERO, 1.0).draw)
+    measured = Measured("VC4", {draw.program: shader for draw in bundle.manifest.passes}, {}, {}, (job,) * 7)
+    result = estimate(report(bundle, measured), ZERO, 0.3)
+    assert result.gpu < result.low < result.total < result.high
+    assert result.streamed == 0.0
+    assert estimate(report(bundle, measured), ZERO, 0.3, instruction_cache=64).streamed > 0.0
+    assert result.low == pytest.approx(result.gpu + 7 * costs(ZERO, 0.0).job)
+    assert result.high == pytest.approx(result.gpu + len(bundle.manifest.passes) * costs(ZERO, 1.0).draw)

@@ -30,15 +30,15 @@ def test_without_a_branch_all_is_executed_once() -> None:
 
 def test_a_loop_counts_its_turns_and_leaves_once() -> None:
     turns, body = 10, [PLAIN, FETCH, PLAIN]
-    found = executed([PLAIN, *loop(body), FETCH], [Loop(1, turns, 100)])
-    assert found == Executed(1 + 7 * (turns + 1) + 5 + turns * (len(body) + 4) + 1, turns + 1)
+    result = executed([PLAIN, *loop(body), FETCH], [Loop(1, turns, 100)])
+    assert result == Executed(1 + 7 * (turns + 1) + 5 + turns * (len(body) + 4) + 1, turns + 1)
 
 
 def test_a_loop_in_a_loop_counts_the_turns_of_both() -> None:
     inner = loop([FETCH])
-    found = executed(loop([*inner, PLAIN]), [Loop(1, 6, 600), Loop(2, 8, 90)])
+    result = executed(loop([*inner, PLAIN]), [Loop(1, 6, 600), Loop(2, 8, 90)])
     once = 7 * 9 + 5 + 8 * 5
-    assert found == Executed(7 * 7 + 5 + 6 * (once + 1 + 4), 48)
+    assert result == Executed(7 * 7 + 5 + 6 * (once + 1 + 4), 48)
 
 
 def test_what_is_unrolled_is_what_computes_least() -> None:

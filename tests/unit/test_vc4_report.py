@@ -15,8 +15,8 @@ from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 MADE = tiny.tiny_bundle(weights="uniform")
 GOOD = Shader(100, 100, 2, 50, 10, 110, 4)
 JOB = Job(60, 60, 1, 4, False, 1000)
-LAYERS = list(dict.fromkeys(one.layer for one in MADE.manifest.passes))
-PROGRAMS = {one.program: one.layer for one in MADE.manifest.passes}
+LAYERS = list(dict.fromkeys(draw.layer for draw in MADE.manifest.passes))
+PROGRAMS = {draw.program: draw.layer for draw in MADE.manifest.passes}
 
 
 def made(**changed: Shader) -> Report:
@@ -26,17 +26,17 @@ def made(**changed: Shader) -> Report:
 
 
 def test_a_row_multiplies_by_the_pixels_that_are_drawn() -> None:
-    (row,) = (one for one in made().rows if one.layer == "unit-pw")
+    (row,) = (row for row in made().rows if row.layer == "unit-pw")
     assert (row.passes, row.pixels, row.total, row.fetched) == (16, 16 * 25, 16 * 25 * 100, 16 * 25 * 4)
     assert row.groups == 16 * 2, "25 pixels are two groups of 16"
     assert row.issued == 16 * 2 * 100
 
 
 def test_totals_are_sums_and_jobs_those_of_the_frame() -> None:
-    found = made()
-    assert found.total == found.totals["total"] == sum(row.total for row in found.rows)
-    assert found.totals["jobs"] == len(LAYERS)
-    assert found.totals["passes"] == len(MADE.manifest.passes)
+    result = made()
+    assert result.total == result.totals["total"] == sum(row.total for row in result.rows)
+    assert result.totals["jobs"] == len(LAYERS)
+    assert result.totals["passes"] == len(MADE.manifest.passes)
 
 
 def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
@@ -47,7 +47,7 @@ def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
     assert floor.products(textured["unit-pw"]) is None, "most of what it fetches are weights"
     assert floor.products(by_name["pool"]) is None
     assert floor.products(by_name["dense"]) is None
-    (row,) = (one for one in made(unit_pw=replace(GOOD, fetches=8)).rows if one.layer == "unit-pw")
+    (row,) = (row for row in made(unit_pw=replace(GOOD, fetches=8)).rows if row.layer == "unit-pw")
     assert row.floor_per_fetch == 18.0
     assert row.per_fetch == 12.5
 
@@ -62,13 +62,13 @@ def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
 
 
 def test_advice_begins_with_what_saves_most() -> None:
-    found = advise(
+    result = advise(
         made(
             unit_pw=replace(GOOD, instructions=300, executed=300, fetches=8),
             expand=replace(GOOD, instructions=90, executed=90, fetches=2),
         )
     )
-    saving = [one for one in found if one.saves]
+    saving = [one for one in result if one.saves]
     assert [one.layer for one in saving[:2]] == ["unit-pw", "expand"]
     assert saving[0].saves == 16 * 25 * (300 - 8 * 18)
     assert "37.5 instructions a fetch, 18.0 would do" in saving[0].text
@@ -78,8 +78,8 @@ def test_advice_on_waiting_and_jobs() -> None:
     texts = [one.text for one in advise(made(unit_pw=replace(GOOD, cycles=400))) if one.layer == "unit-pw"]
     assert any("waits 300 of 400 estimated cycles" in text for text in texts)
     jobs = {**dict.fromkeys(LAYERS, (JOB,)), "expand": (JOB, replace(JOB, loads=True))}
-    found = report(MADE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
-    texts = [one.text for one in advise(found) if one.layer == "expand"]
+    result = report(MADE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
+    texts = [one.text for one in advise(result) if one.layer == "expand"]
     assert any(text.startswith("1 of 2 jobs load the target's old pixels") for text in texts)
     assert any(text.startswith("2 jobs: ") for text in texts)
 
@@ -93,10 +93,10 @@ def test_a_program_that_several_layers_use_fails_in_each() -> None:
     layers = [layer for layer in LAYERS if layer.startswith("unit")]
     failed = {name: "is bad" for name, layer in PROGRAMS.items() if layer in layers}
     shaders = {name: GOOD for name in PROGRAMS if name not in failed}
-    found = report(MADE, Measured("VC4", shaders, failed, dict.fromkeys(LAYERS, (JOB,)), ()), "tiny")
-    assert [problem.layer for problem in found.problems] == layers
-    assert all(problem.fatal and "is bad" in problem.text for problem in found.problems)
-    assert {row.layer for row in found.rows if row.failed} == set(layers)
+    result = report(MADE, Measured("VC4", shaders, failed, dict.fromkeys(LAYERS, (JOB,)), ()), "tiny")
+    assert [problem.layer for problem in result.problems] == layers
+    assert all(problem.fatal and "is bad" in problem.text for problem in result.problems)
+    assert {row.layer for row in result.rows if row.failed} == set(layers)
 
 
 def by_mesa(version: str, instructions: int) -> Report:
@@ -120,13 +120,13 @@ def test_a_layer_has_a_row_for_each_compiler() -> None:
 
 def test_a_summary_advises_the_author_in_ten_lines() -> None:
     slow = replace(GOOD, instructions=10**7, executed=10**7)
-    found = replace(made(expand=slow), file="tiny")
-    lines = table.summary([found], 0.2).splitlines()
+    result = replace(made(expand=slow), file="tiny")
+    lines = table.summary([result], 0.2).splitlines()
     assert len(lines) <= 10 and lines[0].startswith("tiny: ")
     assert any(line.startswith("to make it faster, halve the channels of 'expand' (") for line in lines)
     assert any("halve width and height of the input image: saves about " in line for line in lines)
-    hints = advise_author(found, BOARDS[0], 0.2)
-    assert hints[0].saves == round(layer_ms(next(row for row in found.rows if row.layer == "expand"), BOARDS[0]) / 2)
+    hints = advise_author(result, BOARDS[0], 0.2)
+    assert hints[0].saves == round(layer_ms(next(row for row in result.rows if row.layer == "expand"), BOARDS[0]) / 2)
 
 
 def test_models_stand_side_by_side_for_each_compiler() -> None:

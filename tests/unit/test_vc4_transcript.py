@@ -24,24 +24,24 @@ def drawn(*lines: str) -> Measured:
 
 
 def test_a_fragment_shader_and_its_fetches() -> None:
-    found = drawn(
+    result = drawn(
         VERTEX,
         "KVALIDATE OK insts=21 tex_samples=0 uniforms=3 threaded=0",
         FRAGMENT,
         "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1",
         SUBMIT.format(flags=1),
     )
-    assert found.driver == "VC4 V3D 2.1"
-    assert found.programs == {FIRST.program: Shader(514, 514, 2, 375, 16, 1037, 25)}
-    assert found.failures == {}
-    assert found.jobs == {FIRST.layer: (JOB,)}
-    assert found.frame == ()
+    assert result.driver == "VC4 V3D 2.1"
+    assert result.programs == {FIRST.program: Shader(514, 514, 2, 375, 16, 1037, 25)}
+    assert result.failures == {}
+    assert result.jobs == {FIRST.layer: (JOB,)}
+    assert result.frame == ()
 
 
 def test_what_is_compiled_before_the_first_draw_is_for_no_target_and_not_counted() -> None:
-    found = parse([FRAGMENT, "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1", "@draw 0"], [FIRST])
-    assert found.programs == {}
-    assert found.failures[FIRST.program] == SKIPPED
+    parsed = parse([FRAGMENT, "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1", "@draw 0"], [FIRST])
+    assert parsed.programs == {}
+    assert parsed.failures[FIRST.program] == SKIPPED
 
 
 def test_of_two_variants_the_dearer_counts() -> None:
@@ -51,11 +51,11 @@ def test_of_two_variants_the_dearer_counts() -> None:
 
 
 def test_a_program_keeps_its_statistics_in_later_passes() -> None:
-    shared = [one for one in PASSES if one.program == FIRST.program]
+    shared = [draw for draw in PASSES if draw.program == FIRST.program]
     assert len(shared) > 1
-    found = parse(["@draw 0", FRAGMENT, "@draw 1", SUBMIT.format(flags=1)], shared)
-    assert found.failures == {}
-    assert list(found.programs) == [FIRST.program]
+    parsed = parse(["@draw 0", FRAGMENT, "@draw 1", SUBMIT.format(flags=1)], shared)
+    assert parsed.failures == {}
+    assert list(parsed.programs) == [FIRST.program]
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_draws_that_reach_no_job_are_a_failure_of_the_layer() -> None:
 
 
 def test_jobs_of_a_whole_frame_are_kept_apart() -> None:
-    found = drawn(FRAGMENT, SUBMIT.format(flags=1), "@frame", SUBMIT.format(flags=0), SUBMIT.format(flags=9))
-    assert len(found.jobs[FIRST.layer]) == 1
-    assert [job.loads for job in found.frame] == [True, False]
+    result = drawn(FRAGMENT, SUBMIT.format(flags=1), "@frame", SUBMIT.format(flags=0), SUBMIT.format(flags=9))
+    assert len(result.jobs[FIRST.layer]) == 1
+    assert [job.loads for job in result.frame] == [True, False]
 
 
 def test_the_listing_of_the_fragment_shader_ends_with_an_empty_line() -> None:
-    found = drawn(
+    result = drawn(
         "MESA_SHADER_VERTEX prog 0/1 QPU:",
         "0x1 mov",
         "",
@@ -97,7 +97,7 @@ def test_the_listing_of_the_fragment_shader_ends_with_an_empty_line() -> None:
         "",
         "x",
     )
-    assert found.listings == {FIRST.program: "0x2 fmul"}
+    assert result.listings == {FIRST.program: "0x2 fmul"}
 
 
 def test_lines_of_other_kinds_mean_nothing() -> None:
@@ -107,7 +107,7 @@ def test_lines_of_other_kinds_mean_nothing() -> None:
 
 
 def test_every_pass_counts_for_its_own_layer() -> None:
-    other = next(one for one in PASSES if one.layer != FIRST.layer)
+    other = next(draw for draw in PASSES if draw.layer != FIRST.layer)
     passes: list[Pass] = [FIRST, other]
-    found = parse(["@draw 0", FRAGMENT, SUBMIT.format(flags=1), "@draw 1", FRAGMENT, SUBMIT.format(flags=1)], passes)
-    assert {layer: len(jobs) for layer, jobs in found.jobs.items()} == {FIRST.layer: 1, other.layer: 1}
+    parsed = parse(["@draw 0", FRAGMENT, SUBMIT.format(flags=1), "@draw 1", FRAGMENT, SUBMIT.format(flags=1)], passes)
+    assert {layer: len(jobs) for layer, jobs in parsed.jobs.items()} == {FIRST.layer: 1, other.layer: 1}

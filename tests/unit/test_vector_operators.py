@@ -33,8 +33,8 @@ def test_rows_of_a_map_with_an_odd_number_of_channels() -> None:
 def test_a_map_of_two_vectors() -> None:
     node = Node("map", "vector_map", ("a", "b"), {"shape": (1, 3, 2), "activation": "relu"})
     assert ops.get("vector_map").shape(node, [(2,), (4,)]) == (1, 3, 2)
-    made = ops.get("vector_map").reference(node, [np.array([1.0, -2.0]), np.array([3.0, 4.0, 5.0, -6.0])])
-    assert made.tolist() == [[[1, 0], [3, 4], [5, 0]]]
+    operator = ops.get("vector_map").reference(node, [np.array([1.0, -2.0]), np.array([3.0, 4.0, 5.0, -6.0])])
+    assert operator.tolist() == [[[1, 0], [3, 4], [5, 0]]]
     for lengths in ([(3,), (3,)], [(2,), (2,)]):
         with pytest.raises(ModelError, match="in whole pixels"):
             ops.get("vector_map").shape(node, lengths)
@@ -49,7 +49,7 @@ def test_numbers_of_a_vector() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation, wanted",
+    "operation, expected",
     [
         ("add", [4, -1]),
         ("subtract", [-2, -3]),
@@ -61,18 +61,18 @@ def test_numbers_of_a_vector() -> None:
         ("hypot", [10**0.5, 5**0.5]),
     ],
 )
-def test_two_vectors(operation: str, wanted: list[float]) -> None:
+def test_two_vectors(operation: str, expected: list[float]) -> None:
     node = Node("y", "vector_binary", ("a", "b"), {"operation": operation, "activation": "linear"})
     a, b = np.array([1.0, -2.0]), np.array([3.0, 1.0])
     operator = ops.get("vector_binary")
     assert operator.shape(node, [(2,), (2,)]) == (2,)
-    assert operator.reference(node, [a, b]) == pytest.approx(np.array(wanted))
+    assert operator.reference(node, [a, b]) == pytest.approx(np.array(expected))
     rng = np.random.default_rng(0)
     spread = np.array([0.5, 2.0])
     low, high = operator.interval(node, (2,), [(a - spread, a + spread), (b - spread, b + spread)])
     for _ in range(200):
-        made = operator.reference(node, [a + spread * rng.uniform(-1, 1, 2), b + spread * rng.uniform(-1, 1, 2)])
-        assert (low - 1e-9 <= made).all() and (made <= high + 1e-9).all()
+        output = operator.reference(node, [a + spread * rng.uniform(-1, 1, 2), b + spread * rng.uniform(-1, 1, 2)])
+        assert (low - 1e-9 <= output).all() and (output <= high + 1e-9).all()
 
 
 def test_a_divisor_that_may_be_0_has_no_bound() -> None:
@@ -95,35 +95,35 @@ def test_factors_and_offsets_of_24_bits() -> None:
     assert np.abs(node.weights["factor"] - factor).max() <= 4.0 * 2.0**-24
     assert np.abs(node.weights["offset"] - offset).max() <= 128.0 * 2.0**-24
     x = np.array([1.0, 2.0, -3.0])
-    made = ops.get("vector_affine").reference(node, [x])
-    assert made == pytest.approx(factor * x + offset, abs=1e-4)
+    operator = ops.get("vector_affine").reference(node, [x])
+    assert operator == pytest.approx(factor * x + offset, abs=1e-4)
     low, high = ops.get("vector_affine").interval(node.with_attrs(activation="relu"), (3,), [(x - 1, x + 1)])
-    assert low.tolist() == pytest.approx([0.0, 99.997, 0.0]) and (high >= made).all()
+    assert low.tolist() == pytest.approx([0.0, 99.997, 0.0]) and (high >= operator).all()
 
 
 def test_softmax() -> None:
     node = Node("y", "vector_softmax", ("x",))
-    made = ops.get("vector_softmax").reference(node, [np.array([0.0, np.log(3.0)])])
-    assert made == pytest.approx(np.array([0.25, 0.75]))
+    operator = ops.get("vector_softmax").reference(node, [np.array([0.0, np.log(3.0)])])
+    assert operator == pytest.approx(np.array([0.25, 0.75]))
 
 
 @pytest.mark.parametrize(
-    "kind, wanted",
+    "kind, expected",
     [
         ("layer", [-1.0, 0.0, 1.0]),
         ("rms", np.array([1, 3, 5]) / np.sqrt(35 / 3)),
         ("unit", np.array([1, 3, 5]) / np.sqrt(35)),
     ],
 )
-def test_normalised(kind: str, wanted: list[float]) -> None:
+def test_normalised(kind: str, expected: list[float]) -> None:
     attrs = {"kind": kind, "gamma": (1.0, 2.0, 3.0), "beta": (0.5,), "epsilon": 0.0, "activation": "linear"}
     node = Node("y", "vector_norm", ("x",), attrs)
     x = np.array([1.0, 3.0, 5.0])
-    exact = np.asarray(wanted) * (np.sqrt(1.5) if kind == "layer" else 1.0) * [1, 2, 3] + 0.5
-    made = ops.get("vector_norm").reference(node, [x])
-    assert made == pytest.approx(exact)
+    exact = np.asarray(expected) * (np.sqrt(1.5) if kind == "layer" else 1.0) * [1, 2, 3] + 0.5
+    operator = ops.get("vector_norm").reference(node, [x])
+    assert operator == pytest.approx(exact)
     low, high = ops.get("vector_norm").interval(node, (3,), [(x, x)])
-    assert (low <= made).all() and (made <= high).all()
+    assert (low <= operator).all() and (operator <= high).all()
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_partial_sums_need_a_row_of_weights_for_each_value_and_columns_for_all()
 def test_a_normalisation_without_factors_and_offsets_has_none() -> None:
     x = np.array([1.0, 2.0, 6.0])
     attrs = {**ops.get("vector_norm").attrs, "epsilon": 0.0}
-    found = ops.get("vector_norm").reference(Node("y", "vector_norm", ("x",), attrs), [x])
-    assert found == pytest.approx((x - 3.0) / np.sqrt(14.0 / 3.0))
+    operator = ops.get("vector_norm").reference(Node("y", "vector_norm", ("x",), attrs), [x])
+    assert operator == pytest.approx((x - 3.0) / np.sqrt(14.0 / 3.0))
     with pytest.raises(ModelError, match="with an epsilon of -1"):
         ops.get("vector_norm").shape(Node("y", "vector_norm", ("x",), {**attrs, "epsilon": -1.0}), [(3,)])
 

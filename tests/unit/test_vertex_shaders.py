@@ -12,7 +12,7 @@ from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.program import templates
 
 GOOD = tiny.tiny_bundle()
-FOUR = next(one for one in GOOD.manifest.programs if one.varyings == 4)
+FOUR = next(program for program in GOOD.manifest.programs if program.varyings == 4)
 
 
 @pytest.mark.parametrize("kind", HOSTILE_VERTEX_SHADERS)

@@ -22,30 +22,30 @@ def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constant
 
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
 def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
-    given_ = constants(seed, slices, columns, factor=factor)
-    packed = weight_bytes.pack(given_)
+    actual = constants(seed, slices, columns, factor=factor)
+    packed = weight_bytes.pack(actual)
     assert packed.texels.shape == (slices, columns + (7 if factor else 4), 4)
     read = weight_bytes.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns)
     assert read is not None
     stored = read.unpack()
-    reach = np.maximum(np.abs(given_.weights).max(axis=1), np.abs(given_.bias) / 256.0)
+    reach = np.maximum(np.abs(actual.weights).max(axis=1), np.abs(actual.bias) / 256.0)
     scale = (reach / 127 + float(packed.units[0]))[:, None]
     # A weight can be rounded up if down is nearer, but always to a neighbouring step.
-    assert (np.abs(stored.weights - given_.weights) <= 1.0001 * scale).all()
-    assert (np.abs((stored.weights - given_.weights).sum(axis=1)) <= 0.5001 * scale[:, 0]).all()
-    assert (np.abs(stored.bias - given_.bias) <= 0.01 * scale[:, 0]).all()
+    assert (np.abs(stored.weights - actual.weights) <= 1.0001 * scale).all()
+    assert (np.abs((stored.weights - actual.weights).sum(axis=1)) <= 0.5001 * scale[:, 0]).all()
+    assert (np.abs(stored.bias - actual.bias) <= 0.01 * scale[:, 0]).all()
     assert (stored.factor is None) == (not factor)
-    if given_.factor is not None and stored.factor is not None:
-        assert np.abs(stored.factor - given_.factor).max() <= given_.factor.max() / (1 << 23)
+    if actual.factor is not None and stored.factor is not None:
+        assert np.abs(stored.factor - actual.factor).max() <= actual.factor.max() / (1 << 23)
 
 
 def test_the_noise_is_what_rounding_adds_to_full_texels() -> None:
     """The noise formula excludes the preserved sums, so here each texel has a random sign."""
-    given_ = constants(3, 64, 300, factor=False)
-    stored = weight_bytes.pack(given_).unpack()
+    actual = constants(3, 64, 300, factor=False)
+    stored = weight_bytes.pack(actual).unpack()
     signs = np.random.default_rng(4).choice([-1.0, 1.0], (1, 300, 1))
-    seen = 255.0 * ((stored.weights - given_.weights) * signs).sum(axis=1).ravel()
-    assert np.sqrt((seen**2).mean()) == pytest.approx(weight_bytes.noise(given_.weights, given_.bias), rel=0.25)
+    seen = 255.0 * ((stored.weights - actual.weights) * signs).sum(axis=1).ravel()
+    assert np.sqrt((seen**2).mean()) == pytest.approx(weight_bytes.noise(actual.weights, actual.bias), rel=0.25)
 
 
 def test_nothing_but_zeros_stays_zero() -> None:

@@ -23,7 +23,7 @@ def halved(bundle: Bundle) -> dict[str, Texture]:
         layer.name for layer in tiny_bundle("texture", weight_bits="16").network.layers if layer.op == "conv2d"
     }
     weights = {f"{name}.weights" for name in convolutions}
-    return {one.name: one for one in bundle.manifest.textures if one.name in weights}
+    return {texture.name: texture for texture in bundle.manifest.textures if texture.name in weights}
 
 
 def texels(bundle: Bundle, texture: Texture) -> NDArray[np.uint8]:
@@ -68,17 +68,17 @@ def test_a_single_slice_gets_two() -> None:
         members={**bundle.members, one.member: data},
     )
     spaced = with_spare_rows(bundle, LARGEST)
-    found = texels(spaced, halved(spaced)["stem.weights"])
-    assert found.shape[0] == 6
-    assert found[0].tobytes() + found[3].tobytes() == data
-    assert not found[[1, 2, 4, 5]].any()
+    pixels = texels(spaced, halved(spaced)["stem.weights"])
+    assert pixels.shape[0] == 6
+    assert pixels[0].tobytes() + pixels[3].tobytes() == data
+    assert not pixels[[1, 2, 4, 5]].any()
 
 
 def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
     before, after = both
     names = set(halved(before))
-    assert [one for one in before.manifest.textures if one.name not in names] == [
-        one for one in after.manifest.textures if one.name not in names
+    assert [texture for texture in before.manifest.textures if texture.name not in names] == [
+        texture for texture in after.manifest.textures if texture.name not in names
     ]
     assert {name: after.members[name] for name in before.members} == dict(before.members)
 
@@ -100,10 +100,12 @@ def test_floats_where_few_fragments_fetch() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     names = frozenset(halved(bundle))
     assert few_read(bundle) == names
-    (program,) = {one.program for one in bundle.manifest.passes if one.layer == "stem"}
+    (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "stem"}
     large = tuple(
-        replace(one, quads=(replace(one.quads[0], width=MOST_FRAGMENTS, height=2),)) if one.program == program else one
-        for one in bundle.manifest.passes
+        replace(draw, quads=(replace(draw.quads[0], width=MOST_FRAGMENTS, height=2),))
+        if draw.program == program
+        else draw
+        for draw in bundle.manifest.passes
     )
     bundle = replace(bundle, manifest=replace(bundle.manifest, passes=large))
     assert few_read(bundle) == names - {"stem.weights"}
@@ -119,7 +121,7 @@ def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_float_for_each_byte() -> None:
-    found = np.frombuffer(floats(bytes(range(256))), np.float32)
-    assert found[0] == 0.0
-    assert found[255] == 1.0
-    np.testing.assert_allclose(found, np.arange(256) / 255.0, rtol=1e-7)
+    values = np.frombuffer(floats(bytes(range(256))), np.float32)
+    assert values[0] == 0.0
+    assert values[255] == 1.0
+    np.testing.assert_allclose(values, np.arange(256) / 255.0, rtol=1e-7)

@@ -29,14 +29,14 @@ def constants(seed: int, columns: Columns, kernel: tuple[int, ...], *, factor: b
 
 def read(weights: WeightPairs, columns: Columns) -> WeightPairs:
     """Return the weights read back from a bundle's two members."""
-    found = weight_pairs.read(weights.texels.tobytes(), weights.units.tobytes(), columns)
-    assert found is not None
-    return found
+    result = weight_pairs.read(weights.texels.tobytes(), weights.units.tobytes(), columns)
+    assert result is not None
+    return result
 
 
-def parts(given_: Constants) -> list[np.ndarray]:
+def parts(actual: Constants) -> list[np.ndarray]:
     """Return all arrays of some constants."""
-    return [given_.weights, given_.bias, *([] if given_.factor is None else [given_.factor]), *given_.numbers]
+    return [actual.weights, actual.bias, *([] if actual.factor is None else [actual.factor]), *actual.numbers]
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from(SHAPES), st.booleans(), st.integers(0, 4))
@@ -48,8 +48,8 @@ def test_weights_of_8_bits_are_those_of_a_row_for_each_slice(
     pairs = weight_pairs.of_bytes(whole, columns)
     assert len(pairs.texels) == 2 * columns.slices
     assert np.array_equal(pairs.high_bytes, whole.high_bytes)
-    for given_, found in zip(parts(whole.unpack()), parts(read(pairs, columns).unpack()), strict=True):
-        assert np.array_equal(given_, found)
+    for actual, result in zip(parts(whole.unpack()), parts(read(pairs, columns).unpack()), strict=True):
+        assert np.array_equal(actual, result)
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from(SHAPES), st.booleans(), st.integers(0, 4))
@@ -57,16 +57,16 @@ def test_weights_of_16_bits_are_near_what_they_stand_for(
     seed: int, shape: tuple[tuple[int, ...], int], factor: bool, numbers: int
 ) -> None:
     columns = columns_of(*shape)
-    wanted = constants(seed, columns, shape[0], factor=factor, numbers=numbers)
-    pairs = weight_pairs.of_constants(wanted, columns)
+    expected = constants(seed, columns, shape[0], factor=factor, numbers=numbers)
+    pairs = weight_pairs.of_constants(expected, columns)
     stored = read(pairs, columns)
     assert stored.bits == 16
-    for given_, found in zip(parts(pairs.unpack()), parts(stored.unpack()), strict=True):
-        assert np.array_equal(given_, found)
-    reach = np.maximum(np.abs(wanted.weights).max(axis=1), np.abs(wanted.bias) / 256.0)
+    for actual, result in zip(parts(pairs.unpack()), parts(stored.unpack()), strict=True):
+        assert np.array_equal(actual, result)
+    reach = np.maximum(np.abs(expected.weights).max(axis=1), np.abs(expected.bias) / 256.0)
     step = (reach / 127 + float(pairs.units[0])) / 256.0
-    assert (np.abs(stored.unpack().weights - wanted.weights) <= 0.51 * step[:, None]).all()
-    assert (np.abs(stored.unpack().bias - wanted.bias) <= 256.0 * 0.01 * step).all()
+    assert (np.abs(stored.unpack().weights - expected.weights) <= 0.51 * step[:, None]).all()
+    assert (np.abs(stored.unpack().bias - expected.bias) <= 256.0 * 0.01 * step).all()
 
 
 def test_another_kind_of_texture_is_none_and_a_wrong_size_is_refused() -> None:

@@ -87,9 +87,9 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
     monkeypatch.setattr(weight_rounding, "AT_A_TIME", 3)
     made = weight_rounding.rounded(numbers, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
     for index, lane in np.ndindex(2, 4):
-        one = np.zeros((1, 9, 4))
-        one[0, :, 0] = numbers[index, :, lane]
-        found = weight_rounding.rounded(
-            one, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
+        values = np.zeros((1, 9, 4))
+        values[0, :, 0] = numbers[index, :, lane]
+        result = weight_rounding.rounded(
+            values, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
-        assert found[0, :, 0].tolist() == made[index, :, lane].tolist()
+        assert result[0, :, 0].tolist() == made[index, :, lane].tolist()

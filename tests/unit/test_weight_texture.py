@@ -22,18 +22,18 @@ def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constant
 
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
 def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
-    given_ = constants(seed, slices, columns, factor=factor)
-    packed = weight_texture.pack(given_)
+    actual = constants(seed, slices, columns, factor=factor)
+    packed = weight_texture.pack(actual)
     assert packed.texels.shape == (2 * slices, columns + (5 if factor else 3), 4)
     stored = weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns).unpack()
-    largest = np.abs(given_.weights).max(axis=1, keepdims=True)
+    largest = np.abs(actual.weights).max(axis=1, keepdims=True)
     # Half a 16-bit step of the channel's scale, which is a multiple of the layer's unit.
     unit = float(packed.units[0])
-    assert (np.abs(stored.weights - given_.weights) <= 0.5001 * (largest / 32767 + unit)).all()
-    assert np.abs(stored.bias - given_.bias).max() <= np.abs(given_.bias).max() / (1 << 23)
+    assert (np.abs(stored.weights - actual.weights) <= 0.5001 * (largest / 32767 + unit)).all()
+    assert np.abs(stored.bias - actual.bias).max() <= np.abs(actual.bias).max() / (1 << 23)
     assert (stored.factor is None) == (not factor)
-    if given_.factor is not None and stored.factor is not None:
-        assert np.abs(stored.factor - given_.factor).max() <= given_.factor.max() / (1 << 23)
+    if actual.factor is not None and stored.factor is not None:
+        assert np.abs(stored.factor - actual.factor).max() <= actual.factor.max() / (1 << 23)
 
 
 def test_a_small_channel_keeps_its_digits_beside_a_large_one() -> None:

@@ -56,9 +56,9 @@ def test_what_is_asked_for_is_taken(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["baked", "uniform", "texture"])
-@pytest.mark.parametrize("wanted", ["auto", "baked", "uniform", "texture"])
-def test_what_is_asked_for_one_layer_is_taken(wanted: str, mode: str) -> None:
-    choice = weights_plan.choose(PW, wanted, mode)
+@pytest.mark.parametrize("text", ["auto", "baked", "uniform", "texture"])
+def test_what_is_asked_for_one_layer_is_taken(text: str, mode: str) -> None:
+    choice = weights_plan.choose(PW, text, mode)
     assert (choice.mode, choice.reason) == (mode, f"asked for by --weights-for pw={mode}")
 
 

@@ -31,7 +31,7 @@ def ranged(channels: int, filters: int, *, kernel: int = 1, groups: int = 1, res
     padding = AROUND if kernel == 3 else (0, 0, 0, 0)
     shape = {"kernel": (kernel, kernel), "groups": groups, "padding": padding}
     nodes.append(conv_node(rng, "last", inputs, channels, filters, activation="relu", **shape))
-    return assign_ranges(Graph("g", tuple(nodes), "last"), PICTURES)[0]
+    return assign_ranges(Graph("g", tuple(nodes), "last"), Calibration(PICTURES)).graph
 
 
 CASES = [
@@ -45,13 +45,13 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_function_stays_the_same(case: dict) -> None:
     before = ranged(**case)
-    after, layers = split_wide(before, "planar")
-    assert [one.layer for one in layers] == ["last"]
+    after, layers = split_wide(before, Target(layout="planar"))
+    assert [layer.layer for layer in layers] == ["last"]
     assert [node.op for node in after.nodes[-2:]] == ["convolution_products", "convolution_sum"]
     for picture in PICTURES:
-        wanted = reference.run(before, picture, mode="float")
-        found = reference.run(after, picture, mode="float")
-        np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+        expected = reference.run(before, picture, mode="float")
+        outputs = reference.run(after, picture, mode="float")
+        np.testing.assert_allclose(outputs, expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
@@ -60,7 +60,7 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 
     def kernel(**scales: tuple[float, ...]) -> int:
         nodes = [node.with_attrs(scales=scales.get(node.name, node.attrs["scales"])) for node in graph.nodes[1:]]
-        made, _ = split_wide(graph.rebuilt([graph.nodes[0], *nodes]), "planar", before=parts)
+        made, _ = split_wide(graph.rebuilt([graph.nodes[0], *nodes]), Target(layout="planar"), before=parts)
         return id(made.by_name["last-products"].weights["kernel"])
 
     first = kernel()
@@ -74,16 +74,16 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 def test_stored_it_is_close(case: dict) -> None:
     """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
-    made = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
-    node = made.by_name["last"]
+    prepared = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
+    node = prepared.by_name["last"]
     exact = reference.run(graph, PICTURES[0], mode="stored")
-    found = reference.run(made, PICTURES[0])
-    assert (np.abs(found - exact) <= np.asarray(node.attrs["scales"]) * 1.01 / 255).all()
+    outputs = reference.run(prepared, PICTURES[0])
+    assert (np.abs(outputs - exact) <= np.asarray(node.attrs["scales"]) * 1.01 / 255).all()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_units_are_powers_of_two_that_use_the_bits(case: dict) -> None:
-    after, _ = split_wide(ranged(**case), "planar")
+    after, _ = split_wide(ranged(**case), Target(layout="planar"))
     unit = after.by_name["last"].weights["unit"]
     assert (np.log2(unit) == np.round(np.log2(unit))).all()
     low, high = bounds_of(after)["last-products"]
@@ -93,7 +93,7 @@ def test_units_are_powers_of_two_that_use_the_bits(case: dict) -> None:
 
 
 def test_blocks_hold_every_weight_once() -> None:
-    after, (layer,) = split_wide(ranged(50, 8, kernel=3), "planar", 120)
+    after, (layer,) = split_wide(ranged(50, 8, kernel=3), Target(layout="planar", uniform_vectors=120))
     products = after.by_name["last-products"]
     assert (layer.slices, products.attrs["block"], layer.blocks) == (13, 6, 3)
     assert layer.passes == 2 * 3 * 2 + 2
@@ -115,29 +115,29 @@ def test_blocks_of_a_grouped_kernel_hold_every_weight_once() -> None:
 def test_what_fits_a_pass_stays_whole() -> None:
     for graph in (ranged(32, 8), ranged(128, 32, groups=8)):
         for layout in LAYOUTS:
-            after, layers = split_wide(graph, layout)
+            after, layers = split_wide(graph, Target(layout=layout))
             assert layers == ()
             assert [node.name for node in after.nodes] == [node.name for node in graph.nodes]
-    assert split_wide(ranged(36, 8), "planar")[1]
-    assert split_wide(ranged(128, 8, groups=8), "planar")[1], "four groups of four slices in one slice"
+    assert split_wide(ranged(36, 8), Target(layout="planar"))[1]
+    assert split_wide(ranged(128, 8, groups=8), Target(layout="planar"))[1], "four groups of four slices in one slice"
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_in_an_atlas_one_pass_reads_any_number_of_slices(case: dict) -> None:
     graph = ranged(**case)
-    after, layers = split_wide(graph, "atlas", 1200)
+    after, layers = split_wide(graph, Target(layout="atlas", uniform_vectors=1200))
     assert layers == () and [node.op for node in after.nodes] == [node.op for node in graph.nodes]
 
 
 def test_more_columns_than_a_shader_can_have() -> None:
-    after, (layer,) = split_wide(ranged(300, 4, kernel=3), "atlas", 1000)
+    after, (layer,) = split_wide(ranged(300, 4, kernel=3), Target(layout="atlas", uniform_vectors=1000))
     assert layer.reason == "2700 columns of weights; a uniform array holds 998, a text of constants 2000"
     assert after.by_name["last-products"].attrs["block"] == 55
     assert layer.blocks == 2
 
 
 def test_long_arrays_are_partial_sums_where_constants_would_take_long_to_compile() -> None:
-    _, (layer,) = split_wide(ranged(160, 64, kernel=3), "atlas", 216)
+    _, (layer,) = split_wide(ranged(160, 64, kernel=3), Target(layout="atlas", uniform_vectors=216))
     assert "1440 columns of weights are more than a uniform array of 216 vec4 holds" in layer.reason
 
 
@@ -146,21 +146,21 @@ def test_more_textures_than_a_pass_binds() -> None:
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(9)]
     joined = Node("joined", "concat", tuple(one.name for one in feeds))
     last = conv_node(rng, "last", ("joined",), 36, 4)
-    graph = assign_ranges(Graph("g", (input_node(6), *feeds, joined, last), "last"), PICTURES)[0]
+    graph = assign_ranges(Graph("g", (input_node(6), *feeds, joined, last), "last"), Calibration(PICTURES)).graph
     (layer,) = split_wide(graph)[1]
     assert layer.reason == "it reads 9 textures, and a pass at most 8"
 
 
 def test_a_residual_takes_a_texture_of_its_own_in_planar_layout() -> None:
     graph = ranged(32, 8, residual=True)
-    assert split_wide(graph, "atlas")[1] == ()
-    assert [one.slices for one in split_wide(graph, "planar")[1]] == [8]
+    assert split_wide(graph, Target(layout="atlas"))[1] == ()
+    assert [one.slices for one in split_wide(graph, Target(layout="planar"))[1]] == [8]
 
 
 def test_fused_names_stay_with_the_sum() -> None:
     graph = ranged(36, 4)
     last = graph.by_name["last"].with_attrs(fused=("norm",))
-    after, _ = split_wide(Graph("g", (*graph.nodes[:-1], last), "last"), "planar")
+    after, _ = split_wide(Graph("g", (*graph.nodes[:-1], last), "last"), Target(layout="planar"))
     assert after.by_name["last"].attrs["fused"] == ("norm",)
     assert "fused" not in after.by_name["last-products"].attrs
     assert isinstance(after.by_name["last"], Node)

@@ -43,14 +43,14 @@ def test_one_layer_of_zeros_for_each_shape(sizes: tuple[int, ...], left: int) ->
     graph = padded(rng, sizes)
     shapes = {graph.shapes[node.name] for node in graph.nodes if node.name.startswith("zeros")}
     picture = rng.integers(0, 256, (9, 9, 3), np.uint8)
-    made = prepare(optimize(graph), Calibration([{"image": picture}])).graph
-    assert sum(node.name.startswith("zeros") for node in made.nodes) == len(shapes) == left
+    prepared = prepare(optimize(graph), Calibration([{"image": picture}])).graph
+    assert sum(node.name.startswith("zeros") for node in prepared.nodes) == len(shapes) == left
     np.testing.assert_allclose(
-        reference.run(made, {"image": picture})[made.outputs[0].layers[0]],
+        reference.run(prepared, {"image": picture})[prepared.outputs[0].layers[0]],
         reference.run(graph, {"image": picture})[graph.outputs[0].layers[0]],
         atol=0.01,
     )
-    assert dedupe_zero_maps(made) is made
+    assert dedupe_zero_maps(prepared) is prepared
 
 
 def test_what_only_dropped_layers_read_is_dropped() -> None:
@@ -62,7 +62,7 @@ def test_what_only_dropped_layers_read_is_dropped() -> None:
         same.append(Node(f"zeros{index}", "conv2d", ("image",), attrs, weights))
     same.append(Node("all", "concat", ("zeros0", "a", "zeros1", "zeros2")))
     picture = rng.integers(0, 256, (5, 5, 3), np.uint8)
-    made = prepare(optimize(classifier(rng, same, 16)), Calibration([{"image": picture}])).graph
-    assert [node.name for node in made.nodes if node.name.startswith("zeros")] == ["zeros0"]
-    (concat,) = (node for node in made.nodes if node.name == "all")
+    graph = prepare(optimize(classifier(rng, same, 16)), Calibration([{"image": picture}])).graph
+    assert [node.name for node in graph.nodes if node.name.startswith("zeros")] == ["zeros0"]
+    (concat,) = (node for node in graph.nodes if node.name == "all")
     assert concat.inputs == ("zeros0", "a", "zeros0", "zeros0")

@@ -17,13 +17,13 @@ from glsl_infer.tools.videocore.simulation import jobs_of
 
 
 def main() -> None:
-    controls, found = Controls(), {}
+    controls, results = Controls(), {}
     with Context("surfaceless") as context:
         for path in sys.argv[1:]:
-            made = bundles.read(path)
-            found[path] = []
-            with Session(made, context=context) as session:
-                session.run(probe.inputs(made.manifest.inputs))
+            bundle = bundles.read(path)
+            results[path] = []
+            with Session(bundle, context=context) as session:
+                session.run(probe.inputs(bundle.manifest.inputs))
                 context.gl.Finish()
                 for calls in jobs_of(session.frame):
                     before = controls.counters()
@@ -31,8 +31,8 @@ def main() -> None:
                         function(*arguments)
                     context.gl.Finish()
                     after = controls.counters()
-                    found[path].append({name: after[name] - before[name] for name in after})
-    print(json.dumps(found))
+                    results[path].append({name: after[name] - before[name] for name in after})
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

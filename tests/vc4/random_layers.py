@@ -27,14 +27,14 @@ def main() -> None:
     networks = {}
     with Context("surfaceless") as context:
         fine = "--fine" in sys.argv
-        for seed in (int(given) for given in sys.argv[1:] if given != "--fine"):
+        for seed in (int(word) for word in sys.argv[1:] if word != "--fine"):
             for kind in KINDS:
-                made = random_bundle(kind, seed, fine=fine)
+                bundle = random_bundle(kind, seed, fine=fine)
                 print(f"@network {kind} {seed}", file=sys.stderr, flush=True)
                 rng = np.random.default_rng(seed)
-                with Session(made, context=context) as session:
+                with Session(bundle, context=context) as session:
                     networks[f"{kind} {seed}"] = {
-                        node.name: layer_numbers(session, node, rng) for node in drawn_nodes(made)
+                        node.name: layer_numbers(session, node, rng) for node in drawn_nodes(bundle)
                     }
     print(json.dumps(networks))
 
@@ -47,14 +47,14 @@ def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dic
     """
     inputs = stored_inputs(session.bundle, node.name, rng)
     exact = exact_steps(session.bundle, node, inputs)
-    given = gpu_steps(session, node.name, inputs)
-    off = given - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
+    values = gpu_steps(session, node.name, inputs)
+    off = values - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
     return {
         "op": node.op,
         "bits": session.bundle.graph.by_name[node.name].attrs.get("bits", 8),
         "values": int(off.size),
         "differing": int(np.count_nonzero(off)),
-        "worst": float(np.abs(given - exact).max()),
+        "worst": float(np.abs(values - exact).max()),
         "mean": float(off.mean()),
     }
 

@@ -18,10 +18,10 @@ LAYER = "expand"
 
 def write(folder: Path, body: str) -> Path:
     """Write the tiny network with ``body`` as main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
-    made = tiny.tiny_bundle(weights="uniform")
-    (program,) = {drawn.program for drawn in made.manifest.passes if drawn.layer == LAYER}
-    entry = next(pair for pair in made.manifest.programs if pair.name == program)
-    source = made.members[entry.fragment].decode()
+    bundle = tiny.tiny_bundle(weights="uniform")
+    (program,) = {drawn.program for drawn in bundle.manifest.passes if drawn.layer == LAYER}
+    entry = next(pair for pair in bundle.manifest.programs if pair.name == program)
+    source = bundle.members[entry.fragment].decode()
     sampler = entry.samplers[0]
     body = re.sub(r"\bt\b", sampler, body)
     text = "\n".join(
@@ -35,7 +35,7 @@ def write(folder: Path, body: str) -> Path:
     )
     assert f"sampler2D {sampler};" in source and "varying vec4 coord0" in source
     path = folder / "replaced.glslnn"
-    bundles.write(_with_member(made, entry.fragment, text.encode()), path)
+    bundles.write(_with_member(bundle, entry.fragment, text.encode()), path)
     return path
 
 
@@ -47,9 +47,9 @@ def _declaration(source: str, name: str, count: int) -> str:
     return f"uniform {match[1]} {name}{f'[{length}]' if match[2] else ''};"
 
 
-def _with_member(made: Bundle, name: str, data: bytes) -> Bundle:
-    digests = {**made.manifest.members, name: hashlib.sha256(data).hexdigest()}
-    return Bundle(replace(made.manifest, members=digests), {**made.members, name: data})
+def _with_member(bundle: Bundle, name: str, data: bytes) -> Bundle:
+    digests = {**bundle.manifest.members, name: hashlib.sha256(data).hexdigest()}
+    return Bundle(replace(bundle.manifest, members=digests), {**bundle.members, name: data})
 
 
 BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor = s;"

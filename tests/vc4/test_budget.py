@@ -24,7 +24,7 @@ def shipped(request: pytest.FixtureRequest, each_driver: Driver) -> tuple[Path, 
 def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) -> None:
     path, report = shipped
     assert [f"{row.layer} fails" for row in report.rows if row.failed] == []
-    used = {one.program for one in bundles.read(path).manifest.passes}
+    used = {draw.program for draw in bundles.read(path).manifest.passes}
     assert set(report.shaders) == used
 
 

@@ -33,7 +33,7 @@ def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture, each
     lines = printed.out.splitlines()
     assert lines[0] == f"{model}: VC4 V3D 2.1, OpenGL ES 2.0 Mesa {each_driver.version}"
     cells = {line.split()[0]: line.split() for line in lines[2:] if line}
-    drawn = list(dict.fromkeys(one.layer for one in bundles.read(model).manifest.passes))
+    drawn = list(dict.fromkeys(draw.layer for draw in bundles.read(model).manifest.passes))
     assert [name for name in cells if name in drawn] == drawn
     assert cells["total"][1] == str(len(bundles.read(model).manifest.passes))
     assert {len(cells[layer]) for layer in drawn} == {len(cells["layer"]) - 2}, "two heads are of two words"
@@ -48,15 +48,15 @@ def test_json_and_csv_agree(model: Path, drivers: tuple[Driver, ...], capsys: Ca
     main(["vc4", "--csv", str(model)])
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     versions = [driver.version for driver in drivers]
-    assert [found["mesa"] for found in bundles] == list(dict.fromkeys(row["mesa"] for row in table)) == versions
-    for found in bundles:
-        rows = [row for row in table if row["mesa"] == found["mesa"]]
-        assert [row["layer"] for row in rows] == [one["layer"] for one in found["layers"]]
-        for row, one in zip(rows, found["layers"]):
-            assert int(row["total"]) == one["total"]
-            assert row["floor_per_fetch"] == ("" if one["floor_per_fetch"] is None else str(one["floor_per_fetch"]))
-        assert found["totals"]["total"] == sum(int(row["total"]) for row in rows)
-        assert [one["clock_mhz"] for one in found["estimates"]] == [250.0, 300.0]
+    assert [bundle["mesa"] for bundle in bundles] == list(dict.fromkeys(row["mesa"] for row in table)) == versions
+    for bundle in bundles:
+        rows = [row for row in table if row["mesa"] == bundle["mesa"]]
+        assert [row["layer"] for row in rows] == [layer["layer"] for layer in bundle["layers"]]
+        for row, layer in zip(rows, bundle["layers"]):
+            assert int(row["total"]) == layer["total"]
+            assert row["floor_per_fetch"] == ("" if layer["floor_per_fetch"] is None else str(layer["floor_per_fetch"]))
+        assert bundle["totals"]["total"] == sum(int(row["total"]) for row in rows)
+        assert [estimate["clock_mhz"] for estimate in bundle["estimates"]] == [250.0, 300.0]
 
 
 def test_two_models_stand_side_by_side(model: Path, driver: Driver, tmp_path: Path, capsys: Capture) -> None:
@@ -93,10 +93,10 @@ def test_disassembly_of_a_layer(model: Path, drivers: tuple[Driver, ...], capsys
 
 def test_a_layer_is_explained(model: Path, each_driver: Driver, capsys: Capture) -> None:
     """The purposes add up to the layer's instructions, and a 1x1 convolution has one instruction for each product."""
-    made, measured = measure(model, each_driver, disassembly=True)
-    found = report(made, measured, str(model))
-    for row in found.rows:
-        why = explain(made, measured, found, row.layer)
+    bundle, measured = measure(model, each_driver, disassembly=True)
+    result = report(bundle, measured, str(model))
+    for row in result.rows:
+        why = explain(bundle, measured, result, row.layer)
         assert sum(part.total for part in why.parts.values()) == row.total, row.layer
         assert {part.floor is None for part in why.parts.values()} == {row.products is None}, row.layer
     options = ["--mesa", each_driver.mesa]
@@ -161,14 +161,14 @@ def test_a_driver_that_cannot_be_loaded_is_explained(model: Path, tmp_path: Path
 
 def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "parted.glslnn"
-    made = parted.parted_bundle()
-    bundles.write(made, path)
+    bundle = parted.parted_bundle()
+    bundles.write(bundle, path)
     assert main(["vc4", str(path), "--json"]) == 0
     printed = capsys.readouterr()
-    found = json.loads(printed.out)["bundles"][0]
-    passes = [entry for part in made.gpu_parts for entry in part.manifest.passes]
-    assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
-    assert found["totals"]["passes"] == len(passes)
+    report = json.loads(printed.out)["bundles"][0]
+    passes = [entry for part in bundle.gpu_parts for entry in part.manifest.passes]
+    assert [layer["layer"] for layer in report["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
+    assert report["totals"]["passes"] == len(passes)
     assert "the operators on the CPU (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
     assert main(["vc4", str(path), "--disassemble", "b"]) == 0
     assert capsys.readouterr().out.startswith(f"; {path}: layer 'b'")

@@ -94,7 +94,7 @@ def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
 def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, some: list[Case]) -> None:
-    batch = Batch(SIXTEEN, tuple(replace(case, number=number) for number, case in enumerate(some)))
+    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(some)))
     for mesa, rows in compiled_by_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
         assert [row.taken for row in rows] == [case.weights.removesuffix("-16") for case in some]
@@ -115,9 +115,9 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
 def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
     """The first batch, 12 convolutions on maps of 3x3 pixels, compiles as in the table."""
     batch = next(batches())
-    for mesa, found in compiled_by_each(batch, drivers, 3500, tmp_path).items():
+    for mesa, result in compiled_by_each(batch, drivers, 3500, tmp_path).items():
         rows = {row.name: row for row in read(table(mesa))}
-        assert found == [rows[case.name] for case in batch.cases], mesa
+        assert result == [rows[case.name] for case in batch.cases], mesa
 
 
 @pytest.mark.exhaustive

@@ -36,9 +36,9 @@ def test_sums_and_products_round_toward_zero_or_to_nearest(executor: Executor, s
     cut, nearest = toward_zero(exact), exact.astype(F32)
     assert np.count_nonzero(cut != nearest) > 10, "there is something to tell apart"
     cases = []
-    for rounding, wanted in (("hardware", cut), ("nearest", nearest)):
+    for rounding, expected in (("hardware", cut), ("nearest", nearest)):
         for k in range(0, 64, 4):
-            uniforms = {name: row[k : k + 4].tolist() for name, row in (("a", a), ("b", b), ("c", wanted))}
+            uniforms = {name: row[k : k + 4].tolist() for name, row in (("a", a), ("b", b), ("c", expected))}
             cases.append(case(EQUAL % sign, (1, 1), uniforms=uniforms, switches={"ROUND": rounding}))
     assert all((pixels == 255).all() for pixels in drawn(executor, *cases))
 
@@ -47,8 +47,8 @@ def test_products_may_round_otherwise_than_sums(executor: Executor) -> None:
     a, b = F32(1.1), F32(1.7)
     exact = np.array([float(a) * float(b)])
     assert exact.astype(F32) != toward_zero(exact)
-    wanted = [float(exact.astype(F32)[0]), float(toward_zero(exact)[0]), 0.0, 0.0]
-    uniforms = {"a": [float(a)] * 4, "b": [float(b)] * 4, "c": wanted}
+    expected = [float(exact.astype(F32)[0]), float(toward_zero(exact)[0]), 0.0, 0.0]
+    uniforms = {"a": [float(a)] * 4, "b": [float(b)] * 4, "c": expected}
     both = drawn(
         executor,
         *(case(EQUAL % "*", (1, 1), uniforms=uniforms, switches={"FMUL": mode}) for mode in ("hardware", "nearest")),
@@ -66,11 +66,11 @@ def test_every_byte_comes_through(executor: Executor) -> None:
 
 def test_a_byte_is_its_255th_part_toward_zero(executor: Executor) -> None:
     values = np.array([1, 2, 100, 255], np.uint8)
-    wanted = toward_zero(values / 255.0)
-    assert wanted.view(np.uint32)[0] == 0x3B808080, "as measured on the hardware"
+    expected = toward_zero(values / 255.0)
+    assert expected.view(np.uint32)[0] == 0x3B808080, "as measured on the hardware"
     test = "uniform sampler2D t0; uniform vec4 c; void main() { gl_FragColor = vec4(equal(texture2D(t0, at), c)); }"
     texel = texture(values.reshape(1, 1, 4))
-    (pixels,) = drawn(executor, case(test, (1, 1), textures=[texel], uniforms={"c": wanted.tolist()}))
+    (pixels,) = drawn(executor, case(test, (1, 1), textures=[texel], uniforms={"c": expected.tolist()}))
     assert (pixels == 255).all()
 
 
@@ -95,7 +95,7 @@ FUNCTIONS = {
 def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, text: str) -> None:
     """Special functions have the required precision: the shader compares them with limits of 2^-9 and 2^-20."""
     a = np.array([0.3, 1.7, 3.1, 5.9], F32)
-    wanted = FUNCTIONS[text](a.astype(np.float64))
+    expected = FUNCTIONS[text](a.astype(np.float64))
     fragment = (
         "uniform vec4 a, c, limit; void main() { "
         f"vec4 off = abs({text} - c); gl_FragColor = vec4(lessThan(off, limit * max(abs(c), 0.1))); }}"
@@ -104,7 +104,7 @@ def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, te
         case(
             fragment,
             (1, 1),
-            uniforms={"a": a.tolist(), "c": wanted.tolist(), "limit": [2.0**bits] * 4},
+            uniforms={"a": a.tolist(), "c": expected.tolist(), "limit": [2.0**bits] * 4},
             switches={"SFU": given},
         )
         for bits, given in ((-9, "11"), (-20, "23"), (-20, "6"))
@@ -135,9 +135,9 @@ def test_loops_of_as_many_turns_as_each_pixel_wants(executor: Executor) -> None:
     for y in range(16):
         for x in range(16):
             turns = range(min(12, x + 1))
-            wanted = sum(2 if k % 3 == y % 3 else 1 if k < y else 5 for k in turns)
+            expected = sum(2 if k % 3 == y % 3 else 1 if k < y else 5 for k in turns)
             first = table[x // 2 * 4]
-            assert pixels[y, x].tolist() == [wanted, first, first + 3, 255], (x, y)
+            assert pixels[y, x].tolist() == [expected, first, first + 3, 255], (x, y)
 
 
 BRANCH = """
@@ -158,8 +158,8 @@ def test_fetches_in_branches(executor: Executor) -> None:
     (pixels,) = drawn(executor, case(BRANCH, (64, 64), textures=[texture(texels)]))
     turned, inner = texels[::-1, ::-1], texels.copy()
     inner[..., 1:] = 255
-    wanted = np.where(texels[..., :1] > 127, turned, inner)
-    np.testing.assert_array_equal(pixels[:, 5:], wanted[:, 5:])
+    expected = np.where(texels[..., :1] > 127, turned, inner)
+    np.testing.assert_array_equal(pixels[:, 5:], expected[:, 5:])
     assert (pixels[3:, :5] == 64).all()
 
 
@@ -172,8 +172,8 @@ def test_integers(executor: Executor) -> None:
     }"""
     (pixels,) = drawn(executor, case(fragment))
     y, x = np.mgrid[:16, :16]
-    for lane, wanted in enumerate((x * y, np.maximum(x, y), x - y + 20)):
-        np.testing.assert_array_equal(pixels[..., lane], wanted)
+    for lane, expected in enumerate((x * y, np.maximum(x, y), x - y + 20)):
+        np.testing.assert_array_equal(pixels[..., lane], expected)
     # The driver multiplies by a reciprocal times 2^32, in halves, with mul24 and carries. The smallest divisor is 2,
     # because ftoi of 2^32 / 1 is out of range.
     np.testing.assert_array_equal(pixels[..., 3], (x + 300) // (y + 2))

@@ -68,7 +68,7 @@ def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, 
         )
 
     light, both = planes[..., 0], planes[..., :2]
-    wanted = [
+    expected = [
         (texture(planes[..., :3], RGB), [*np.moveaxis(planes[..., :3], -1, 0), ones]),
         (texture(light, ALPHA), [zeros, zeros, zeros, light]),
         (texture(light, LUMINANCE), [light, light, light, ones]),
@@ -77,8 +77,8 @@ def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, 
         (texture(halves, RGBA, BITS_4444), [wide(12, 4), wide(8, 4), wide(4, 4), wide(0, 4)]),
         (texture(halves, RGBA, BITS_5551), [wide(11, 5), wide(6, 5), wide(1, 5), wide(0, 1)]),
     ]
-    found = drawn(executor, *(case(COPY, size, textures=[made]) for made, _ in wanted))
-    for pixels, (made, lanes) in zip(found, wanted):
+    result = drawn(executor, *(case(COPY, size, textures=[made]) for made, _ in expected))
+    for pixels, (made, lanes) in zip(result, expected):
         np.testing.assert_array_equal(pixels, np.stack(lanes, axis=-1), err_msg=hex(made["format"]))
 
 
@@ -101,8 +101,8 @@ def test_linear_filter(executor: Executor, rng: np.random.Generator) -> None:
     at = np.arange(40) * 0.5 + 0.75  # in texels of the padded picture
     low, part = np.floor(at).astype(int), (at % 1)[:, None]
     rows = edged[low] * (1 - part[..., None]) + edged[low + 1] * part[..., None]
-    wanted = rows[:, low] * (1 - part) + rows[:, low + 1] * part
-    assert np.abs(pixels - wanted).max() <= 0.75
+    expected = rows[:, low] * (1 - part) + rows[:, low + 1] * part
+    assert np.abs(pixels - expected).max() <= 0.75
 
 
 RAMP = "void main() { gl_FragColor = vec4(floor(at * 16.0) / 255.0, 1.0, 1.0); }"

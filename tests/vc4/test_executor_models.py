@@ -74,17 +74,17 @@ def test_the_first_label_is_the_same(model: tuple[Pixels, ...]) -> None:
 
 def with_choices(folder: Path) -> Path:
     """Write superres-x2-96 with its earlier depth to space, which chooses lanes instead of adding them."""
-    made = bundles.read(MODELS / "superres-x2-96.glslnn")
+    bundle = bundles.read(MODELS / "superres-x2-96.glslnn")
     name = "shaders/depth_to_space.0.frag"
     text, count = re.subn(
         r"y\.(\w) \+= max\(1\.0 - abs\(phase - (\S+)\), 0\.0\) \* t\.(\w);",
         r"y.\1 = abs(phase - \2) < 0.5 ? t.\3 : y.\1;",
-        made.members[name].decode(),
+        bundle.members[name].decode(),
     )
     assert count == 12
-    hashes = {**made.manifest.members, name: hashlib.sha256(text.encode()).hexdigest()}
+    hashes = {**bundle.manifest.members, name: hashlib.sha256(text.encode()).hexdigest()}
     path = folder / "choices.glslnn"
-    bundles.write(Bundle(replace(made.manifest, members=hashes), {**made.members, name: text.encode()}), path)
+    bundles.write(Bundle(replace(bundle.manifest, members=hashes), {**bundle.members, name: text.encode()}), path)
     return path
 
 
@@ -105,10 +105,10 @@ def test_flags_that_a_thread_switch_loses_are_counted(
 def test_the_command(capsys: pytest.CaptureFixture[str], executor: Executor) -> None:
     path = str(MODELS / "trashnet-x22-129.glslnn")
     assert main(["vc4", path, "--pixels", "--json", "--driver", str(executor.driver.prefix)]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["bundles"]
-    assert found["file"] == path
-    assert [one["rounding"] for one in found["roundings"]] == ["hardware", "nearest"]
-    assert found["roundings"][0]["counters"]["jobs"] == 33
+    (report,) = json.loads(capsys.readouterr().out)["bundles"]
+    assert report["file"] == path
+    assert [rounding["rounding"] for rounding in report["roundings"]] == ["hardware", "nearest"]
+    assert report["roundings"][0]["counters"]["jobs"] == 33
     assert main(["vc4", path, "--picture", str(PHOTOGRAPH)]) == 2
     assert "--images is used with --pixels" in capsys.readouterr().err
 
@@ -126,14 +126,14 @@ def run(executor: Executor, *command: str, **environment: str) -> str:
 
 
 def test_the_self_check_passes(executor: Executor) -> None:
-    found = run(executor, "-m", "glsl_infer", "selfcheck", str(MODELS / "trashnet-x22-129.glslnn"), "--json")
-    assert json.loads(found)["passed"]
-    assert json.loads(found)["driver"]["renderer"] == "VC4 V3D 2.1"
+    result = run(executor, "-m", "glsl_infer", "selfcheck", str(MODELS / "trashnet-x22-129.glslnn"), "--json")
+    assert json.loads(result)["passed"]
+    assert json.loads(result)["driver"]["renderer"] == "VC4 V3D 2.1"
 
 
 def test_a_photograph_is_classified(executor: Executor) -> None:
     photograph = ROOT / "docs/images/pineapple007.jpg"
-    found = run(executor, "-m", "glsl_infer", "classify", str(photograph), "--json")
+    result = run(executor, "-m", "glsl_infer", "classify", str(photograph), "--json")
     here = subprocess.run(
         [sys.executable, "-m", "glsl_infer", "classify", str(photograph), "--json"],
         env={**os.environ, "LIBGL_ALWAYS_SOFTWARE": "1"},
@@ -141,7 +141,7 @@ def test_a_photograph_is_classified(executor: Executor) -> None:
         text=True,
         check=True,
     )
-    assert first_label(found) == first_label(here.stdout)
+    assert first_label(result) == first_label(here.stdout)
 
 
 def first_label(printed: str) -> str:
@@ -186,7 +186,7 @@ def test_maps_of_16_bits(executor: Executor) -> None:
     """Layers that store 16 bits are right to FINE_STEPS, where a step of 8 bits has 256."""
     program = Path(__file__).parent / "random_layers.py"
     networks = json.loads(run(executor, str(program), "1", "2", "--fine"))
-    layers = [layer for found in networks.values() for layer in found.values()]
+    layers = [layer for network in networks.values() for layer in network.values()]
     assert sum(layer["bits"] == 16 for layer in layers) > len(layers) / 10
     for layer in layers:
         cut = FINE_CUT_PRODUCTS if layer["op"] == "convolution_products" else 0.0
@@ -198,6 +198,6 @@ def test_maps_of_16_bits(executor: Executor) -> None:
 def test_info_says_how_it_rounds(each_executor: Executor, rounding: str, pack: str) -> None:
     """``info`` reports both roundings, even if the compiler moves arithmetic between shaders."""
     switches = {"VC4_EXECUTOR_ROUND": rounding, "VC4_EXECUTOR_PACK": pack}
-    found = json.loads(run(each_executor, "-m", "glsl_infer", "info", "--json", **switches))
-    assert found["sum_rounds_up_from"] == pytest.approx(1.0 if rounding == "hardware" else 0.5, abs=TOLERANCE)
-    assert found["store_rounds_up_from"] == pytest.approx(1.0 if pack == "truncate" else 0.5, abs=TOLERANCE)
+    report = json.loads(run(each_executor, "-m", "glsl_infer", "info", "--json", **switches))
+    assert report["sum_rounds_up_from"] == pytest.approx(1.0 if rounding == "hardware" else 0.5, abs=TOLERANCE)
+    assert report["store_rounds_up_from"] == pytest.approx(1.0 if pack == "truncate" else 0.5, abs=TOLERANCE)

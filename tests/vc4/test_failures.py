@@ -26,17 +26,17 @@ def driver(each_driver: Driver) -> Driver:
 
 
 def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:
-    return [one for one in report(*measure(path, driver)).problems if one.layer == layer]
+    return [problem for problem in report(*measure(path, driver)).problems if problem.layer == layer]
 
 
 def test_too_few_registers(driver: Driver, tmp_path: Path) -> None:
     path = replaced.write(tmp_path, replaced.alive(18))
-    made, measured = measure(path, driver)
+    bundle, measured = measure(path, driver)
     assert list(measured.failures) == [replaced.LAYER], "the program has the layer's name"
-    found = report(made, measured)
-    (row,) = (one for one in found.rows if one.layer == replaced.LAYER)
+    result = report(bundle, measured)
+    (row,) = (row for row in result.rows if row.layer == replaced.LAYER)
     assert row.failed and row.instructions == row.total == 0
-    (problem,) = (one for one in found.problems if one.layer == replaced.LAYER)
+    (problem,) = (problem for problem in result.problems if problem.layer == replaced.LAYER)
     assert problem.fatal
     assert problem.text.startswith("program 'expand': the compiler has too few registers for it")
 
@@ -56,10 +56,10 @@ def test_one_thread_by_a_fetch_in_a_branch(driver: Driver, tmp_path: Path) -> No
 
 def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_path: Path) -> None:
     path = replaced.write(tmp_path, "gl_FragColor = at.xyxy;")
-    made, measured = measure(path, driver)
+    bundle, measured = measure(path, driver)
     assert measured.programs["expand"].threads == 1
     assert measured.programs["expand"].fetches == 0
-    assert [one for one in report(made, measured).problems if one.layer == replaced.LAYER] == []
+    assert [problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER] == []
 
 
 def test_what_does_not_compile_at_all(driver: Driver, tmp_path: Path) -> None:
@@ -82,14 +82,14 @@ def test_what_the_kernel_rejects(driver: Driver) -> None:
 
     No GLSL is known that compiles to one (none of 860 random shaders did), so the test passes machine code directly.
     """
-    made = tiny.tiny_bundle(weights="uniform")
+    bundle = tiny.tiny_bundle(weights="uniform")
     said = lines_of(driver, REJECTED.format(code=bytes(64)))
-    index = next(index for index, one in enumerate(made.manifest.passes) if one.layer == replaced.LAYER)
+    index = next(index for index, draw in enumerate(bundle.manifest.passes) if draw.layer == replaced.LAYER)
     compiled = "@says MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
-    measured = parse([f"@draw {index}", compiled, *said], made.manifest.passes)
+    measured = parse([f"@draw {index}", compiled, *said], bundle.manifest.passes)
     assert measured.failures["expand"].startswith("the kernel rejects its fragment shader (")
     assert "no reason" not in measured.failures["expand"]
-    (problem,) = (one for one in report(made, measured).problems if one.layer == replaced.LAYER)
+    (problem,) = (problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER)
     assert problem.fatal
 
 
@@ -107,13 +107,15 @@ MODEL = ROOT / "models/trashnet-x22-129.glslnn"
 
 @pytest.mark.exhaustive
 def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
-    made, measured = measure(MODEL, driver)
-    found = verify(made, 120.0, given=driver.prefix)
-    assert found.driver.startswith("VC4") and found.note == "" and found.warnings == ()
-    assert [check.layer for check in found.layers] == list(dict.fromkeys(one.layer for one in made.manifest.passes))
-    assert all(check.verified and check.threads == 2 for check in found.layers)
-    users = {one.layer: one.program for one in made.manifest.passes}
-    for check in found.layers:  # a draw knows its target's format, which changes the counts slightly
+    bundle, measured = measure(MODEL, driver)
+    verification = verify(bundle, 120.0, prefix=driver.prefix)
+    assert verification.driver.startswith("VC4") and verification.note == "" and verification.warnings == ()
+    assert [check.layer for check in verification.layers] == list(
+        dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
+    )
+    assert all(check.verified and check.threads == 2 for check in verification.layers)
+    users = {draw.layer: draw.program for draw in bundle.manifest.passes}
+    for check in verification.layers:  # a draw knows its target's format, which changes the counts slightly
         drawn = measured.programs[users[check.layer]]
         assert check.registers is not None and abs(check.registers - drawn.temporaries) <= 2
         assert (
@@ -124,35 +126,35 @@ def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
 
 @pytest.mark.exhaustive
 def test_too_few_registers_are_a_warning_that_names_the_layer(driver: Driver, tmp_path: Path) -> None:
-    made = bundles.read(replaced.write(tmp_path, replaced.alive(18)))
-    (warning,) = verify(made, 60.0, given=driver.prefix).warnings
+    bundle = bundles.read(replaced.write(tmp_path, replaced.alive(18)))
+    (warning,) = verify(bundle, 60.0, prefix=driver.prefix).warnings
     assert "layer 'expand': the compiler has too few registers" in warning
 
 
 @pytest.mark.exhaustive
 def test_one_thread_is_a_warning(driver: Driver, tmp_path: Path) -> None:
-    found = verify(bundles.read(replaced.write(tmp_path, replaced.alive(8))), 60.0, given=driver.prefix)
-    (check,) = (check for check in found.layers if check.layer == replaced.LAYER)
+    verification = verify(bundles.read(replaced.write(tmp_path, replaced.alive(8))), 60.0, prefix=driver.prefix)
+    (check,) = (check for check in verification.layers if check.layer == replaced.LAYER)
     assert check.threads == 1 and check.failure == ONE_THREAD
 
 
 @pytest.mark.exhaustive
 def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: Driver, tmp_path: Path) -> None:
-    found = verify(
+    verification = verify(
         bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
         60.0,
-        given=driver.prefix,
+        prefix=driver.prefix,
     )
-    (check,) = (check for check in found.layers if check.failure)
+    (check,) = (check for check in verification.layers if check.failure)
     assert check.layer == replaced.LAYER and "the driver refuses it" in check.failure
-    assert all(check.verified for check in found.layers)
+    assert all(check.verified for check in verification.layers)
 
 
 @pytest.mark.exhaustive
 def test_without_time_everything_is_predicted(driver: Driver) -> None:
-    found = verify(bundles.read(MODEL), 0.001, given=driver.prefix)
-    assert not any(check.verified for check in found.layers)
-    assert found.note == "0.001 seconds were over" and found.warnings == ()
+    verification = verify(bundles.read(MODEL), 0.001, prefix=driver.prefix)
+    assert not any(check.verified for check in verification.layers)
+    assert verification.note == "0.001 seconds were over" and verification.warnings == ()
 
 
 @pytest.mark.exhaustive
@@ -161,6 +163,6 @@ def test_a_driver_that_does_not_work_fails_nothing(driver: Driver, tmp_path: Pat
     for name in ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", "lib/libvc4_noop_drm_shim.so"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = verify(bundles.read(MODEL), 60.0, given=tmp_path)
-    assert "does not work here" in found.note
-    assert not any(check.verified or check.failure for check in found.layers)
+    verification = verify(bundles.read(MODEL), 60.0, prefix=tmp_path)
+    assert "does not work here" in verification.note
+    assert not any(check.verified or check.failure for check in verification.layers)

@@ -24,9 +24,9 @@ from glsl_infer.tools.videocore.executor import Executor
 
 @pytest.mark.parametrize("weights", ["uniform", "baked"])
 def test_every_program_has_its_count(driver: Driver, tmp_path: Path, weights: str) -> None:
-    made, measured = measure(tiny.write_tiny(tmp_path, weights=weights), driver)
+    bundle, measured = measure(tiny.write_tiny(tmp_path, weights=weights), driver)
     assert measured.failures == {}
-    assert sorted(measured.programs) == sorted(one.name for one in made.manifest.programs)
+    assert sorted(measured.programs) == sorted(program.name for program in bundle.manifest.programs)
     names = ["expand", "unit-pw", "unit-dw"] if weights == "uniform" else ["expand.3", "unit-pw.3", "unit-dw.3"]
     counts = [measured.programs[name].instructions for name in names]
     assert counts == sorted(counts) and counts[0] > 2 * 4 * 4, "the more is read, the longer"
@@ -61,17 +61,17 @@ print("held", bool(held) or not os.path.exists("/sys/kernel/security/landlock"))
 
 
 def test_an_atlas_takes_a_job_a_layer_and_no_loads(driver: Driver, tmp_path: Path) -> None:
-    found = report(*measure(tiny.write_tiny(tmp_path), driver))
-    assert {row.layer: row.jobs for row in found.rows} == dict.fromkeys((row.layer for row in found.rows), 1)
-    assert len(found.frame) == len(found.rows) == tiny.tiny_bundle().manifest.jobs
-    assert found.totals["loads"] == sum(row.loads for row in found.rows) == 0
+    result = report(*measure(tiny.write_tiny(tmp_path), driver))
+    assert {row.layer: row.jobs for row in result.rows} == dict.fromkeys((row.layer for row in result.rows), 1)
+    assert len(result.frame) == len(result.rows) == tiny.tiny_bundle().manifest.jobs
+    assert result.totals["loads"] == sum(row.loads for row in result.rows) == 0
 
 
 def test_planar_takes_a_job_a_slice(driver: Driver, tmp_path: Path) -> None:
-    found = report(*measure(tiny.write_tiny(tmp_path, layout="planar"), driver))
-    jobs = {row.layer: row.jobs for row in found.rows}
+    result = report(*measure(tiny.write_tiny(tmp_path, layout="planar"), driver))
+    jobs = {row.layer: row.jobs for row in result.rows}
     assert jobs["expand"] == jobs["unit-pw"] == jobs["unit-dw"] == 16
-    assert found.totals["jobs"] == sum(jobs.values()) == tiny.tiny_bundle(layout="planar").manifest.jobs
+    assert result.totals["jobs"] == sum(jobs.values()) == tiny.tiny_bundle(layout="planar").manifest.jobs
 
 
 def test_the_disassembly_has_a_line_for_each_instruction(driver: Driver, tmp_path: Path) -> None:
@@ -107,16 +107,16 @@ def test_turns_are_counted(executor: Executor, tmp_path: Path) -> None:
         picture = rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
         graph = Graph(name, body, "n")
         labels = [str(index) for index in range(classes_of(graph))]
-        made, _, _ = build(graph, labels, options=Options(precision=bits), calibration=[picture])
+        bundle, _, _ = build(graph, labels, options=Options(precision=bits), calibration=[picture])
         paths[name] = tmp_path / f"{len(paths)}.glslnn"
-        bundles.write(made, paths[name])
+        bundles.write(bundle, paths[name])
     command = [sys.executable, str(Path(__file__).with_name("job_counts.py")), *map(str, paths.values())]
     drawn = json.loads(subprocess.run(command, env=executor.environment(), capture_output=True, check=True).stdout)
     loops = 0
     for name, path in paths.items():
-        made, measured = measure(path, executor.driver)
+        bundle, measured = measure(path, executor.driver)
         jobs = {}
-        for entry in made.manifest.passes:
+        for entry in bundle.manifest.passes:
             jobs.setdefault(entry.target, set()).add(entry.program)
         assert len(jobs) == len(drawn[str(path)])
         for programs, counts in zip(jobs.values(), drawn[str(path)]):
@@ -140,15 +140,17 @@ def test_the_driver_gives_what_was_executed(executor: Executor, tmp_path: Path) 
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     quads = sum(-(-quad.width // 2) * -(-quad.height // 2) for quad in _quads())
-    assert found["FEP-valid-quads"] == found["TLB-quads-written-to-color-buffer"]
-    assert quads <= found["FEP-valid-quads"] <= 1.2 * quads  # quads of the target's grid, and both halves of a diagonal
-    executed, everything = found["QPU-total-clk-cycles-executing-valid-instr"], json.loads(counts.read_text("utf-8"))
+    assert report["FEP-valid-quads"] == report["TLB-quads-written-to-color-buffer"]
+    assert (
+        quads <= report["FEP-valid-quads"] <= 1.2 * quads
+    )  # quads of the target's grid, and both halves of a diagonal
+    executed, everything = report["QPU-total-clk-cycles-executing-valid-instr"], json.loads(counts.read_text("utf-8"))
     assert executed % 4 == 0  # clocks of an instruction
     assert 0 < executed < 4 * (everything["fragment_instructions"] + everything["vertex_instructions"])
-    assert 0 < found["TMU-total-text-cache-miss"] < found["TMU-total-text-quads-processed"]
-    assert found["QPU-total-idle-clk-cycles"] is None  # not counted yet, so the value is missing
+    assert 0 < report["TMU-total-text-cache-miss"] < report["TMU-total-text-quads-processed"]
+    assert report["QPU-total-idle-clk-cycles"] is None  # not counted yet, so the value is missing
 
 
 def _quads() -> list[Quad]:

@@ -39,6 +39,6 @@ def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str
     options = Options(precision="8", precision_for={"n": bits})
     built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
     bundles.write(built, path)
-    made, measured = videocore.measure(path, driver)
-    programs = {entry.program for entry in made.manifest.passes if entry.layer == "n"}
+    bundle, measured = videocore.measure(path, driver)
+    programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
     assert {measured.programs[program].threads for program in programs} == {2}

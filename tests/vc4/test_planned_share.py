@@ -29,8 +29,8 @@ def test_maps_of_16_bits_add_the_share_that_the_plan_says(driver: Driver, tmp_pa
     plans, counts = [], []
     for bits in ({}, FINE):
         options = Options(precision="8", precision_for=bits)
-        made, _, prepared = build(graph, ("a", "b", "c"), options=options, calibration=pictures)
-        bundles.write(made, tmp_path / "model.glslnn")
+        bundle, _, prepared = build(graph, ("a", "b", "c"), options=options, calibration=pictures)
+        bundles.write(bundle, tmp_path / "model.glslnn")
         rows = report(*measure(tmp_path / "model.glslnn", driver), "model").rows
         counts.append(sum(row.total for row in rows if row.layer in ("feed", *FINE)))
         plans.append(planned(prepared.graph, calibrated=True).work)

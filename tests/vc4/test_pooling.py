@@ -59,10 +59,10 @@ def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: 
     body = (input_node(size), conv_node(rng, "c", ("image",), 3, 8, activation="sigmoid" if mean else "linear"), node)
     picture = rng.integers(0, 256, (size, size, 3), np.uint8)
     labels = tuple("abcdefgh") if mean else ()
-    made, _, _ = build(Graph("window", body, "n"), labels, options=Options(precision=bits), calibration=[picture])
+    bundle, _, _ = build(Graph("window", body, "n"), labels, options=Options(precision=bits), calibration=[picture])
     path = tmp_path / "window.glslnn"
-    bundles.write(made, path)
+    bundles.write(bundle, path)
     _, measured = vc4.measure(path, driver)
-    names = {entry.program for entry in made.manifest.passes if entry.layer == "n"}
+    names = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
     assert not measured.failures
     assert {measured.programs[name].threads for name in names} == {2}

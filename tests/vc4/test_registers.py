@@ -93,8 +93,8 @@ def compiled(drivers: tuple[Driver, ...], tmp_path: Path) -> Compile:
         filters, shape = nodes[-1].weights["kernel"].shape[3], nodes[0].attrs["shape"]
         pictures = [np.random.default_rng(2).integers(0, 256, shape, dtype=np.uint8) for _ in range(images)]
         graph, path = classifier(np.random.default_rng(1), nodes, filters), tmp_path / "layer.glslnn"
-        made, program, _ = build(graph, ["a", "b", "c"], options=Options(**options), calibration=pictures)  # type: ignore[arg-type]
-        bundles.write(made, path)
+        bundle, program, _ = build(graph, ["a", "b", "c"], options=Options(**options), calibration=pictures)  # type: ignore[arg-type]
+        bundles.write(bundle, path)
         failures, threads = dict[str, str](), dict[str, int]()
         for driver in drivers:
             _, measured = vc4.measure(path, driver)
@@ -156,7 +156,7 @@ def test_sums_of_all_slices_in_one_draw(compiled: Compile, bits: int, activation
     """
     nodes = layer(5, 222, (3, 3), residual=residual, filters=222, activation=activation)
     result = compiled(nodes, images=4, precision="8", precision_for={"layer": bits})
-    sums = [one for one in result.bundle.manifest.passes if one.layer == "layer"]
+    sums = [draw for draw in result.bundle.manifest.passes if draw.layer == "layer"]
     assert result.has_two_threads("partial sums")
     assert len(sums) <= 2 or (bits == 16 and activation != "relu(6)")
 

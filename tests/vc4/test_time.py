@@ -77,8 +77,8 @@ def test_the_parts_of_a_frame_are_its_jobs(simulated: Simulation) -> None:
 
 def test_the_instructions_of_a_frame_are_those_that_are_counted(simulated: Simulation) -> None:
     counted = json.loads((MODELS.parent / "tests/vc4/arm.json").read_text())
-    found = sum(board_time.instructions(simulated.draws_of_jobs, simulated.texels))
-    assert found == pytest.approx(counted["trashnet-x22-129.glslnn"]["frame"], rel=0.03)
+    total = sum(board_time.instructions(simulated.draws_of_jobs, simulated.texels))
+    assert total == pytest.approx(counted["trashnet-x22-129.glslnn"]["frame"], rel=0.03)
 
 
 def test_the_command_prints_a_range_for_each_board(

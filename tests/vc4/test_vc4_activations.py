@@ -53,8 +53,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
     file = tmp_path_factory.mktemp("activations") / "activations.glslnn"
-    made, _, _ = build(everything(rng), ["a", "b", "c"], options=Options(weights="uniform"), calibration=pictures)
-    bundles.write(made, file)
+    bundle, _, _ = build(everything(rng), ["a", "b", "c"], options=Options(weights="uniform"), calibration=pictures)
+    bundles.write(bundle, file)
     return file
 
 

@@ -65,8 +65,8 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     rng = np.random.default_rng(0)
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
     file = tmp_path_factory.mktemp("statistics") / "statistics.glslnn"
-    made, _, _ = build(everything(rng, request.param), ["a", "b", "c"], options=Options(), calibration=pictures)
-    bundles.write(made, file)
+    bundle, _, _ = build(everything(rng, request.param), ["a", "b", "c"], options=Options(), calibration=pictures)
+    bundles.write(bundle, file)
     return file
 
 
@@ -103,8 +103,8 @@ def test_wide_maps_compile_with_two_threads(
     ]
     pictures = [rng.integers(0, 256, (size, size, 3), np.uint8)]
     options = Options(precision="8", precision_for={"stem": bits, "layer": bits}, memory="naive", uniform_vectors=3500)
-    made, _, _ = build(classifier(rng, body, 4), ["a", "b", "c"], options=options, calibration=pictures)
-    bundles.write(made, tmp_path / "wide.glslnn")
+    bundle, _, _ = build(classifier(rng, body, 4), ["a", "b", "c"], options=options, calibration=pictures)
+    bundles.write(bundle, tmp_path / "wide.glslnn")
     _, measured = videocore.measure(tmp_path / "wide.glslnn", driver)
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(WIDE)}
@@ -121,8 +121,8 @@ def test_a_deviation_has_two_threads(size: int, driver: Driver, tmp_path: Path) 
         Node("n", "global_deviation", ("a",)),
     ]
     graph = Graph("g", nodes, "n")
-    made, _, _ = build(graph, list("abcdefgh"), options=Options())
-    bundles.write(made, tmp_path / "deviation.glslnn")
+    bundle, _, _ = build(graph, list("abcdefgh"), options=Options())
+    bundles.write(bundle, tmp_path / "deviation.glslnn")
     _, measured = videocore.measure(tmp_path / "deviation.glslnn", driver)
     assert not measured.failures
     assert measured.programs["n"].threads == 2

@@ -28,8 +28,8 @@ PATIENCE = 180.0
 
 def save(page: Page, target: Path, clip: dict[str, float] | None = None) -> None:
     """Write the page, or a rectangle in CSS pixels, as a PNG file with 256 colours."""
-    wanted = {"clip": {**clip, "scale": 1}} if clip else {}
-    png = base64.b64decode(page.call("Page.captureScreenshot", format="png", **wanted)["data"])
+    options = {"clip": {**clip, "scale": 1}} if clip else {}
+    png = base64.b64decode(page.call("Page.captureScreenshot", format="png", **options)["data"])
     image = Image.open(io.BytesIO(png)).convert("RGB")
     image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(target, optimize=True)
     print(target)

@@ -51,7 +51,7 @@ def read_out(page: Page) -> list[tuple[str, str]]:
 
 def test_a_screen_reader_walks_through_it(demo: Page) -> None:
     before = ["heading glsl-infer", "heading Picture", "combobox Find", "combobox Model", "button Start camera"]
-    before += ["button Choose picture", "status ", "heading What the network says", "heading Pictures to try"]
+    before += ["button Choose picture", "status ", "heading Result", "heading Pictures to try"]
     stops = [f"{role} {name}" for role, name in read_out(demo)]
     assert stops[: len(before)] == before
     samples = demo.evaluate("[...document.querySelectorAll('#samples img')].map((one) => one.alt)")
@@ -60,7 +60,7 @@ def test_a_screen_reader_walks_through_it(demo: Page) -> None:
     assert stops[after:][:3] == ["heading Look closer", "button Check this GPU", "button Show every layer"]
     drop(demo, "/images/carrots014.jpg")
     more = read_out(demo)
-    assert ("image", "The picture, as far as the network reads it") in more
+    assert ("image", "The part of the picture that the network reads") in more
     assert all(name for role, name in more if role != "status")
 
 
@@ -69,7 +69,7 @@ def test_before_there_is_a_picture(demo: Page) -> None:
     # Check that axe-core works: it reports an image without a text.
     demo.evaluate("document.querySelector('#samples img').removeAttribute('alt')")
     _, violations = demo.evaluate(VIOLATIONS)
-    assert [one.split(":")[0] for one in violations] == ["button-name", "image-alt"]
+    assert [violation.split(":")[0] for violation in violations] == ["button-name", "image-alt"]
 
 
 @pytest.mark.parametrize("width", [360, 1200])

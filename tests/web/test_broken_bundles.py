@@ -31,7 +31,7 @@ def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
     blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]
 ) -> None:
     site.files["/good"] = zipped(tmp_path / "good.zip", good).read_bytes()
-    found: dict[str, Any] = blank.evaluate("""(async () => {
+    result: dict[str, Any] = blank.evaluate("""(async () => {
         const good = new Uint8Array(await (await fetch("/good")).arrayBuffer());
         const wanted = await lib.read(good);
         let state = 3;
@@ -56,8 +56,8 @@ def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
         }
         return {refused, others};
     })()""")
-    assert found["others"] == []
-    assert found["refused"] > 100
+    assert result["others"] == []
+    assert result["refused"] > 100
 
 
 def test_addresses_without_a_bundle(blank: Page) -> None:

@@ -22,7 +22,8 @@ FRAMES = 30
 WATCH = """(frames) => {
     globalThis.said = [];
     const watcher = new MutationObserver(() => {
-        said.push(document.querySelector("#labels li span").textContent);
+        const label = document.querySelector("#labels li span");
+        if (label) said.push(label.textContent);  // else the list is emptied, as the camera stops
         if (said.length === frames) watcher.disconnect();
     });
     watcher.observe(document.getElementById("labels"), {childList: true});
@@ -34,7 +35,9 @@ def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     pictures = film.frames(PHOTOGRAPH)
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
-        said = Counter(classifier.classify(np.asarray(one), 1)[0].label for one in pictures[:: film.FRAMES // 8])
+        said = Counter(
+            classifier.classify(np.asarray(picture), 1)[0].label for picture in pictures[:: film.FRAMES // 8]
+        )
     assert set(said) == {LABEL}
     film.write(pictures, path)
     return path

@@ -117,7 +117,7 @@ def test_three_runners_make_the_same_picture(demo: Page) -> None:
     wait_for_the_end(demo)
     pictures = demo.evaluate("""[...document.querySelectorAll("#runners canvas")].map((one) =>
         Array.from(one.getContext("2d").getImageData(0, 0, one.width, one.height).data))""")
-    assert [len(one) for one in pictures] == [4 * 192 * 192] * 3
+    assert [len(picture) for picture in pictures] == [4 * 192 * 192] * 3
     ours, gpu, cpu = pictures
     assert sum(ours) > 0.1 * 255 * len(ours)
     assert max(abs(a - b) for a, b in zip(gpu, cpu)) <= 1

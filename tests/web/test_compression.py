@@ -20,7 +20,7 @@ READ = """async (name) => {
 def test_every_level_of_compression_gives_the_same_members(blank: Page, site: Site) -> None:
     with zipfile.ZipFile(ROOT / "models/trashnet-x22-129.glslnn") as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    wanted = {name: len(data) for name, data in members.items() if name != "manifest.json"}
+    expected = {name: len(data) for name, data in members.items() if name != "manifest.json"}
     kinds = set()
     for level in (0, 1, 6, 9):
         packed = io.BytesIO()
@@ -32,5 +32,5 @@ def test_every_level_of_compression_gives_the_same_members(blank: Page, site: Si
             kinds.add(KINDS[((deflate.compress(data) + deflate.flush())[0] >> 1) & 3])
         site.files[f"/level{level}"] = packed.getvalue()
         # The reader checks that the bytes are the same, because the manifest has their hashes.
-        assert blank.evaluate(READ, f"level{level}") == wanted
+        assert blank.evaluate(READ, f"level{level}") == expected
     assert kinds == set(KINDS.values())

@@ -52,17 +52,17 @@ def test_sound_bundles_give_the_listed_numbers(blank: Page, site: Site) -> None:
 def test_parts_are_refused_by_their_operators(blank: Page, site: Site) -> None:
     served(site)
     (entry,) = INDEX["parts"]
-    ((kind, rule, message),) = blank.evaluate(READ, [entry["file"]]).values()
-    assert (kind, rule) == ("BundleError", "parts")
+    ((scores, rule, message),) = blank.evaluate(READ, [entry["file"]]).values()
+    assert (scores, rule) == ("BundleError", "parts")
     assert f"has layers for the CPU ({', '.join(entry['operators'])}), which this runner cannot compute" in message
 
 
 def test_damaged_bundles_are_refused_by_their_rule(blank: Page, site: Site) -> None:
     served(site)
     rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}
-    given: dict[str, Any] = blank.evaluate(READ, list(rules))
-    assert {name: rule for name, (_, rule, _) in given.items()} == rules
-    for kind, rule, message in given.values():
+    result: dict[str, Any] = blank.evaluate(READ, list(rules))
+    assert {name: rule for name, (_, rule, _) in result.items()} == rules
+    for kind, rule, message in result.values():
         assert kind == "BundleError"
         assert message.startswith("damaged: ")
         assert message.endswith(f" (rule: {rule})")

@@ -16,7 +16,7 @@ LOGITS = (
 
 
 def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
-    found = blank.evaluate(f"""(async () => {{
+    result = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = document.createElement("canvas");
         const model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn", canvas);
@@ -31,9 +31,9 @@ def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
         const errors = model.session.selfcheck();
         return {{refused, before: [...before.logits], after: [...after.logits], checked: errors.length}};
     }})()""")
-    assert found["refused"] == "ContextLostError"
-    assert found["after"] == found["before"]
-    assert found["checked"] > 30
+    assert result["refused"] == "ContextLostError"
+    assert result["after"] == result["before"]
+    assert result["checked"] > 30
 
 
 def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
@@ -62,7 +62,7 @@ def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) 
         }})()""")
         crash = threading.Timer(0.5, browser.call, ["Browser.crashGpuProcess"])
         crash.start()
-        found = page.evaluate("""(() => {
+        result = page.evaluate("""(() => {
             try {
                 while (String(model.session.run(pixels).data) === right);
                 return "another result";
@@ -71,12 +71,12 @@ def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) 
             }
         })()""")
         crash.join()
-    assert found == "ContextLostError"
+    assert result == "ContextLostError"
 
 
 @pytest.mark.parametrize("canvas", ["undefined", "document.createElement('canvas')", "new OffscreenCanvas(4, 4)"])
 def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: str) -> None:
-    found: dict[str, Any] = blank.evaluate(f"""(async () => {{
+    result: dict[str, Any] = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = {canvas};
         const [one, other] = await Promise.all(["trashnet-x22-129", "superres-x2-96"].map(
@@ -91,10 +91,10 @@ def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: s
         said.push([...(await one.run(bytes(one))).data]);
         return {{said, shared}};
     }})()""")
-    said = found["said"]
+    said = result["said"]
     assert said[0] == said[2] == said[4] == said[6]
     assert said[1] == said[3] == said[5]
-    assert found["shared"] == (canvas != "undefined")
+    assert result["shared"] == (canvas != "undefined")
 
 
 def test_layers_end_in_the_outputs_of_a_frame(blank: Page) -> None:
@@ -102,7 +102,7 @@ def test_layers_end_in_the_outputs_of_a_frame(blank: Page) -> None:
 
     A context that is lost in between is an error.
     """
-    found: dict[str, Any] = blank.evaluate(f"""(async () => {{
+    result: dict[str, Any] = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = document.createElement("canvas");
         const [one, other] = await Promise.all(["trashnet-x22-129", "superres-x2-96"].map(
@@ -123,7 +123,7 @@ def test_layers_end_in_the_outputs_of_a_frame(blank: Page) -> None:
         try {{ lost.next(); }} catch (error) {{ refused = error.name; }}
         return {{same, refused}};
     }})()""")
-    assert found == {"same": True, "refused": "ContextLostError"}
+    assert result == {"same": True, "refused": "ContextLostError"}
 
 
 def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
@@ -150,7 +150,7 @@ def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
     }""",
         [True, False],
     )
-    assert [one[0] for one in labels] == ["cardboard", "cardboard"]
+    assert [label[0] for label in labels] == ["cardboard", "cardboard"]
 
 
 def test_a_canvas_that_is_drawn_on_otherwise_is_refused(blank: Page) -> None:
@@ -190,8 +190,8 @@ def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
     for call, message in {
         "one.run(new Uint8Array(5))": "ImageError: 5 bytes were given; the model reads 66564",
         "one.classify(document.createElement('video'))": "ImageError: the picture has no pixels",
-        "one.classify(new Image())": "ImageError: this is no picture",
-        "one.classify(new Blob(['x']))": "ImageError: this is no picture",
+        "one.classify(new Image())": "ImageError: the browser cannot read this as a picture",
+        "one.classify(new Blob(['x']))": "ImageError: the browser cannot read this as a picture",
         "one.session.readTexture('none', 0, 0, 1, 1)": "InputError: no texture 'none' is rendered into",
         "one.classify(new Uint8Array(66564), 0)": "InputError: top=0",
         "other.classify(new Uint8Array(36864))": "InputError: the model has no labels",

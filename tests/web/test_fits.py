@@ -42,11 +42,11 @@ def picture(width: int, height: int, channels: int) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def texels(wanted: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def texels(expected: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the expected texels of the input texture for a picture (height, width, channels)."""
-    out = np.zeros((*wanted.shape[:2], 4), np.uint8)
+    out = np.zeros((*expected.shape[:2], 4), np.uint8)
     out[..., 3] = 255
-    out[..., : wanted.shape[2]] = wanted
+    out[..., : expected.shape[2]] = expected
     return out
 
 
@@ -62,8 +62,8 @@ def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path,
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/fits.glslnn'); })()")
         seen = blank.evaluate(SEEN, [f"/{index}.png" for index in range(len(images))])
         for image, given in zip(images, seen):
-            wanted = texels(preprocess.load(image, size, fit=fit, channels=channels))
-            off = np.abs(np.array(given, np.int64).reshape(wanted.shape) - wanted)
+            expected = texels(preprocess.load(image, size, fit=fit, channels=channels))
+            off = np.abs(np.array(given, np.int64).reshape(expected.shape) - expected)
             assert off.max() <= STEPS, (size, image.size)
             if image.size == size[::-1]:
                 assert off.max() == 0

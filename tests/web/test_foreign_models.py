@@ -21,9 +21,9 @@ def test_a_file(blank: Page, site: Site, tmp_path: Path, name: str) -> None:
     site.files[f"/{bundle.name}"] = bundle.read_bytes()
     blank.evaluate(LOAD, bundle.name)
     with glsl_infer.Session(bundle) as session:
-        wanted = session.run(inputs)
+        reference_output = session.run(inputs)
     results = blank.evaluate(RUN, flat(inputs))
-    assert [result["name"] for result in results] == list(wanted)
+    assert [result["name"] for result in results] == list(reference_output)
     for result in results:
-        expected = np.asarray(wanted[result["name"]], np.float32)
+        expected = np.asarray(reference_output[result["name"]], np.float32)
         assert np.array(result["data"], np.float32).tobytes() == expected.tobytes(), result["name"]

@@ -18,8 +18,8 @@ RUN = """async (pixels) => {
 
 
 def test_the_new_operator_runs_in_the_browser(blank: Page, site: Site, tmp_path: Path) -> None:
-    made = new_operator.written(tmp_path)
-    site.files["/new_operator.glslnn"] = made.bundle.read_bytes()
-    said = blank.evaluate(RUN, made.picture.ravel().tolist())
-    assert "mirrored" in said["layers"]
-    np.testing.assert_allclose(said["logits"], made.output, rtol=0, atol=made.tolerance)
+    project = new_operator.written(tmp_path)
+    site.files["/new_operator.glslnn"] = project.bundle.read_bytes()
+    result = blank.evaluate(RUN, project.picture.ravel().tolist())
+    assert "mirrored" in result["layers"]
+    np.testing.assert_allclose(result["logits"], project.output, rtol=0, atol=project.tolerance)

@@ -47,19 +47,19 @@ def test_only_the_pages_own_files_are_kept(browser: Browser, site: Site) -> None
         wait_for_the_worker(page, f"{site.address}/index.html")
         site.files["/other.txt"] = b"of another page"
         page.evaluate("fetch('/other.txt').then((response) => response.text())")
-        kept = page.evaluate("""caches.keys()
+        result = page.evaluate("""caches.keys()
             .then((names) => Promise.all(names.map((name) => caches.open(name).then((cache) => cache.keys()))))
             .then((found) => found.map((requests) => requests.map(({url}) => new URL(url).pathname)))""")
-        assert len(kept) == 1  # the previous version is deleted
-        assert {"/", "/page.js", "/glsl-infer.js", "/samples/carrots014.jpg"} <= set(kept[0])
-        assert "/other.txt" not in kept[0]
+        assert len(result) == 1  # the previous version is deleted
+        assert {"/", "/page.js", "/glsl-infer.js", "/samples/carrots014.jpg"} <= set(result[0])
+        assert "/other.txt" not in result[0]
 
 
 def test_the_page_can_be_installed(browser: Browser, site: Site, dist: Path) -> None:
     with opened(browser, site, height=800) as page:
-        found = page.call("Page.getAppManifest")
-        assert found["errors"] == []
-        assert found["url"] == f"{site.address}/app.webmanifest"
+        result = page.call("Page.getAppManifest")
+        assert result["errors"] == []
+        assert result["url"] == f"{site.address}/app.webmanifest"
         assert page.call("Page.getInstallabilityErrors")["installabilityErrors"] == []
     manifest = json.loads((dist / "app.webmanifest").read_text("utf-8"))
     assert "share_target" not in manifest

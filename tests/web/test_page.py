@@ -56,7 +56,7 @@ def test_layers_are_shown_when_asked_for(demo: Page) -> None:
     demo.evaluate("document.getElementById('layers').click()")
     captions = demo.evaluate("[...document.querySelectorAll('#layer-list figcaption')].map((one) => one.textContent)")
     passes = bundles.read(DEFAULT_MODEL).manifest.passes
-    assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(one.layer for one in passes))
+    assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(draw.layer for draw in passes))
     lit = demo.evaluate("""[...document.querySelectorAll("#layer-list canvas")].map((one) => {
         const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
         return data.some((byte, i) => i % 4 < 3 && byte > 0);
@@ -93,13 +93,13 @@ def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
     demo.wait_for("!document.getElementById('check').disabled")
     demo.evaluate("document.getElementById('check').click()")
     told = re.fullmatch(
-        r"This GPU computes all (\d+) layers as it should\. Closest to its limit is layer '(.+)': "
-        r"its values are off by up to (\d+) of (255|65535) steps \((8|16) bits\), and (\d+) are allowed\.",
+        r"This GPU computes all (\d+) layers correctly\. The largest error, compared with its limit, is in layer "
+        r"'(.+)': (\d+) of (255|65535) steps \((8|16) bits\), where (\d+) are allowed\.",
         status(demo),
     )
     assert told, status(demo)
     manifest = bundles.read(ROOT / f"models/{model}.glslnn").manifest
-    [tolerance] = [one for one in manifest.probe.layers if one.layer == told[2]]
+    [tolerance] = [layer for layer in manifest.probe.layers if layer.layer == told[2]]
     assert int(told[1]) == len(manifest.probe.layers)
     assert (told[4], told[5]) == (("255", "8") if isinstance(tolerance.value, FeatureMap) else ("65535", "16"))
     assert int(told[3]) <= int(told[6]) == tolerance.max_error
@@ -181,7 +181,7 @@ CONTRASTS = """(() => {
 def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
-    assert status(demo) == "words.txt: no picture that this browser can read. JPEG, PNG and WebP are."
+    assert status(demo) == "words.txt: this browser cannot read it as a picture. JPEG, PNG and WebP work."
 
 
 def test_what_is_wrong_looks_so(demo: Page, site: Site) -> None:
@@ -223,9 +223,9 @@ def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site:
     demo.wait_for("document.getElementById('about').textContent.includes('reads 50 × 20 pixels')")
     demo.wait_for("!document.getElementById('output').hidden")
     sizes = "['picture', 'output'].map((id) => document.getElementById(id)).flatMap((one) => [one.width, one.height])"
-    shown = demo.evaluate(sizes)
-    assert abs(shown[0] / shown[1] - 50 / 20) < 0.02
-    assert shown[2:] == [50, 20]
+    result = demo.evaluate(sizes)
+    assert abs(result[0] / result[1] - 50 / 20) < 0.02
+    assert result[2:] == [50, 20]
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
     demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own picture')")
 
@@ -288,7 +288,7 @@ def test_a_dead_gpu_process_is_named_and_a_smaller_model_is_offered(site: Site) 
         page.evaluate(SAMPLE, PHOTOGRAPH.name)  # nobody restores it
         page.wait_for("document.getElementById('status').className === 'wrong'")
         assert status(page) == (
-            "The browser's graphics process has ended and does not run grocery-x22-257.glslnn again. "
+            "The browser's graphics process has ended and does not start again with grocery-x22-257.glslnn. "
             "Use a smaller model, or reload the page."
         )
         assert page.evaluate("document.getElementById('smaller').textContent") == "Use trashnet-x22-257"

@@ -49,7 +49,7 @@ def from_data_set(name: str) -> Iterator[bytes]:
     folder = next((one / name for one in DATA if (one / name).is_dir()), None)
     if folder is None:
         pytest.skip(f"the data set is not here: scripts/get-data {name} data/{name}")
-    classes = [sorted(one.iterdir()) for one in sorted((folder / "test").iterdir()) if one.is_dir()]
+    classes = [sorted(path.iterdir()) for path in sorted((folder / "test").iterdir()) if path.is_dir()]
     for same_place in zip(*classes):
         yield from (path.read_bytes() for path in same_place)
 
@@ -67,13 +67,13 @@ def test_logits_and_labels_are_the_python_runners(
     with glsl_infer.Classifier(model) as classifier:
         limit = none_logit(classifier.session.bundle)
         assert limit is not None
-        for number, data in enumerate(photographs(model.stem.partition("-")[0])):
+        for index, data in enumerate(photographs(model.stem.partition("-")[0])):
             with Image.open(io.BytesIO(data)) as image:
                 size = classifier.session.bundle.manifest.input.height
                 logits = classifier.session.run(preprocess.load(image, size))
             low, high = np.sort(logits)[-2:]
             if high - low > MARGIN and abs(np.logaddexp.reduce(logits) - limit) > MARGIN:
-                address = f"/photograph{number}"
+                address = f"/photograph{index}"
                 site.files[address] = data
                 expected[address] = (classifier.rank(logits)[0].label, logits)
             if len(expected) == COUNT:

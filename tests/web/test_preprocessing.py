@@ -89,10 +89,10 @@ def png(image: Image.Image, exif: Image.Exif | None = None) -> bytes:
 )
 def test_any_size_is_scaled_as_defined(page: Page, site: Site, size: tuple[int, int]) -> None:
     image = noise(*size)
-    found = seen(page, site, png(image))
-    off = np.abs(found[..., :3].astype(int) - preprocess.load(image, SIZE))
+    result = seen(page, site, png(image))
+    off = np.abs(result[..., :3].astype(int) - preprocess.load(image, SIZE))
     assert off.max() <= (0 if min(size) == SIZE else STEPS)
-    assert (found[..., 3] == 255).all()
+    assert (result[..., 3] == 255).all()
 
 
 def test_transparent_pictures_lie_over_white(page: Page, site: Site) -> None:

@@ -29,10 +29,10 @@ RUN = """async (given) => {
 def served(site: Site, folder: Path, name: str, **options: str) -> bundles.Bundle:
     """Put one of the networks on the site, and return its bundle."""
     path = folder / f"{name}.glslnn"
-    made = several_bundle(name, **options)
-    bundles.write(made, path)
+    bundle = several_bundle(name, **options)
+    bundles.write(bundle, path)
     site.files[f"/{path.name}"] = path.read_bytes()
-    return made
+    return bundle
 
 
 def flat(given: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
@@ -47,12 +47,12 @@ def test_all_outputs_have_the_bytes_of_the_python_runner(
     blank.evaluate(LOAD, f"{name}.glslnn")
     with glsl_infer.Session(bundle) as session:
         for seed in range(2):
-            given = several_inputs(bundle.graph, seed)
-            wanted = session.run(given)
-            results = blank.evaluate(RUN, flat(given))
-            assert [one["name"] for one in results] == list(wanted)
+            inputs = several_inputs(bundle.graph, seed)
+            reference_output = session.run(inputs)
+            results = blank.evaluate(RUN, flat(inputs))
+            assert [result["name"] for result in results] == list(reference_output)
             for output, result in zip(bundle.manifest.outputs, results):
-                expected = np.asarray(wanted[output.name])
+                expected = np.asarray(reference_output[output.name])
                 assert result["purpose"] == output.purpose
                 assert tuple(result["shape"]) == expected.shape
                 # As text, a 32-bit float is transferred exactly.
@@ -66,16 +66,16 @@ def test_all_outputs_have_the_bytes_of_the_python_runner(
 def test_classes_of_several_outputs(blank: Page, site: Site, tmp_path: Path) -> None:
     bundle = served(site, tmp_path, "several")
     blank.evaluate(LOAD, "several.glslnn")
-    given = several_inputs(bundle.graph, 3)
-    said = blank.evaluate(
+    inputs = several_inputs(bundle.graph, 3)
+    result = blank.evaluate(
         """async (given) => model.classify({image: Uint8Array.from(given.image), numbers: given.numbers}, 2)""",
-        flat(given),
+        flat(inputs),
     )
     with glsl_infer.Session(bundle) as session:
-        probabilities = session.run(given)["label"]
+        probabilities = session.run(inputs)["label"]
     best = np.argsort(-probabilities, kind="stable")[:2]
-    assert [(one["index"], one["label"]) for one in said["labels"]] == [(i, f"class {i}") for i in best]
-    assert [one["probability"] for one in said["labels"]] == pytest.approx(probabilities[best].tolist())
+    assert [(label["index"], label["label"]) for label in result["labels"]] == [(i, f"class {i}") for i in best]
+    assert [label["probability"] for label in result["labels"]] == pytest.approx(probabilities[best].tolist())
 
 
 def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path
         "model.run({image, numbers, more: numbers})": "InputError: the model has no input 'more'; it reads 'image', ",
         "model.run({image, numbers: [1, 2]})": "InputError: input 'numbers': 2 numbers were given; the model reads 7",
         "model.run({image, numbers: numbers.with(3, NaN)})": "InputError: input 'numbers': one of its numbers is NaN",
-        "model.run({image, numbers: new Image()})": "ImageError: this is no picture",
+        "model.run({image, numbers: new Image()})": "ImageError: the browser cannot read this as a picture",
         "model.run({image, numbers: new ImageData(1, 7)})": "InputError: input 'numbers' reads numbers; give an array",
         "model.run({image: numbers, numbers})": "InputError: input 'image' is a picture; give its bytes as Uint8Array",
         "model.run({image: image.subarray(1), numbers})": (
@@ -106,7 +106,7 @@ def test_numbers_of_any_type_and_beyond_the_range(blank: Page, site: Site, tmp_p
     """Values that an input cannot store, infinities included, become the nearest that it can store."""
     served(site, tmp_path, "several")
     blank.evaluate(LOAD, "several.glslnn")
-    said = blank.evaluate("""(async () => {
+    result = blank.evaluate("""(async () => {
         const image = Uint8Array.from({length: 144 * 256}, (_, i) => i % 253);
         const label = async (numbers) => [...(await model.run({image, numbers})).label.data];
         return [
@@ -116,7 +116,7 @@ def test_numbers_of_any_type_and_beyond_the_range(blank: Page, site: Site, tmp_p
             await label(Int8Array.from([3, -2, 0, 100, -100, 1, 4])),
         ];
     })()""")
-    assert said[1:] == said[:1] * 3
+    assert result[1:] == result[:1] * 3
 
 
 def test_grey_pictures_may_be_given_in_colour(blank: Page, site: Site, tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ SELF_CHECK = """async (url) => {
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runners(blank: Page, path: Path) -> None:
-    found: dict[str, Any] = blank.evaluate(SELF_CHECK, f"/models/{path.name}")
+    result: dict[str, Any] = blank.evaluate(SELF_CHECK, f"/models/{path.name}")
     bundle = bundles.read(path)
-    assert [error["layer"] for error in found["errors"]] == [one.layer for one in bundle.manifest.probe.layers]
-    for error, allowed in zip(found["errors"], bundle.manifest.probe.layers):
+    assert [error["layer"] for error in result["errors"]] == [layer.layer for layer in bundle.manifest.probe.layers]
+    for error, allowed in zip(result["errors"], bundle.manifest.probe.layers):
         assert error["worst"] <= allowed.max_error, error
         assert error["mean"] <= allowed.mean_error, error
     size = bundle.manifest.input.height
@@ -43,14 +43,14 @@ def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runner
     with glsl_infer.Session(bundle) as session:
         expected = session.run(np.ascontiguousarray(pixels))
         statistics = session.statistics()
-    assert found["shape"] == list(expected.shape)
+    assert result["shape"] == list(expected.shape)
     output = bundle.manifest.output.values[0]
     error = bundle.manifest.probe.outputs[0].max_error
     allowed_step = error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
-    np.testing.assert_allclose(found["data"], expected.ravel()[:4096], rtol=0, atol=allowed_step)
-    assert found["statistics"]["passes"] == statistics.passes
-    assert found["statistics"]["jobs"] == statistics.jobs
-    assert found["statistics"]["textureBytes"] == statistics.texture_bytes
+    np.testing.assert_allclose(result["data"], expected.ravel()[:4096], rtol=0, atol=allowed_step)
+    assert result["statistics"]["passes"] == statistics.passes
+    assert result["statistics"]["jobs"] == statistics.jobs
+    assert result["statistics"]["textureBytes"] == statistics.texture_bytes
 
 
 def test_models_are_there() -> None:

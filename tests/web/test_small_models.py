@@ -22,11 +22,11 @@ def test_a_model(blank: Page, site: Site, name: str) -> None:
     site.files[f"/{exported.path.name}"] = exported.path.read_bytes()
     blank.evaluate(LOAD, exported.path.name)
     with glsl_infer.Session(exported.path) as session:
-        wanted = session.run(exported.inputs)
+        reference_output = session.run(exported.inputs)
     results = blank.evaluate(RUN, flat(exported.inputs))
-    assert [result["name"] for result in results] == list(wanted)
+    assert [result["name"] for result in results] == list(reference_output)
     for result in results:
-        expected = np.asarray(wanted[result["name"]], np.float32)
+        expected = np.asarray(reference_output[result["name"]], np.float32)
         assert tuple(result["shape"]) == expected.shape
         data = np.array(result["data"], np.float32)
         if name in BESIDE_A_TIE:

@@ -46,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
-    with Context() as made:
-        yield made
+    with Context() as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,9 @@ def noise(seed: int, size: int) -> np.ndarray:
 def test_a_detector_finds_what_python_finds(look: Page, folder: Path, context: Context) -> None:
     with Detector(folder / "squares.json", context=context) as detector:
         for pixels, off in PICTURES:
-            found = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
-            assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
-            same_boxes(found["things"], list(detector(pixels)), off)
+            result = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
+            assert result["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
+            same_boxes(result["things"], list(detector(pixels)), off)
 
 
 def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, context: Context, tmp_path: Path) -> None:
@@ -106,21 +106,21 @@ def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, conte
         text = json.dumps({**DETECTOR, **change})
         (tmp_path / "squares.json").write_text(text, "utf-8")
         served.files[f"/changed/{index}.json"] = text.encode()
-        found = look.evaluate(LOOK, f"/changed/{index}.json", png_of(pixels))
+        result = look.evaluate(LOOK, f"/changed/{index}.json", png_of(pixels))
         with Detector(tmp_path / "squares.json", context=context) as detector:
             expected = detector(pixels)
         assert len(expected) >= 1
-        same_boxes(found["things"], list(expected), 0.1)
+        same_boxes(result["things"], list(expected), 0.1)
 
 
 def test_landmarks_lie_where_python_has_them(look: Page, folder: Path, context: Context) -> None:
     with Landmarker(folder / "sides.json", context=context) as sides:
         for squares in [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()]:
             pixels = picture(128, 128, *squares)
-            found, expected = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"], sides(pixels)
-            assert len(found) == len(expected) == len(squares)
-            for one, other in zip(sorted(found, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
-                same_points(one, other, 0.5)
+            scores, expected = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"], sides(pixels)
+            assert len(scores) == len(expected) == len(squares)
+            for score, other in zip(sorted(scores, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
+                same_points(score, other, 0.5)
 
 
 def first_x(thing: dict[str, Any]) -> float:
@@ -131,7 +131,7 @@ def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Con
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     with Landmarker(folder / "sides.json", context=context) as sides:
         expected = [sides.follow(frame) for frame in frames]
-    found = look.evaluate(
+    result = look.evaluate(
         """async (pngs) => {
             const task = await tasks.openTask("/squares/sides.json");
             const found = [];
@@ -147,8 +147,8 @@ def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Con
         }""",
         [png_of(frame) for frame in frames],
     )
-    assert [len(things) for things in found] == [len(things) for things in expected] == [1] * 6 + [0]
-    for things, others in zip(found[:-1], expected[:-1]):
+    assert [len(things) for things in result] == [len(things) for things in expected] == [1] * 6 + [0]
+    for things, others in zip(result[:-1], expected[:-1]):
         same_points(things[0], others[0], 0.5)
 
 
@@ -174,7 +174,7 @@ CUTS = [
 def test_a_cut_has_pythons_bytes(look: Page) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (100, 120, 3)).astype(np.uint8)
     for cut in CUTS:
-        found = look.evaluate(
+        result = look.evaluate(
             """async (png, numbers) => {
                 const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
                 const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
@@ -185,14 +185,14 @@ def test_a_cut_has_pythons_bytes(look: Page) -> None:
             png_of(pixels),
             [cut.x, cut.y, cut.width, cut.height, cut.angle],
         )
-        assert np.array_equal(np.array(found).reshape(17, 24, 4)[..., :3], cuts.pixels_of(pixels, cut, 17, 24)), cut
+        assert np.array_equal(np.array(result).reshape(17, 24, 4)[..., :3], cuts.pixels_of(pixels, cut, 17, 24)), cut
 
 
 def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
     smooth = Image.fromarray(np.random.default_rng(1).integers(0, 256, (10, 12, 3)).astype(np.uint8))
     pixels = np.asarray(smooth.resize((120, 100), Image.Resampling.BICUBIC))
     for cut in (*CUTS[:2], CUTS[4], Cut(60, 50, 72, 51, 0.1)):
-        found = look.evaluate(
+        result = look.evaluate(
             """async (png, numbers) => {
                 const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
                 const studio = tasks.Studio.open();
@@ -206,35 +206,35 @@ def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
             png_of(pixels),
             [cut.x, cut.y, cut.width, cut.height, cut.angle],
         )
-        off = np.abs(np.array(found[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
+        off = np.abs(np.array(result[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
         # If a crop shrinks, Python averages squares of pixels, and shaders average points at most a texel apart.
         shrinks = cut.width > 32 or cut.height > 32
         assert off.mean() < (2.5 if shrinks else 0.6), cut
         assert off.max() <= (40 if shrinks else 2), cut
-        assert found[1] is False  # its context is restored
+        assert result[1] is False  # its context is restored
 
 
 def test_the_packages_tasks_are_read(look: Page) -> None:
     for path in (ROOT / "glsl_infer/tasks/data").glob("*.json"):
-        read, given = (
+        read, report = (
             look.evaluate("async (name) => tasks.fetchTask(`/data/${name}`)", path.name),
             json.loads(path.read_text("utf-8")),
         )
         rules = {**read["rules"], "what": read["what"], "model": read["model"]}
         checked = {"cut", "follow", "boxes", "scores", "turned"}  # options of Python alone, which are not kept
-        assert {key: rules[key] for key in given.keys() - checked} == {
-            key: given[key] for key in given.keys() - checked
+        assert {key: rules[key] for key in report.keys() - checked} == {
+            key: report[key] for key in report.keys() - checked
         }
 
 
 def test_what_is_wrong_in_a_task_is_named(look: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
-    for index, (task, change, said) in enumerate(WRONG):
+    for index, (task, change, message) in enumerate(WRONG):
         served.files[f"/wrong/mine{index}.json"] = json.dumps({**task, **change}).encode()
         with pytest.raises(PageError) as caught:
             look.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")
-        assert said in str(caught.value)
+        assert message in str(caught.value)
 
 
 # In the page ---------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
         assert {"255,0,0", "255,196,0", "0,200,255"} <= set(colours)  # the squares, and a colour for each
         assert page.evaluate("document.getElementById('model-choice').hidden")
         page.evaluate("document.getElementById('check').click()")
-        assert status(page).startswith("This GPU computes all 2 layers as it should.")
+        assert status(page).startswith("This GPU computes all 2 layers correctly.")
         page.screenshot(SHOTS / "task-squares.png")
 
         choose_task(page, "mask")
@@ -344,8 +344,8 @@ def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> N
         page.wait_for("!document.getElementById('hint').hidden")
 
 
-@pytest.mark.parametrize(("task", "found"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the picture")])
-def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -> None:
+@pytest.mark.parametrize(("task", "text"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the picture")])
+def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) -> None:
     """Published networks follow a face, and blur the background of a portrait; screenshots are kept for review."""
     needed = ["face-detection", "face-mesh"] if task == "face-mesh" else ["selfie-segmentation"]
     if not all((models.folder() / f"{name}.glslnn").is_file() for name in needed):
@@ -359,8 +359,8 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -
     with Image.open(PERSON) as image:
         person = image.convert("RGB")
     frames = [Image.new("RGB", (640, 480), (90, 110, 130)) for _ in range(12)]
-    for index, one in enumerate(frames):
-        one.paste(person, (60 + 6 * index, 48))
+    for index, frame in enumerate(frames):
+        frame.paste(person, (60 + 6 * index, 48))
     film.write(frames, tmp_path / "film.mjpeg")
     flags = (
         "--use-fake-ui-for-media-stream",
@@ -381,7 +381,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -
             look.dispatchEvent(new Event("change"));
             document.getElementById("camera").click();
         })()""")
-        page.wait_for(f"document.querySelector('#labels li span')?.textContent === '{found}'")
+        page.wait_for(f"document.querySelector('#labels li span')?.textContent === '{text}'")
         page.wait_for("+document.getElementById('frames').value > 2")
         page.screenshot(SHOTS / f"task-film-{task}.png")
         page.evaluate("document.getElementById('camera').click()")
@@ -403,14 +403,14 @@ def test_published_networks_find_the_same(look: Page, context: Context, task: st
     for name in needed[task]:
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")
-    found = look.evaluate(LOOK, f"/data/{task}.json", png_of(PERSON))
-    with open_task(task, context=context) as made:
-        expected = made(PERSON)
+    result = look.evaluate(LOOK, f"/data/{task}.json", png_of(PERSON))
+    with open_task(task, context=context) as opened:
+        expected = opened(PERSON)
     if task == "selfie":
-        alpha = np.array(found["alpha"]).reshape(expected.alpha.shape)
+        alpha = np.array(result["alpha"]).reshape(expected.alpha.shape)
         assert np.abs(alpha - expected.alpha).mean() < 1.0
     elif task == "faces":
-        same_boxes(found["things"], list(expected), off)
+        same_boxes(result["things"], list(expected), off)
     else:
-        assert len(found["things"]) == len(expected) == 1
-        same_points(found["things"][0], expected[0], off)
+        assert len(result["things"]) == len(expected) == 1
+        same_points(result["things"][0], expected[0], off)

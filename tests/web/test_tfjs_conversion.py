@@ -56,8 +56,8 @@ def converted(folder: Path, *names: str) -> tuple[list[str], str]:
     """Convert models of a folder; return the names of the converted ones, and the messages about the others."""
     command = ["node", str(WEB / "tfjs/build.mjs"), str(folder), *names]
     done = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    *said, last = done.stdout.splitlines()
-    return json.loads(last), "\n".join(said)
+    *message, last = done.stdout.splitlines()
+    return json.loads(last), "\n".join(message)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "texture", "baked"])
@@ -71,12 +71,12 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
         site.files[f"/{weights}/{name}"] = (tmp_path / "tfjs/all" / name).read_bytes()
     pixels = picture(9)
     bytes_ = np.dstack([pixels, np.full((SIZE, SIZE), 255, np.uint8)]).ravel().tolist()
-    wanted = reference.run(graph(), pixels, mode="float")
+    expected = reference.run(graph(), pixels, mode="float")
     for way in ("split", "whole"):
-        found = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
-        assert found["shape"] == [len(LABELS)]
+        result = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
+        assert result["shape"] == [len(LABELS)]
         # Dense weights have 16 bits in every bundle. In a texture, all weights have 16 bits here.
-        assert np.abs(np.array(found["data"]) - wanted).max() < 0.003 * np.ptp(wanted), way
+        assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), way
 
 
 def test_what_tfjs_has_no_counterpart_of_is_named(tmp_path: Path, dist: Path) -> None:

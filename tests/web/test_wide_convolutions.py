@@ -30,14 +30,14 @@ def test_weights_in_a_texture(
     rng = np.random.default_rng(1)
     feed, wide = conv_node(rng, "feed", ("image",), 3, channels), conv_node(rng, "wide", ("feed",), channels, FILTERS)
     graph = prepare(classifier(rng, [input_node(SIZE), feed, wide], FILTERS)).graph
-    made = to_bundle(lower.to_program(graph, Target(weights="texture")), ["a", "b", "c"])
-    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [FILTERS // 4]
+    bundle = to_bundle(lower.to_program(graph, Target(weights="texture")), ["a", "b", "c"])
+    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"] == [FILTERS // 4]
     path = tmp_path / f"wide-{channels}.glslnn"
-    bundles.write(made, path)
+    bundles.write(bundle, path)
     site.files[f"/{path.name}"] = path.read_bytes()
     inputs = {"image": rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)}
     with glsl_infer.Session(path) as session:
-        wanted = np.asarray(session.run(inputs)["dense"], np.float32)
+        expected = np.asarray(session.run(inputs)["dense"], np.float32)
     blank.evaluate(LOAD, path.name)
     (result,) = blank.evaluate(RUN, flat(inputs))
-    assert np.array(result["data"], np.float32).tobytes() == wanted.tobytes()
+    assert np.array(result["data"], np.float32).tobytes() == expected.tobytes()

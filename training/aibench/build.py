@@ -105,7 +105,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _size(text: str) -> tuple[int, int]:
     try:
-        width, height = (int(part) for part in text.lower().split("x"))
+        width, height = (int(side) for side in text.lower().split("x"))
     except ValueError:
         raise InputError(f"--size {text}: give WIDTHxHEIGHT, like 300x300") from None
     return width, height

@@ -32,9 +32,9 @@ def pack(trash: Path, groceries: Path, out: Path) -> None:
         files = [(path, CLASSES.index(path.parent.name)) for path in sorted(trash.glob(f"{split}/*/*.jpg"))]
         cuts, materials = [], []
         for index in rng.permutation(len(files)):
-            cut = cut_out(files[index][0])
-            if cut is not None:
-                cuts.append(cut)
+            cutout = cut_out(files[index][0])
+            if cutout is not None:
+                cuts.append(cutout)
                 materials.append(files[index][1])
             if len(cuts) == count:
                 break
@@ -76,18 +76,20 @@ def cut_out(path: Path) -> NDArray[np.uint8] | None:
     ys, xs = np.nonzero(object_mask)
     box = (int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1)
     alpha = Image.fromarray(np.uint8(255 * object_mask)).filter(ImageFilter.GaussianBlur(0.7))
-    cut = Image.merge("RGBA", (*small.split(), alpha)).crop(box)
-    cut.thumbnail((CUT, CUT), Image.Resampling.LANCZOS)
+    cutout = Image.merge("RGBA", (*small.split(), alpha)).crop(box)
+    cutout.thumbnail((CUT, CUT), Image.Resampling.LANCZOS)
     out = Image.new("RGBA", (CUT, CUT))
-    out.paste(cut, ((CUT - cut.width) // 2, (CUT - cut.height) // 2))
+    out.paste(cutout, ((CUT - cutout.width) // 2, (CUT - cutout.height) // 2))
     return np.asarray(out)
 
 
-def pasted(cut: NDArray[np.uint8], background: Path, side: int, at: tuple[int, int]) -> tuple[Any, NDArray[np.bool_]]:
+def pasted(
+    cutout: NDArray[np.uint8], background: Path, side: int, at: tuple[int, int]
+) -> tuple[Any, NDArray[np.bool_]]:
     """Return an image (SIDE, SIDE, 3) with one object, uint8, and the mask of the object.
 
     Args:
-        cut: the object, from ``cut_out``.
+        cutout: the object, from ``cut_out``.
         background: photograph for the background.
         side: side of the cut-out in the image, in pixels.
         at: x and y of its upper left corner.
@@ -95,10 +97,10 @@ def pasted(cut: NDArray[np.uint8], background: Path, side: int, at: tuple[int, i
     from PIL import Image
 
     picture = Image.fromarray(_square(background))
-    thing = Image.fromarray(cut).resize((side, side), Image.Resampling.LANCZOS)
-    picture.paste(thing, at, thing)
+    image = Image.fromarray(cutout).resize((side, side), Image.Resampling.LANCZOS)
+    picture.paste(image, at, image)
     alpha = Image.new("L", picture.size)
-    alpha.paste(thing.getchannel("A"), at)
+    alpha.paste(image.getchannel("A"), at)
     return np.asarray(picture), np.asarray(alpha) > 127
 
 
@@ -116,14 +118,14 @@ def composed(cuts: Any, materials: Any, backgrounds: Any, key: Any, count: int) 
         scale = jax.random.uniform(k[1], (count,), minval=0.5, maxval=1.2)
         free_range = SIDE - CUT * scale
         position = jax.random.uniform(k[2], (count, 2), minval=-0.15, maxval=1.15) * free_range[:, None]
-        cut = _flipped(cuts[indices] / 255.0, k[3])
+        cutout = _flipped(cuts[indices] / 255.0, k[3])
 
         def put(image: Any, factor: Any, offset: Any) -> Any:
             return jax.image.scale_and_translate(
                 image, (SIDE, SIDE, 4), (0, 1), jnp.stack([factor, factor]), offset, "linear", antialias=True
             )
 
-        placed = jax.vmap(put)(cut, scale, position)
+        placed = jax.vmap(put)(cutout, scale, position)
         present = jax.random.bernoulli(k[4], CHANCE, (count, 1, 1))
         alpha = jnp.clip(placed[..., 3], 0.0, 1.0) * present
         light = jax.random.uniform(k[5], (count, 1, 1, 1), minval=0.7, maxval=1.1)

@@ -74,6 +74,6 @@ def icnet(height: int = 384, width: int = 576) -> keras.Model:
     for _ in range(3):
         x = _bottleneck(x, 256, 1024, dilation=4)
     x = _fused(_conv(_pyramid(x), 256, 1), middle)
-    fine = _conv(_conv(_conv(image, 32, 3, strides=2), 32, 3, strides=2), 64, 3, strides=2)
-    x = _larger(_fused(x, fine))
+    features = _conv(_conv(_conv(image, 32, 3, strides=2), 32, 3, strides=2), 64, 3, strides=2)
+    x = _larger(_fused(x, features))
     return keras.Model(image, _larger(layers.Conv2D(CLASSES, 1)(x), 4))

@@ -165,7 +165,7 @@ def _files(files: CardFiles) -> list[tuple[Path, str]]:
 
 
 def _table(rows: Sequence[tuple[str, str]], head: tuple[str, str] = ("", "")) -> str:
-    return "\n".join(f"| {name} | {other} |" for name, other in (head, ("---", "---"), *rows))
+    return "\n".join(f"| {name} | {value} |" for name, value in (head, ("---", "---"), *rows))
 
 
 def _percent(share: float | None) -> str:

@@ -143,7 +143,7 @@ async function frame(pieces: Pieces, picture: ImageBitmap): Promise<Result> {
 
 async function pictureOf({ file }: Test): Promise<ImageBitmap> {
   const response = await fetch(`models/${file}.png`);
-  if (!response.ok) throw new Error(`models/${file}.png is missing beside this page: build it again with make web MODELS=DIR.`);
+  if (!response.ok) throw new Error(`models/${file}.png is missing on this server: build the page again with make web MODELS=DIR.`);
   return createImageBitmap(await response.blob(), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
 }
 

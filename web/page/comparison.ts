@@ -94,7 +94,7 @@ export async function run(model: GlslInfer, file: string, nextPixels: () => Prom
 
 async function tfjsBuild(): Promise<TfjsBuild> {
   const response = await fetch("tfjs.json", { cache: "no-cache" }); // the page could have been rebuilt in the meantime
-  if (!response.ok) throw new Error("tfjs.json is missing beside this page: build it again with make web.");
+  if (!response.ok) throw new Error("tfjs.json is missing on this server: build the page again with make web.");
   return (await response.json()) as TfjsBuild;
 }
 

@@ -61,7 +61,7 @@ async function attempt(action: () => Promise<void> | void): Promise<void> {
 function offerSmaller(): void {
   const smaller = choices.smallerThan(started.bytes);
   const remedy = smaller === undefined ? "Reload the page." : "Use a smaller model, or reload the page.";
-  complain(new Error(`The browser's graphics process has ended and does not run ${started.name} again. ${remedy}`));
+  complain(new Error(`The browser's graphics process has ended and does not start again with ${started.name}. ${remedy}`));
   if (smaller === undefined) return;
   page.smaller.value = `models/${smaller}`;
   page.smaller.textContent = `Use ${smaller.replace(/\.glslnn$/, "")}`;
@@ -224,7 +224,7 @@ async function openSample(clicked: Element): Promise<void> {
   const address = button?.querySelector("img")?.src;
   if (!address) return;
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} is missing beside this page: build it again with make web.`);
+  if (!response.ok) throw new Error(`${address} is missing on this server: build the page again with make web.`);
   await open([new File([await response.blob()], address.replace(/.*\//, ""))]);
   press(button);
 }
@@ -244,7 +244,7 @@ async function open(files: ArrayLike<File> | null | undefined): Promise<void> {
   try {
     opened = await createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "default" });
   } catch {
-    throw new Error(`${file.name}: no picture that this browser can read. JPEG, PNG and WebP are.`);
+    throw new Error(`${file.name}: this browser cannot read it as a picture. JPEG, PNG and WebP work.`);
   }
   if (camera.isOn()) stopCamera();
   picture?.close();
@@ -266,7 +266,7 @@ function drawPicture(source: ImageBitmap): void {
   canvas.width = Math.max(1, Math.round(zoom * part.width));
   canvas.height = Math.max(1, Math.round(zoom * part.height));
   canvas.getContext("2d")?.drawImage(source, part.x, part.y, part.width, part.height, 0, 0, canvas.width, canvas.height);
-  canvas.setAttribute("aria-label", "The picture, as far as the network reads it");
+  canvas.setAttribute("aria-label", "The part of the picture that the network reads");
   arrangeStage();
 }
 
@@ -308,8 +308,8 @@ function check(): void {
   const closest = errors.reduce((most, error) => (part(error) > part(most) ? error : most));
   const [bits, steps] = closest.allowed.value.kind === "map" ? [8, 255] : [16, 65535];
   say(
-    `This GPU computes all ${errors.length} layers as it should. Closest to its limit is layer '${closest.layer}': ` +
-      `its values are off by up to ${closest.worst} of ${steps} steps (${bits} bits), and ` +
+    `This GPU computes all ${errors.length} layers correctly. The largest error, compared with its limit, is in layer ` +
+      `'${closest.layer}': ${closest.worst} of ${steps} steps (${bits} bits), where ` +
       `${Math.floor(closest.allowed.max_error)} are allowed.`,
   );
 }

@@ -37,12 +37,12 @@ export class Pieces {
 
   private async frame(picture: Picture): Promise<Result> {
     const { session } = this.model;
-    const given = { [session.picture.name]: picture };
+    const inputs = { [session.picture.name]: picture };
     const measured = ++this.frames <= MEASURED;
     const { target } = session.bundle.passes[0]!;
     const wait = () => session.readTexture(target, 0, 0, 1, 1);
-    if (!measured && this.costs.reduce((sum, cost) => sum + cost, 0) <= BUDGET) return shownOf(session.run(given));
-    const layers = session.layers(given);
+    if (!measured && this.costs.reduce((sum, cost) => sum + cost, 0) <= BUDGET) return shownOf(session.run(inputs));
+    const layers = session.layers(inputs);
     let spent = 0;
     for (let at = 0; ; at++) {
       const started = performance.now();

@@ -50,8 +50,8 @@ export interface Work {
  * @throws Error it has other inputs than one image; and as `GlslInfer.load`.
  */
 export async function openModel(source: string | File, name: string, listed: string | undefined): Promise<Work> {
-  const given = typeof source === "string" ? source : await read(new Uint8Array(await source.arrayBuffer()), name);
-  const model = await GlslInfer.load(given, undefined, { progress: (bytes, of) => loading(name, bytes, of) });
+  const file = typeof source === "string" ? source : await read(new Uint8Array(await source.arrayBuffer()), name);
+  const model = await GlslInfer.load(file, undefined, { progress: (bytes, of) => loading(name, bytes, of) });
   let input: Session["picture"];
   try {
     input = pictureOf(model);
@@ -91,10 +91,10 @@ export async function openWork(address: string, models: Readonly<Record<string, 
     note: () => (last ? `; ${words(last)}` : ""),
     async run(source) {
       const picture = source instanceof HTMLVideoElement ? frameOf(source, still) : source;
-      const found = await (source instanceof HTMLVideoElement ? task.follow(picture) : task.run(picture));
+      const result = await (source instanceof HTMLVideoElement ? task.follow(picture) : task.run(picture));
       return (took) => {
-        last = found;
-        showFound(task, picture, found, look());
+        last = result;
+        showFound(task, picture, result, look());
         results.count(took);
       };
     },

@@ -90,13 +90,13 @@ function computed(step: HostStep["step"], data: Float64Array, length: number): F
   if (step === "rows") return data;
   if (step === "sigmoid") return data.map((x) => 1 / (1 + Math.exp(-x)));
   const lines = data.length / length;
-  const made = new Float64Array(step === "argmax" ? lines : data.length);
+  const result = new Float64Array(step === "argmax" ? lines : data.length);
   for (let line = 0; line < lines; line++) {
     const before = data.subarray(line * length, (line + 1) * length);
-    if (step === "argmax") made[line] = largest(before);
-    else made.set(step === "softmax" ? softmax(before) : normalized(before), line * length);
+    if (step === "argmax") result[line] = largest(before);
+    else result.set(step === "softmax" ? softmax(before) : normalized(before), line * length);
   }
-  return made;
+  return result;
 }
 
 /** Return probabilities: not negative, with a sum of 1. */

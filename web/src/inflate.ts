@@ -70,9 +70,9 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
   function tables(): [Table, Table] {
     const literals = 257 + bits(5);
     const distances = 1 + bits(5);
-    const told = 4 + bits(4);
+    const codeCount = 4 + bits(4);
     const codes = new Array<number>(ORDER.length).fill(0);
-    for (const place of ORDER.slice(0, told)) codes[place] = bits(3);
+    for (const place of ORDER.slice(0, codeCount)) codes[place] = bits(3);
     if (literals > 286 || distances > 30) fail();
     const table = tableOf(codes, 0);
     const lengths: number[] = [];

@@ -61,8 +61,8 @@ export function preprocessorOf(
     const enlarge = side < size;
     const taps = enlarge ? 2 : Math.ceil(side / size) + 1;
     const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n#define CHANNELS ${channels}\n`;
-    const known = scalers.get(lines);
-    if (known) return known;
+    const cached = scalers.get(lines);
+    if (cached) return cached;
     const program = objects.program(VERTEX, prelude + lines + FRAGMENT, "preprocessing");
     objects.dropShaders();
     const at = Object.fromEntries(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, name)]));

@@ -230,19 +230,19 @@ export class Session {
   private _begin(given: Given | Inputs): Prepared {
     const pairs = matched(this.inputs, isNamed(given) ? given : { [this.onlyInput().name]: given });
     const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all inputs are checked before any is drawn
-    const made = this._enter();
+    const prepared = this._enter();
     uploads.forEach((upload, index) => {
-      if (Array.isArray(upload)) this._put(made, upload as readonly Upload[]);
-      else made.preprocess.get(this.inputs[index]!.name)!(upload as PictureSource);
+      if (Array.isArray(upload)) this._put(prepared, upload as readonly Upload[]);
+      else prepared.preprocess.get(this.inputs[index]!.name)!(upload as PictureSource);
     });
-    return made;
+    return prepared;
   }
 
   /** Upload the probe. */
   private _beginProbe(): Prepared {
-    const made = this._enter();
-    this.inputs.forEach((input, index) => this._put(made, probeOf(input, index)));
-    return made;
+    const prepared = this._enter();
+    this.inputs.forEach((input, index) => this._put(prepared, probeOf(input, index)));
+    return prepared;
   }
 
   private _put({ handles }: Prepared, uploads: readonly Upload[]): void {

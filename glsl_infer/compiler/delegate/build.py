@@ -114,12 +114,13 @@ def _in_parts(
         there = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
             f"model '{graph.name}' has no layer that shaders compute: {there}; give a model with a convolution, a "
-            "pooling or a Dense of a vector in it, or run it where it was made: a GPU would only hand its numbers on"
+            "pooling or a Dense layer of a vector, or run this one in its own framework, because the GPU would compute "
+            "nothing"
         )
     if options.tolerance is not None or options.budget is not None:
         raise InputError(
-            "--tolerance and --budget are for models that the GPU computes alone, and the CPU computes a part of "
-            f"'{graph.name}'; give --precision-for LAYER=16"
+            f"--tolerance and --budget need a model that runs entirely on the GPU, but the CPU computes a part of "
+            f"'{graph.name}'; use --precision-for LAYER=16"
         )
     uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
     images = crossing.values_of(graph, uploaded, calibration)
@@ -137,8 +138,8 @@ def _in_parts(
             )
             continue
 
-        def told(what: str, number: int = number) -> None:
-            progress(f"part {number + 1} of {len(parts)}: {what}")
+        def report(step: str, number: int = number) -> None:
+            progress(f"part {number + 1} of {len(parts)}: {step}")
 
         inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
@@ -146,7 +147,7 @@ def _in_parts(
         ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(
-            optimized, (), options=options, calibration=own, progress=told, numbers=ends
+            optimized, (), options=options, calibration=own, progress=report, numbers=ends
         )
         built.append(BuiltPart(bundle, program, prepared, own))
         bundles.append(bundle)

@@ -151,26 +151,26 @@ def replace_by_shape(graph: Graph) -> Graph:
     of the gutter have one colour.
     """
 
-    def done_by(node: Node) -> Node:
+    def replaced(node: Node) -> Node:
         other = ops.get(node.op).replacement(node, [graph.shapes[name] for name in node.inputs])
         return node if other is None else replace(node, op=other)
 
-    made = graph.rebuilt([done_by(node) for node in graph.nodes])
-    shows = [node for node in made.nodes if ops.get(node.op).shows_lanes(node)]
-    around = gutters(made) if shows else {}
-    kept = {node.name: graph.by_name[node.name] for node in shows if around[node.name] or _copies_input(made, node)}
-    return made.rebuilt([kept.get(node.name, node) for node in made.nodes]) if kept else made
+    result = graph.rebuilt([replaced(node) for node in graph.nodes])
+    shows = [node for node in result.nodes if ops.get(node.op).shows_lanes(node)]
+    around = gutters(result) if shows else {}
+    undone = {node.name: graph.by_name[node.name] for node in shows if around[node.name] or _copies_input(result, node)}
+    return result.rebuilt([undone.get(node.name, node) for node in result.nodes]) if undone else result
 
 
 def _copies_input(graph: Graph, node: Node) -> bool:
     """Return whether a node can copy an input of the network. A picture's lane beyond the last channel is alpha."""
-    left, seen = list(node.inputs), set[str]()
-    while left:
-        source = graph.by_name[left.pop()]
+    waiting, seen = list(node.inputs), set[str]()
+    while waiting:
+        source = graph.by_name[waiting.pop()]
         if source.operator.is_input:
             return True
         if source.name not in seen and isinstance(source.operator, CopyOperator):
-            left += source.inputs
+            waiting += source.inputs
         seen.add(source.name)
     return False
 
@@ -232,21 +232,21 @@ def leave_out_idle_taps(graph: Graph) -> Graph:
             return node
         sizes, outputs = graph.shapes[node.inputs[0]], graph.shapes[node.name]
         kernel, (top, bottom, left, right) = node.weights["kernel"], node.attrs["padding"]
-        strides, dilations = node.attrs["strides"], node.attrs["dilations"]
-        rows, top, bottom = _met(sizes[0], outputs[0], kernel.shape[0], strides[0], dilations[0], (top, bottom))
-        columns, left, right = _met(sizes[1], outputs[1], kernel.shape[1], strides[1], dilations[1], (left, right))
-        if (len(rows), len(columns)) == kernel.shape[:2]:
+        (down, across), dilations, taps = node.attrs["strides"], node.attrs["dilations"], kernel.shape
+        rows, top, bottom = _used_taps(sizes[0], outputs[0], taps[0], down, dilations[0], (top, bottom))
+        columns, left, right = _used_taps(sizes[1], outputs[1], taps[1], across, dilations[1], (left, right))
+        if (len(rows), len(columns)) == taps[:2]:
             return node
-        part = kernel[rows.start : rows.stop, columns.start : columns.stop]
+        remaining = kernel[rows.start : rows.stop, columns.start : columns.stop]
         attrs = {**node.attrs, "padding": (top, bottom, left, right)}
-        if part.shape[:2] == (1, 1):
+        if remaining.shape[:2] == (1, 1):
             attrs["dilations"] = (1, 1)
-        return replace(node, attrs=attrs, weights={**node.weights, "kernel": part})
+        return replace(node, attrs=attrs, weights={**node.weights, "kernel": remaining})
 
     return graph.rebuilt([reduced(node) for node in graph.nodes])
 
 
-def _met(size: int, output: int, taps: int, stride: int, dilation: int, padding: tuple[int, int]) -> Axis:
+def _used_taps(size: int, output: int, taps: int, stride: int, dilation: int, padding: tuple[int, int]) -> Axis:
     """Return the taps of one axis to keep, and the padding. A tap is also kept if the padding would become negative.
 
     Args:

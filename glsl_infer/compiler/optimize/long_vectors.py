@@ -1,6 +1,6 @@
 """Optimisation steps for vectors: flattened maps in the layout with the fewest quads, and long vectors in parts.
 
-A texture holds a vector of ``LONGEST`` values. A longer one is held in parts, each a vector of its own. A dense layer
+A texture holds a vector of ``LONGEST`` values. A longer one is stored in parts, each a vector of its own. A dense layer
 of parts is the sum of a dense layer of each. Its outputs are parts again if there are more than ``MOST_OUTPUTS``.
 The order of a flattened map's values is free if only dense layers read it. Rows of pixels (``flatten_rows``) take one
 quad each, but the order of Keras takes one for every two values.
@@ -47,31 +47,34 @@ def long_vectors(graph: Graph) -> Graph:
     Raises:
         ModelError: an operator without support for a vector in parts, by name.
     """
-    held: dict[str, tuple[Part, ...]] = {}
+    parts_of: dict[str, tuple[Part, ...]] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        nodes += _nodes(graph, node, held)
-    outputs = tuple(_output(graph, output, held) for output in graph.outputs)
+        nodes += _nodes(graph, node, parts_of)
+    outputs = tuple(_output(graph, output, parts_of) for output in graph.outputs)
     return Graph(graph.name, nodes, outputs)
 
 
-def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
-    """Yield the replacement of a node, and add its parts to ``held`` if its output is in parts."""
+def _nodes(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield the replacement of a node, and add its parts to ``parts_of`` if its output is in parts."""
     shape = graph.shapes[node.name]
-    inputs = [held.get(name) for name in node.inputs]
+    inputs = [parts_of.get(name) for name in node.inputs]
     does = ops.get(node.op).on_parts
     if does == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
-        yield from _flattened(graph, node, held)
+        yield from _flattened(graph, node, parts_of)
     elif does == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
         yield from _in_order(graph, node)
     elif does == "join" and (any(inputs) or shape[0] > LONGEST) and _only_in_parts(graph, node):
-        held[node.name] = _joined(graph, node, held)
+        parts_of[node.name] = _concatenated(graph, node, parts_of)
     elif does == "products" and (inputs[0] or shape[0] > MOST_OUTPUTS):
-        yield from _dense(graph, node, held)
+        yield from _dense(graph, node, parts_of)
     elif does == "map" and any(inputs):
-        yield replace(node, inputs=tuple(part.name for name in node.inputs for part in _whole(graph, name, node, held)))
+        yield replace(
+            node,
+            inputs=tuple(part.name for name in node.inputs for part in _parts_in_order(graph, name, node, parts_of)),
+        )
     elif does == "each" and any(inputs):
-        yield from _each_part(graph, node, held)
+        yield from _each_part(graph, node, parts_of)
     elif any(inputs):
         names = [name for name, parts in zip(node.inputs, inputs) if parts]
         length = graph.shapes[names[0]][0]
@@ -94,7 +97,7 @@ def _only_in_parts(graph: Graph, node: Node) -> bool:
     )
 
 
-def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+def _flattened(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     height, width, channels = graph.shapes[node.inputs[0]]
     numbers = np.arange(height * width * channels).reshape(height, width, channels)
     missing = np.full((height, width, channels % 2), MISSING)
@@ -104,11 +107,11 @@ def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
     most = min(-(-len(rows) // pieces), LONGEST // (2 * width))
     parts: list[Part] = []
     for first in range(0, len(rows), most):
-        taken = rows[first : first + most]
+        selected = rows[first : first + most]
         name = node.name if len(rows) <= most else f"{node.name}-part{len(parts) + 1}"
-        yield Node(name, "flatten_rows", node.inputs, {"first": first, "count": len(taken), "scale": None})
-        parts.append(Part(name, taken.reshape(-1)))
-    held[node.name] = tuple(parts)
+        yield Node(name, "flatten_rows", node.inputs, {"first": first, "count": len(selected), "scale": None})
+        parts.append(Part(name, selected.reshape(-1)))
+    parts_of[node.name] = tuple(parts)
 
 
 def _is_odd(shape: Shape) -> bool:
@@ -126,38 +129,38 @@ def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
     yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
 
 
-def _joined(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+def _concatenated(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
     parts: list[Part] = []
     before = 0
     for name in node.inputs:
-        for part in _parts(graph, name, held):
+        for part in _parts(graph, name, parts_of):
             parts.append(Part(part.name, np.where(part.numbers == MISSING, MISSING, part.numbers + before)))
         before += graph.shapes[name][0]
     return tuple(parts)
 
 
-def _parts(graph: Graph, name: str, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
-    return held.get(name) or (Part(name, np.arange(graph.shapes[name][0])),)
+def _parts(graph: Graph, name: str, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+    return parts_of.get(name) or (Part(name, np.arange(graph.shapes[name][0])),)
 
 
-def _whole(graph: Graph, name: str, reader: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+def _parts_in_order(graph: Graph, name: str, reader: Node, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
     """Return the parts of a vector, which must contain all its values in order."""
-    parts = _parts(graph, name, held)
+    parts = _parts(graph, name, parts_of)
     if not np.array_equal(np.concatenate([part.numbers for part in parts]), np.arange(graph.shapes[name][0])):
-        advice = "give the Dense layers behind a vector of their own"
-        raise ModelError.layer(reader.name, "a vector that is held in another order", advice)
+        advice = "flatten it twice: once for the Dense layers, once for this one"
+        raise ModelError.layer(reader.name, "a vector whose values are stored in the order of Dense layers", advice)
     return parts
 
 
-def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+def _dense(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield a dense layer for each part and each group of outputs, and their sums."""
-    sources = _parts(graph, node.inputs[0], held)
+    sources = _parts(graph, node.inputs[0], parts_of)
     kernel, bias = node.weights["kernel"], node.weights["bias"]
     outputs = kernel.shape[1]
     groups = _groups(graph, node, outputs)
     if len(groups) > 1 and node.activation.channels is not None:
-        advice = f"give it at most {MOST_OUTPUTS} outputs, or the activation one slope for all"
-        raise ModelError.layer(node.name, f"'{node.activation.name}' of {outputs} outputs, each with its own", advice)
+        advice = f"give it at most {MOST_OUTPUTS} outputs, or one slope for all of them"
+        raise ModelError.layer(node.name, f"'{node.activation.name}' of {outputs} outputs with a slope each", advice)
     parts: list[Part] = []
     for number, (first, last) in enumerate(groups):
         name = node.name if len(groups) == 1 else f"{node.name}-outputs{number + 1}"
@@ -180,7 +183,7 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
     if outputs <= LONGEST:
         yield Node(node.name, "vector_concat", tuple(part.name for part in parts))
     else:
-        held[node.name] = tuple(parts)
+        parts_of[node.name] = tuple(parts)
 
 
 def _ending(node: Node) -> dict[str, Any]:
@@ -193,12 +196,12 @@ def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
     left, step = list(addends), 0
     while len(left) > MAX_TEXTURES:
         step += 1
-        made = []
+        totals = []
         for first in range(0, len(left), MAX_TEXTURES):
             own = f"{name}-total{step}.{first // MAX_TEXTURES + 1}"
             yield Node(own, "vector_sum", tuple(left[first : first + MAX_TEXTURES]), {"activation": "linear"})
-            made.append(own)
-        left = made
+            totals.append(own)
+        left = totals
     yield Node(name, "vector_sum", tuple(left), _ending(node))
 
 
@@ -216,9 +219,9 @@ def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
     return [(first, min(first + each, outputs)) for first in range(0, outputs, each)]
 
 
-def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+def _each_part(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield an elementwise operator for each part, if all inputs have the same parts."""
-    inputs = [_parts(graph, name, held) for name in node.inputs]
+    inputs = [_parts(graph, name, parts_of) for name in node.inputs]
     lengths = [[part.numbers.tolist() for part in parts] for parts in inputs]
     if any(other != lengths[0] for other in lengths) or node.activation.channels is not None:
         advice = f"at most {LONGEST} values are supported here"
@@ -228,14 +231,16 @@ def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
         name = f"{node.name}-part{number + 1}"
         yield replace(node, name=name, inputs=tuple(part.name for part in own))
         parts.append(Part(name, own[0].numbers))
-    held[node.name] = tuple(parts)
+    parts_of[node.name] = tuple(parts)
 
 
-def _output(graph: Graph, output: GraphOutput, held: dict[str, tuple[Part, ...]]) -> GraphOutput:
+def _output(graph: Graph, output: GraphOutput, parts_of: dict[str, tuple[Part, ...]]) -> GraphOutput:
     """Return an output in terms of the parts, which the CPU concatenates."""
-    if not any(layer in held for layer in output.layers):
+    if not any(layer in parts_of for layer in output.layers):
         return output
-    layers = tuple(part.name for layer in output.layers for part in _whole(graph, layer, graph.by_name[layer], held))
+    layers = tuple(
+        part.name for layer in output.layers for part in _parts_in_order(graph, layer, graph.by_name[layer], parts_of)
+    )
     concatenates = bool(output.steps) and output.steps[0].step == CONCATENATE
     steps = output.steps if concatenates else (HostStep(CONCATENATE), *output.steps)
     return replace(output, layers=layers, steps=steps)
@@ -246,7 +251,7 @@ def maps_of_vectors(graph: Graph) -> Graph:
 
     If the activation of the 16-bit values is a sigmoid, it then implies the range of the 8-bit map.
     """
-    moved: dict[str, Node] = {}
+    without_activation: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         rank = len(graph.shapes[node.inputs[0]]) if node.inputs else 0
@@ -262,6 +267,6 @@ def maps_of_vectors(graph: Graph) -> Graph:
         alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
         if alone and "activation" in before.attrs and before.activation.channels is None:
             attrs["activation"] = before.attrs["activation"]
-            moved[before.name] = before.with_attrs(activation="linear")
+            without_activation[before.name] = before.with_attrs(activation="linear")
         nodes.append(Node(node.name, "vector_map", node.inputs, attrs))
-    return graph.rebuilt([moved.get(node.name, node) for node in nodes])
+    return graph.rebuilt([without_activation.get(node.name, node) for node in nodes])

@@ -117,13 +117,13 @@ def _rewrite_operands(draft: Draft, node: Node) -> Rewrite | None:
 
 def _rewrite_reshape(draft: Draft, node: Node) -> Rewrite | None:
     before = draft.by_name[node.inputs[0]]
-    given, shape = draft.shapes[before.name], draft.shapes[node.name]
-    if given == shape:
+    input_shape, shape = draft.shapes[before.name], draft.shapes[node.name]
+    if input_shape == shape:
         return Rewrite((), before.name)
     if ops.get(before.op).only_reshapes:
         # A flatten in between would round to 16 bits. The map holds the values of its texture.
         return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
-    if not ops.get(node.op).has_shader and len(given) == 3 and len(shape) == 1:
+    if not ops.get(node.op).has_shader and len(input_shape) == 3 and len(shape) == 1:
         return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
     return None
 

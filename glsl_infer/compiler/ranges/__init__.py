@@ -16,7 +16,7 @@ from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
-from glsl_infer.compiler.ranges.expected_error import PARTS, Fold
+from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
@@ -30,6 +30,7 @@ from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_TOLERANCE,
     PICTURES,
     PICTURES_OF_FEW,
+    Limits,
     Spent,
     spend,
 )
@@ -112,20 +113,10 @@ def prepare(
     require_stored_values(graph)
     room = HEADROOM if headroom is None else headroom
     graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, calibration.assumed)
-    wider: dict[str, Range] = dict(before.sixteen_bit)
     searches = by_itself and bool(pictures) and tolerance is None and budget is None
-    apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
-    ranged, ranges = assign_ranges(
-        graph,
-        pictures,
-        calibration.percentile,
-        per_channel=calibration.per_channel,
-        headroom=headroom,
-        assumed=calibration.assumed,
-        known=before.maps,
-        wider=wider,
-        apart=apart,
-    )
+    assigned = assign_ranges(graph, calibration)
+    ranged, ranges, folds = assigned.graph, assigned.choices, assigned.folds
+    wider = {**before.sixteen_bit, **assigned.wider}
     require_finite_ranges(ranged)
     known = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
     told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
@@ -138,16 +129,15 @@ def prepare(
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
-    sums = target.layout, target.uniform_vectors, target.exactness
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = widen_ranges(precise, wider, ranges)
-        narrow, _ = split_wide(_for_shaders(roomy, dense), *sums, before=parts)
+        narrow, _ = split_wide(_for_shaders(roomy, dense), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
-    folds = [fold for fold in apart if fold.maps]
     if tolerance is not None or budget is not None:
-        chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
+        samples = [(image, Fold()) for image in pictures]
+        chosen, spent = spend(ranged, chosen, samples, Limits(tolerance, budget))
     elif searches:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
@@ -159,20 +149,12 @@ def prepare(
         def badness(stored: Graph) -> float:
             return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
 
-        chosen, spent = spend(
-            ranged,
-            chosen,
-            [image for image, _ in runs.samples],
-            tolerance=enough,
-            share=AUTO_SHARE,
-            apart=[Fold() if fold is None else folds[fold] for _, fold in runs.samples],
-            most=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES,
-            counted=counted,
-            badness=badness,
-        )
+        samples = [(image, Fold() if fold is None else folds[fold]) for image, fold in runs.samples]
+        limits = Limits(enough, share=AUTO_SHARE, images=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES)
+        chosen, spent = spend(ranged, chosen, samples, limits, counted, badness)
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = widen_ranges(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise, dense), *sums, before=parts)
+    narrow, wide = split_wide(_for_shaders(precise, dense), target, before=parts)
     if shorten is not None:
         narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
         wide += more
@@ -191,7 +173,7 @@ def prepare(
         wider,
         told,
         cost_8bit,
-        tuple(folds),
+        folds,
         runs,
     )
 

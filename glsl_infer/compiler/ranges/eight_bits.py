@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import data_free, expected_error, observed, varied
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
 from glsl_infer.compiler.ranges.expected_error import Fold
-from glsl_infer.compiler.ranges.intervals import HEADROOM, covering_range, distinguishable_intervals, range_of
+from glsl_infer.compiler.ranges.intervals import (
+    HEADROOM,
+    NARROWEST,
+    covering_range,
+    distinguishable_intervals,
+    range_of,
+)
 from glsl_infer.compiler.ranges.observed import Observation
+from glsl_infer.compiler.ranges.request import Calibration
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
-from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
 MANY = 40
@@ -30,8 +38,18 @@ MANY = 40
 GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
 """Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
-LEAST_SEEN = 16
-"""Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
+REACH = 0.5
+"""Least ratio of the ends of ranges in 16 bits, and of ranges of scores, if the layer's function has values at both.
+
+The scores of a detector are negative in all calibration images without an object. Their range must not end at 0.
+"""
+
+WELL_SEEN = 64
+"""Number of observed values other than 0 above which a channel's range can be narrower than the widest channel's.
+
+A channel that was seldom active can be as large as the others in another image. With n times as many values, a range
+can be n times as narrow.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,127 +78,163 @@ def too_large(layer: str) -> ModelError:
     return ModelError.layer(layer, "its numbers grow beyond what a float holds (3.4e38)", advice)
 
 
-def assign_ranges(
-    graph: Graph,
-    pictures: Sequence[Inputs] = (),
-    percentile: float = 100.0,
-    *,
-    per_channel: bool = True,
-    headroom: float | None = None,
-    assumed: tuple[float, float] | None = None,
-    known: Mapping[str, Range] = MappingProxyType({}),
-    wider: dict[str, Range] | None = None,
-    apart: Sequence[Fold] = (),
-) -> tuple[Graph, tuple[RangeChoice, ...]]:
+@dataclass(frozen=True)
+class AssignedRanges:
+    """A graph with the ranges of its 8-bit feature maps.
+
+    Attributes:
+        graph: the graph; ``scales`` and ``zeros`` of every node that stores 8 bits are set.
+        choices: one choice for each layer.
+        wider: ranges of the layers learnt from images without regard to step sizes; see ``headroom``.
+        folds: ranges learnt without each part of the images; see ``expected_error.others``.
+    """
+
+    graph: Graph
+    choices: tuple[RangeChoice, ...]
+    wider: Mapping[str, Range]
+    folds: tuple[Fold, ...]
+
+
+def assign_ranges(graph: Graph, calibration: Calibration | None = None) -> AssignedRanges:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
     Args:
         graph: an optimised graph.
-        pictures: calibration inputs, as for ``reference.run``.
-        percentile: see ``observed.extremes``.
-        per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
-        headroom: factor by which observed extremes are widened. None chooses by expected error (``expected_error``),
-            or by ``HEADROOM`` if there is a percentile or one range for all channels.
-        assumed: without images, the (low, high) of layers with an open range, for a dry run.
-        known: ranges of layers from an earlier calibration; see ``stored``.
-        wider: filled with the ranges of layers without regard to step sizes; see ``room``.
-        apart: filled with the ranges of layers without each part of the images; see ``expected_error.others``.
-
-    Returns:
-        The graph, and one choice for each layer.
+        calibration: calibration images and known ranges; default: none.
 
     Raises:
         ModelError: a layer's range is open, and images to learn it from are missing.
     """
-    storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    shown = shown_by(graph)
-    learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
-    if not pictures and assumed is None and (refusal := open_refusal(graph, known)) is not None:
-        raise refusal
-    told = data_free.told(graph) if learnt and not pictures and assumed is None else {}
-    unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in known}
-    by_error = per_channel and headroom is None and percentile >= 100.0
-    shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
-    if shown_of:
-        shown_of = varied.reached(graph, unknown, pictures, shown_of)
-    seen = observed.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
-    seen.update({name: observed.extremes_of(found) for name, found in shown_of.items()})
-    for name, ends in seen.items():
-        if not np.isfinite(ends).all():
-            raise too_large(name)
-    widened = HEADROOM if headroom is None else headroom
-    by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
-    common, equal = constraints(graph)
-    equal = equal | _hardly_seen(graph, unknown, len(pictures))
-    distinguishable = distinguishable_intervals(graph)
-    depth_of = depths(graph)
+    chooser = _RangeChooser(graph, calibration or Calibration())
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
     for node in graph.nodes:
-        operator = ops.get(node.op)
-        if node in storing:
-            low_end, high_end = function_ends(node, distinguishable[node.name])
-            chosen, chosen_by = _own_range(node, shown), "function"
-            if operator.keeps_range:
+        ranged = node
+        if _stores_8_bits(graph, node):
+            if ops.get(node.op).keeps_range:
                 chosen = ranges[node.inputs[0]]
-            elif chosen is None and node.name in known:
-                chosen, chosen_by = known[node.name], "ranges"
-            elif chosen is None and OBSERVED_RANGE in node.attrs:
-                chosen, chosen_by = _given_range(node), "file"
-            elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
-                shown_here = shown_of[node.name]
-                chosen_by, way = _best_way(
-                    shown_here,
-                    (low_end, high_end),
-                    common=node.name in common,
-                    equal=node.name in equal,
-                )
-                chosen = way(shown_here)
+            else:
+                chosen, by = chooser.choose(node)
+                choices.append(choice_of(node.name, chosen, by))
+            ranged = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)
+        attrs = {key: value for key, value in ranged.attrs.items() if key not in (OBSERVED_RANGE, NORMAL)}
+        ranged = replace(ranged, attrs=attrs)
+        nodes.append(ranged)
+        if len(graph.shapes[node.name]) == 3 and "scale" not in node.operator.attrs:
+            ranges[node.name] = range_of(graph, ranged, ranges)
+    folds = tuple(fold for fold in chooser.folds if fold.maps)
+    return AssignedRanges(graph.rebuilt(nodes), tuple(choices), chooser.wider, folds)
 
-                def with_spare(
-                    shown: Sequence[Observation],
-                    ends: tuple[float, float] = (low_end, high_end),
-                    depth: int | None = None if node.name in graph.output_layers else depth_of[node.name],
-                    common: bool = node.name in common,
-                    equal: bool = node.name in equal,
-                ) -> Range:
-                    low, high = (np.clip(few_images(shown, depth) * end, *ends) for end in observed.extremes_of(shown))
-                    return covering_range(low, high, common=common, equal=equal, headroom=widened)
 
-                for part, others in zip(apart, expected_error.others(shown_here, len(apart))):
-                    part.maps[node.name] = way(others)
-                    part.wider[node.name] = with_spare(others)
-                if wider is not None:
-                    wider[node.name] = with_spare(shown_here)
-            elif chosen is None and node.name in told and not node.activation.bounded:
-                normal = told[node.name]
-                low, high = (np.clip(ends, low_end, high_end) for ends in (normal.low, normal.high))
-                chosen = covering_range(low, high, common=node.name in common, equal=node.name in equal, headroom=1.0)
-                chosen_by = data_free.BY_NORMS
-            elif chosen is None and node.name in seen:
-                low, high = seen[node.name]
-                low, high = np.clip(low, low_end, high_end), np.clip(high, low_end, high_end)
-                chosen = covering_range(
-                    low,
-                    high,
-                    common=node.name in common,
-                    equal=node.name in equal or not per_channel,
-                    headroom=widened,
-                )
-                chosen_by = by
-            if chosen is None and assumed is not None and not node.activation.bounded:
-                lowest, highest = max(assumed[0], node.activation.low), min(assumed[1], node.activation.high)
-                chosen = covering_range(np.array([lowest]), np.array([highest]), common=True, equal=True, headroom=1.0)
-            chosen = chosen or Range((node.activation.high,))
-            node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
-            choices += [] if operator.keeps_range else [choice_of(node.name, chosen, chosen_by)]
-        attrs = {key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, NORMAL)}
-        node = replace(node, attrs=attrs)  # noqa: PLW2901
-        nodes.append(node)
-        if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
-            ranges[node.name] = range_of(graph, node, ranges)
-    return graph.rebuilt(nodes), tuple(choices)
+class _RangeChooser:
+    """Choice of the range of each layer, from its function, a file, batch norms or the images.
+
+    Attributes:
+        wider, folds: see ``AssignedRanges``; filled by ``choose``.
+    """
+
+    def __init__(self, graph: Graph, calibration: Calibration) -> None:
+        self._graph, self._calibration = graph, calibration
+        images, known, assumed = calibration.images, calibration.known.maps, calibration.assumed
+        self._shown = shown_by(graph)
+        learnt = [
+            node
+            for node in graph.nodes
+            if _stores_8_bits(graph, node)
+            and not ops.get(node.op).keeps_range
+            and _own_range(node, self._shown) is None
+        ]
+        if not images and assumed is None and (refusal := open_refusal(graph, known)) is not None:
+            raise refusal
+        self._normal = data_free.told(graph) if learnt and not images and assumed is None else {}
+        unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in known}
+        self._observe(unknown)
+        self._common, self._equal = constraints(graph)
+        self._distinguishable = distinguishable_intervals(graph)
+        self._depths = depths(graph)
+        self._scores = _score_layers(graph)
+        self.wider: dict[str, Range] = {}
+        self.folds = [Fold() for _ in range(min(expected_error.PARTS, len(images)))]
+
+    def _observe(self, names: Collection[str]) -> None:
+        """Compute the extremes of layers on the images, and their histograms if ranges are chosen by error."""
+        one, images = self._calibration, self._calibration.images
+        by_error = one.per_channel and one.headroom is None and one.percentile >= 100.0
+        self._observed: Mapping[str, Sequence[Observation]] = {}
+        self._extremes: dict[str, observed.Extremes] = {}
+        if images and by_error:
+            histograms = observed.observe(self._graph, names, images)
+            self._observed = varied.reached(self._graph, names, images, histograms)
+            self._extremes = {name: observed.extremes_of(seen) for name, seen in self._observed.items()}
+        elif images:
+            self._extremes = observed.extremes(self._graph, names, images, one.percentile)
+        for name, ends in self._extremes.items():
+            if not np.isfinite(ends).all():
+                raise too_large(name)
+
+    def choose(self, node: Node) -> tuple[Range, str]:
+        """Return the range of a layer and its source; see ``RangeChoice.by``."""
+        name, function, one = node.name, node.activation, self._calibration
+        own = _own_range(node, self._shown)
+        if own is not None:
+            return own, "function"
+        if name in one.known.maps:
+            return one.known.maps[name], "ranges"
+        if OBSERVED_RANGE in node.attrs:
+            return _given_range(node), "file"
+        ends = function_ends(node, self._distinguishable[name])
+        if name in self._observed and expected_error.fits(self._extremes[name]):
+            return self._learnt(node, ends)
+        if name in self._normal and not function.bounded:
+            normal = self._normal[name]
+            return self._covering(node, (normal.low, normal.high), ends, headroom=1.0), data_free.BY_NORMS
+        if name in self._extremes:
+            by = "maximum" if one.percentile >= 100.0 else f"percentile {one.percentile:g}"
+            return self._covering(node, self._extremes[name], ends, equal=not one.per_channel), by
+        if one.assumed is not None and not function.bounded:
+            low, high = max(one.assumed[0], function.low), min(one.assumed[1], function.high)
+            return covering_range(np.array([low]), np.array([high]), common=True, equal=True, headroom=1.0), "function"
+        return Range((function.high,)), "function"
+
+    def _covering(
+        self,
+        node: Node,
+        extremes: observed.Extremes,
+        ends: tuple[float, float],
+        *,
+        equal: bool = False,
+        headroom: float | None = None,
+    ) -> Range:
+        """Return a range that covers extremes within the ends of a layer's function."""
+        low, high = (np.clip(values, *ends) for values in extremes)
+        known = HEADROOM if self._calibration.headroom is None else self._calibration.headroom
+        return covering_range(
+            low,
+            high,
+            common=node.name in self._common,
+            equal=equal or node.name in self._equal,
+            headroom=known if headroom is None else headroom,
+        )
+
+    def _learnt(self, node: Node, ends: tuple[float, float]) -> tuple[Range, str]:
+        """Return the range of a layer by its error on the images, and store its wider range and those of the folds."""
+        name, images = node.name, self._observed[node.name]
+        depth = None if name in self._graph.output_layers else self._depths[name]
+        common, equal = name in self._common, name in self._equal
+        height, width, _ = self._graph.shapes[name]
+        by, way = _best_way(images, height * width, ends, common=common, equal=equal)
+        if name in self._scores:
+            way = partial(_with_reach, way, ends, common=common, equal=equal)
+
+        def with_spare(seen: Sequence[Observation]) -> Range:
+            low, high = (few_images(seen, depth) * extreme for extreme in observed.extremes_of(seen))
+            return self._covering(node, (low, high), ends)
+
+        for fold, others in zip(self.folds, expected_error.others(images, len(self.folds))):
+            fold.maps[name], fold.wider[name] = way(others), with_spare(others)
+        self.wider[name] = with_spare(images)
+        return way(images), by
 
 
 def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None:
@@ -216,14 +270,6 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
     return [node for node in found if node.name not in told]
 
 
-def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str]:
-    """Return the layers with too few observed values for a range of each channel."""
-    shapes = {name: graph.shapes[name] for name in names}
-    return (
-        {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
-    )
-
-
 def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
@@ -244,6 +290,37 @@ def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
+def narrowest_of(seen: Sequence[Observation], pixels: int) -> NDArray[np.float64]:
+    """Return the least width of each channel's range, as a share of the widest channel's."""
+    active = pixels * np.sum([one.moved for one in seen], axis=0)
+    narrowest: NDArray[np.float64] = np.clip(WELL_SEEN / np.maximum(active, 1.0), NARROWEST, 1.0)
+    return narrowest
+
+
+def reaching(low: Any, high: Any) -> tuple[Any, Any]:
+    """Return the ends of intervals, each at least ``REACH`` times as far from 0 as the other."""
+    return np.minimum(low, -REACH * high), np.maximum(high, -REACH * low)
+
+
+def _score_layers(graph: Graph) -> set[str]:
+    """Return the layers of outputs that become probabilities or classes outside the network."""
+    scores = {*host_steps.PROBABLE, host_steps.ARGMAX}
+    outputs = [output for output in graph.outputs if scores & {step.step for step in output.steps}]
+    return {layer for output in outputs for layer in output.layers}
+
+
+def _with_reach(
+    way: expected_error.Way, function: tuple[float, float], seen: Sequence[Observation], *, common: bool, equal: bool
+) -> Range:
+    """Return the range of scores by a method, widened to ``REACH`` if an end is closer to 0."""
+    found = way(seen)
+    ends = found.ends(len(seen[0].low))
+    low, high = (np.clip(end, *function) for end in reaching(*ends))
+    if (low >= ends[0]).all() and (high <= ends[1]).all():
+        return found
+    return covering_range(low, high, common=common, equal=equal, headroom=1.0)
+
+
 def depths(graph: Graph) -> dict[str, int]:
     """Return the largest number of layers with a kernel on a way from an input to each layer, itself included."""
     found: dict[str, int] = {}
@@ -255,6 +332,7 @@ def depths(graph: Graph) -> dict[str, int]:
 
 def _best_way(
     seen: Sequence[Observation],
+    pixels: int,
     function: tuple[float, float],
     *,
     common: bool,
@@ -265,7 +343,9 @@ def _best_way(
 
     def widened(shown: Sequence[Observation], *, whole: bool) -> Range:
         lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes_of(shown))
-        return covering_range(lowest, highest, common=common, equal=equal or whole)
+        return covering_range(
+            lowest, highest, common=common, equal=equal or whole, narrowest=narrowest_of(shown, pixels)
+        )
 
     ways: dict[str, expected_error.Way] = {
         "maximum": lambda shown: widened(shown, whole=False),

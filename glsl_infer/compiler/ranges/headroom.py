@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.constraints import put_together
-from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends, reaching
 from glsl_infer.compiler.ranges.intervals import covering_range, distinguishable_intervals, range_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.activation import INFINITY, Activation
@@ -76,9 +77,17 @@ def widened(node: Node, wider: Range, distinguishable: tuple[float, float]) -> R
         wider: its wider range from ``eight_bits.assign_ranges``.
         distinguishable: the interval distinguished by its readers; see ``intervals``.
     """
-    ends = function_ends(node, distinguishable)
-    low, high = (np.clip(HEADROOM_16BIT * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
-    return covering_range(low, high, common=True, equal=True, headroom=1.0)
+    lowest, highest = function_ends(node, distinguishable)
+    observed = wider.ends(max(len(wider.scales), len(wider.zeros)))
+    low, high = (HEADROOM_16BIT * float(end) for end in (observed[0].min(), observed[1].max()))
+    low, high = reaching(low, high)
+    return _covering(max(low, lowest), min(high, highest))
+
+
+@lru_cache(maxsize=4096)
+def _covering(low: float, high: float) -> Range:
+    """Return the range of an interval; cached, because a search for maps in 16 bits asks for the same ones."""
+    return covering_range(np.array([low]), np.array([high]), common=True, equal=True, headroom=1.0)
 
 
 def _groups(graph: Graph) -> list[list[str]]:

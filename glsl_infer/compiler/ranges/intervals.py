@@ -84,6 +84,7 @@ def covering_range(
     common: bool,
     equal: bool,
     headroom: float = HEADROOM,
+    narrowest: float | NDArray[np.float64] = NARROWEST,
 ) -> Range:
     """Return a range with integer zero points that covers [low, high] of every channel, and 0.
 
@@ -93,6 +94,7 @@ def covering_range(
         common: give all channels the same zero point, because a gutter has one colour.
         equal: give all channels the same zero point and the same scale.
         headroom: factor by which a channel's range is widened, up to the extremes of all channels.
+        narrowest: least width of a channel's range, as a share of the widest channel's, for all channels or for each.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
@@ -100,7 +102,7 @@ def covering_range(
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max())
     widest = 1.0 if widest < SMALLEST else widest
-    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
+    high = np.where(high - low < narrowest * widest, low + narrowest * widest, high)
     # Of all zero points, take the one with the finest steps relative to the width of each channel.
     candidates = np.array(ZEROS, np.float64)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

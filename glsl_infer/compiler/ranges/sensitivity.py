@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from glsl_infer.compiler.ranges import precision
 from glsl_infer.compiler.ranges.expected_error import Fold
@@ -108,7 +109,7 @@ class Spent:
         layers: all layers with support for 16 bits, those with the largest gain for their cost first.
         before, error: difference between the outputs and the float network's before and after the search: root mean
             square, as a share of the values' own standard deviation, with the same weight for all outputs.
-        tolerance, budget, share: the arguments of ``spend``.
+        tolerance, budget, share: see ``Limits``.
         times: cost of the maps as a multiple of all 8 bits, if it was counted.
     """
 
@@ -121,35 +122,43 @@ class Spent:
     times: float | None = None
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a search.
+
+    Attributes:
+        tolerance: largest error of the outputs; None: as small as the budget permits.
+        budget: largest addition to a frame on a Pi Zero W, in milliseconds; None: no limit.
+        share: largest addition by all maps in 16 bits, as a share of the work in 8 bits and of the draws, including
+            maps chosen before. It rises up to ``FAR_COST`` if the outputs would be useless otherwise. None: no limit.
+        images: largest number of measured images.
+    """
+
+    tolerance: float | None = None
+    budget: float | None = None
+    share: float | None = None
+    images: int = PICTURES
+
+
 def spend(
     graph: Graph,
     chosen: Mapping[str, PrecisionChoice | None],
-    pictures: Sequence[Inputs],
-    *,
-    tolerance: float | None = None,
-    budget: float | None = None,
-    share: float | None = None,
-    apart: Sequence[Fold] = (),
+    samples: Sequence[tuple[Inputs, Fold]],
+    limits: Limits,
     counted: Callable[[Graph], tuple[float, float]] | None = None,
     badness: Callable[[Graph], float] | None = None,
-    most: int = PICTURES,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance is reached or a budget or share is spent.
 
     Args:
         graph: a graph with ranges.
         chosen: see ``precision.choose``; its choices are kept.
-        pictures: calibration inputs.
-        tolerance: largest error of the outputs; None: as small as the budget permits.
-        budget: largest addition to a frame on a Pi Zero W, in milliseconds; None: no limit.
-        share: largest addition by all maps in 16 bits, as a share of the work in 8 bits and of the draws, including
-            ``chosen``. It rises up to ``FAR_COST`` if the outputs would be useless otherwise. None: no limit.
-        apart: for each image, the ranges chosen without it, to measure clipping as well; default: those of
-            the graph.
+        samples: calibration inputs, each with the ranges chosen without it, to measure clipping as well. An empty
+            ``Fold`` stands for the ranges of the graph.
+        limits: limits of the search.
         counted: returns the (work, draws) of a graph with bits as multiples of all 8 bits, as it will be drawn. If
-            given, ``MOST_COST`` is the limit instead of ``share``.
+            given, ``MOST_COST`` is the limit instead of ``limits.share``.
         badness: returns the error of a graph with bits, as a multiple of the limits for a warning.
-        most: largest number of measured images.
 
     Returns:
         The choices, and a report of the search.
@@ -157,112 +166,166 @@ def spend(
     Raises:
         InputError: calibration images are missing.
     """
-    if not pictures:
+    if not samples:
         raise InputError("--tolerance and --budget compare outputs on typical pictures; give --images DIR")
-    possible = precision.possible_layers(graph)
-    cost = {name: milliseconds(graph, node) for name, node in possible.items()}
-    shares = _shares(graph, possible)
-    groups = precision.joined_layers(graph)
-    made, left = dict(chosen), math.inf if budget is None else budget
-    room = (
-        math.inf
-        if share is None or counted is not None
-        else share - sum(shares[name] for name, why in chosen.items() if why is not None)
-    )
-    waiting = [
-        name
-        for name in possible
-        if name not in made
-        and groups[name] <= possible.keys()
-        and sum(cost[one] for one in groups[name] if one not in made) <= left
-        and sum(shares[one] for one in groups[name] if one not in made) <= room
-    ]
-    seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures), most)
-    shown = [index * len(pictures) // count for index in range(count)]
-    ranges = [apart[index] if apart else Fold() for index in shown]
-    runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
-    errors = runs.errors
+    search = _Search(graph, chosen, samples, limits, counted)
+    before = search.found
+    search.buy(limits.tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
+    if badness is not None:
+        search.buy_until_useful(badness)
+    return search.made, search.report(before)
 
-    prices = cost if share is None else shares
 
-    def gain(name: str) -> float:
-        return sum(errors[one] ** 2 for one in groups[name]) / max(sum(prices[one] for one in groups[name]), 1e-12)
+class _Search:
+    """State of a search for maps in 16 bits.
 
-    waiting = sorted((name for name in waiting if groups[name] <= errors.keys()), key=gain, reverse=True)
+    Attributes:
+        made: the choices so far.
+        found: measured error of the outputs with these choices.
+    """
 
-    def measured() -> float:
-        assigned, _ = precision.assign(graph, made)
-        return runs.error({node.name: node.attrs["bits"] for node in assigned.nodes if "bits" in node.attrs})
+    def __init__(
+        self,
+        graph: Graph,
+        chosen: Mapping[str, PrecisionChoice | None],
+        samples: Sequence[tuple[Inputs, Fold]],
+        limits: Limits,
+        counted: Callable[[Graph], tuple[float, float]] | None,
+    ) -> None:
+        self._graph, self._limits, self._counted = graph, limits, counted
+        possible = precision.possible_layers(graph)
+        self._milliseconds = {name: milliseconds(graph, node) for name, node in possible.items()}
+        self._shares = _shares(graph, possible)
+        self._groups = precision.joined_layers(graph)
+        self._prices = self._milliseconds if limits.share is None else self._shares
+        self.made = dict(chosen)
+        self._budget = math.inf if limits.budget is None else limits.budget
+        self._share = math.inf
+        if limits.share is not None and counted is None:
+            self._share = self._share_left(limits.share)
+        waiting = [
+            name
+            for name in possible
+            if name not in self.made and self._groups[name] <= possible.keys() and self._is_cheap(self._new(name))
+        ]
+        asked = {one for name in waiting for one in self._groups[name]}
+        names, count = looked_at(graph, asked, len(samples), limits.images)
+        self._samples = [samples[index * len(samples) // count] for index in range(count)]
+        self._run({name: None for name in possible if name in names})
+        self._waiting = [name for name in waiting if self._groups[name] <= self._errors.keys()]
+        self._sort()
+        self._counts = MOST_COUNTS
+        self._costs = None if counted is None else max(counted(self._assigned()))
+        self.found = self._measured()
+        # Layers that are not measured keep their part of the error.
+        in_8_bits = sum(error**2 for name, error in self._errors.items() if self.made.get(name) is None)
+        self._others = max(self.found**2 - in_8_bits, 0.0) if len(self._errors) < len(possible) else 0.0
 
-    counts, costs = MOST_COUNTS, None if counted is None else max(counted(precision.assign(graph, made)[0]))
+    def _run(self, changes: Mapping[str, None], *, as_values: bool = False) -> None:
+        images, ranges = zip(*self._samples)
+        self._runs = Runs(self._graph, images, ranges, changes, as_values=as_values)
+        self._errors = self._runs.errors
 
-    def affordable(new: Sequence[str], share_of_error: float, most: tuple[float, float], worth: float) -> bool:
-        nonlocal counts, costs
-        if counted is None or costs is None:
-            return sum(cost[one] for one in new) <= left and sum(shares[one] for one in new) <= room
-        counts -= 1
-        if counts < 0:
+    def _sort(self) -> None:
+        """Put the waiting layers with the largest gain for their price first."""
+
+        def gain(name: str) -> float:
+            group = self._groups[name]
+            price = sum(self._prices[one] for one in group)
+            return sum(self._errors[one] ** 2 for one in group) / max(price, 1e-12)
+
+        self._waiting.sort(key=gain, reverse=True)
+
+    def _assigned(self, more: Mapping[str, PrecisionChoice] = MappingProxyType({})) -> Graph:
+        """Return the graph with the bits of the choices so far, and of further ones."""
+        return precision.assign(self._graph, {**self.made, **more})[0]
+
+    def _measured(self) -> float:
+        bits = {node.name: node.attrs["bits"] for node in self._assigned().nodes if "bits" in node.attrs}
+        return self._runs.error(bits)
+
+    def _new(self, name: str) -> list[str]:
+        """Return the layers that get 16 bits together with a layer."""
+        return [one for one in self._groups[name] if one not in self.made]
+
+    def _share_left(self, share: float) -> float:
+        return share - sum(self._shares[name] for name, why in self.made.items() if why is not None)
+
+    def _is_cheap(self, new: Sequence[str]) -> bool:
+        time, share = (sum(prices[one] for one in new) for prices in (self._milliseconds, self._shares))
+        return time <= self._budget and share <= self._share
+
+    def _is_affordable(self, new: Sequence[str], gain: float, most: tuple[float, float], worth: float) -> bool:
+        """Return whether layers in 16 bits stay within the limits, and are worth their cost; update the cost."""
+        if self._counted is None or self._costs is None:
+            return self._is_cheap(new)
+        self._counts -= 1
+        if self._counts < 0:
             return False
-        more = {**made, **{one: PrecisionChoice(one, BY_MEASURE) for one in new}}
-        work, draws = counted(precision.assign(graph, more)[0])
-        then = max(work, draws)
-        if work > most[0] or draws > most[1] or share_of_error < worth * (then - costs):
+        work, draws = self._counted(self._assigned({one: PrecisionChoice(one, BY_MEASURE) for one in new}))
+        costs = max(work, draws)
+        if work > most[0] or draws > most[1] or gain < worth * (costs - self._costs):
             return False
-        costs = then
+        self._costs = costs
         return True
 
-    before = found = measured()
-    cost_8bit = sum(error**2 for name, error in errors.items() if made.get(name) is None)
-    others = max(before**2 - cost_8bit, 0.0) if len(errors) < len(possible) else 0.0
+    def buy(self, enough: float, most: tuple[float, float], worth: float) -> None:
+        """Store more layers in 16 bits until the error is small enough, in the order of their gain.
 
-    def buy(enough: float, most: tuple[float, float], worth: float) -> None:
-        nonlocal left, room, found
-        target, offered = enough, list(waiting)
+        Args:
+            enough: sufficient error of the outputs.
+            most: limits of work and draws, as multiples of all 8 bits.
+            worth: least decrease of the squared error, as a share, for a doubling of the cost.
+        """
+        target, offered = enough, list(self._waiting)
         for _ in range(ROUNDS):
-            if found <= enough or not offered:
+            if self.found <= enough or not offered:
                 break
-            rest = math.sqrt(others + sum(error**2 for name, error in errors.items() if made.get(name) is None))
+            in_8_bits = (error**2 for name, error in self._errors.items() if self.made.get(name) is None)
+            rest = math.sqrt(self._others + sum(in_8_bits))
             for name in list(offered):
                 if rest <= target:
                     break
-                new = [one for one in groups[name] if one not in made]
-                wanted = all(made.get(one, True) for one in groups[name])  # the user can request 8 bits for one
-                share_of_error = sum(errors[one] ** 2 for one in new) / max(rest**2, 1e-24)
-                if new and wanted and affordable(new, share_of_error, most, worth):
-                    made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
-                    left -= sum(cost[one] for one in new)
-                    room -= sum(shares[one] for one in new)
-                    rest = math.sqrt(max(rest**2 - sum(errors[one] ** 2 for one in new), 0.0))
+                new = self._new(name)
+                allowed = all(self.made.get(one, True) for one in self._groups[name])  # the user can request 8 bits
+                gain = sum(self._errors[one] ** 2 for one in new)
+                if new and allowed and self._is_affordable(new, gain / max(rest**2, 1e-24), most, worth):
+                    self.made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
+                    self._budget -= sum(self._milliseconds[one] for one in new)
+                    self._share -= sum(self._shares[one] for one in new)
+                    rest = math.sqrt(max(rest**2 - gain, 0.0))
                 offered.remove(name)
-            found = measured()
-            target *= min(0.8, enough / max(found, 1e-12))
+            self.found = self._measured()
+            target *= min(0.8, enough / max(self.found, 1e-12))
 
-    buy(tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
-    bad = 0.0 if badness is None else badness(precision.assign(graph, made)[0])
-    limit = FAR
-    if bad > limit and most > PICTURES:  # a warning compares all outputs as values
-        images = [pictures[index] for index in shown]
-        runs = Runs(graph, images, ranges, dict.fromkeys(errors), as_values=True)
-        errors, found = runs.errors, measured()
-        waiting.sort(key=gain, reverse=True)
-    while badness is not None and found > 0.0 and bad > limit:
-        limit = NEAR if most == PICTURES else NEAR_OF_FEW
-        before_this = dict(made), found, costs
-        for target in (LESS * found, 0.0):  # one map alone can be without effect if values clip in others
-            room = FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
-            counts = MOST_COUNTS
-            buy(target, (FAR_COST, FAR_DRAWS), FAR_WORTH)
-            then = badness(precision.assign(graph, made)[0])
-            if then <= LEAST_GAIN * bad or found <= LEAST_GAIN * before_this[1]:
+    def buy_until_useful(self, badness: Callable[[Graph], float]) -> None:
+        """Go on up to ``FAR_COST`` in steps, while the outputs would have too large an error."""
+        bad, limit, few = badness(self._assigned()), FAR, self._limits.images > PICTURES
+        if bad > limit and few:  # a warning compares all outputs as values
+            self._run(dict.fromkeys(self._errors), as_values=True)
+            self.found = self._measured()
+            self._sort()
+        while self.found > 0.0 and bad > limit:
+            limit = NEAR_OF_FEW if few else NEAR
+            before = dict(self.made), self.found, self._costs
+            for target in (LESS * self.found, 0.0):  # one map alone can be without effect if values clip in others
+                self._share, self._counts = self._share_left(FAR_COST - 1.0), MOST_COUNTS
+                self.buy(target, (FAR_COST, FAR_DRAWS), FAR_WORTH)
+                then = badness(self._assigned())
+                if then <= LEAST_GAIN * bad or self.found <= LEAST_GAIN * before[1]:
+                    break
+                self.made, self.found, self._costs = dict(before[0]), *before[1:]
+            else:  # values clip in 16 bits as well
                 break
-            made, found, costs = dict(before_this[0]), *before_this[1:]
-        else:  # values clip in 16 bits as well
-            break
-        bad = then
-    fine = {choice.layer for choice in precision.assign(graph, made)[1]}
-    order = sorted(errors, key=lambda name: errors[name] ** 2 / max(prices[name], 1e-12), reverse=True)
-    rows = (Sensitivity(name, errors[name], cost[name], 16 if name in fine else 8) for name in order)
-    return made, Spent(tuple(rows), before, found, tolerance, budget, share, costs)
+            bad = then
+
+    def report(self, before: float) -> Spent:
+        """Return the report of the search; ``before`` is the error before it."""
+        fine = {choice.layer for choice in precision.assign(self._graph, self.made)[1]}
+        errors, limits = self._errors, self._limits
+        order = sorted(errors, key=lambda name: errors[name] ** 2 / max(self._prices[name], 1e-12), reverse=True)
+        rows = (Sensitivity(name, errors[name], self._milliseconds[name], 16 if name in fine else 8) for name in order)
+        return Spent(tuple(rows), before, self.found, limits.tolerance, limits.budget, limits.share, self._costs)
 
 
 def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:

@@ -57,8 +57,8 @@ class OutputError:
         error: root mean square, as a share of the output's range over all measured images, 0 included.
         cosine: the smallest cosine similarity of an image's output, or of all images together if an output has few
             values.
-        clipped: ``error`` if values are clipped to the ranges and not rounded.
-        rounded: ``error`` if they are rounded and not clipped.
+        clipped: error of this image if values are clipped to the ranges and not rounded.
+        rounded: error of this image if they are rounded and not clipped.
         few: whether copies were measured as well, because there are few images.
     """
 
@@ -161,13 +161,17 @@ class UnseenError:
 def sentence(found: UnseenError) -> str:
     """Return a line about the worst output."""
     worst = found.worst
-    seen = "that its ranges have not seen" if found.held_out else "that chose its ranges"
+    images = f"{found.images} image{'s' * (found.images > 1)}{' and copies' * worst.few}"
+    seen = "did not set" if found.held_out else "set"
     return (
-        f"worst output '{worst.output}': {worst.error:.2g} of its range off the float network, cosine "
-        f"{worst.cosine:.4f}, on {found.images} calibration image{'s' * (found.images > 1)}"
-        f"{' and copies' * worst.few} {seen}; mostly by "
-        f"{worst.cause} (clipping {worst.clipped:.2g}, rounding {worst.rounded:.2g})"
+        f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
+        f"similarity {worst.cosine:.4f}) on {images} that {seen} the ranges; mostly by {worst.cause} (clipping "
+        f"{_percent(worst.clipped)}, rounding {_percent(worst.rounded)})"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %"
 
 
 def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
@@ -175,23 +179,23 @@ def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
     bad = [output for output in found.outputs if not output.is_small]
     if not bad:
         return ()
-    others = f" ({len(bad) - 1} more outputs are off as well)" if len(bad) > 1 else ""
+    others = f"; {len(bad) - 1} more outputs differ too much" if len(bad) > 1 else ""
     layers = found.losing(found.worst.cause)
     lost = {layer.layer: layer.clipped if found.worst.cause == "clipping" else layer.rounded for layer in layers}
-    named = ", ".join(f"'{name}' ({share:.2g} of its energy)" for name, share in lost.items())
-    blamed = f", most in the layers {named}" if named else ""
+    named = ", ".join(f"'{name}' ({_percent(share)} of its energy)" for name, share in lost.items())
+    blamed = f"; the largest losses are in {named}" if named else ""
     return (f"{sentence(found)}{others}{blamed}; {_advice(found)}",)
 
 
 def _advice(found: UnseenError) -> str:
     """Return the effective remedy, or the best of those tried."""
-    more = "calibrate with more, and more varied, images of the kind that the network will see"
+    more = "give --images with more images, as varied as those that the network will get"
     if not found.remedies:
         return more
     best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
-    time = f" for about {best.time:.1f} times the time of a frame" if best.time > 1.05 else ""
-    tried = f"tried: {best.change}: {best.error:.2g} (cosine {best.cosine:.4f}){time}"
-    return tried if best.helps else f"{tried}, which is not enough; {more}"
+    time = f", and a frame takes about {best.time:.1f} times as long" if best.time > 1.05 else ""
+    tried = f"with {best.change}, the difference is {_percent(best.error)} (cosine similarity {best.cosine:.4f}){time}"
+    return tried if best.helps else f"{tried}. That is not enough; {more}"
 
 
 Sample = tuple[Inputs, Optional[int]]
@@ -303,8 +307,10 @@ class Runs:
             seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
-        def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
-            image, fold = sample
+        def run(sample: Sample, store: Store) -> dict[str, Array]:
+            return network.run(sample[0], None if seen else sample[1], store)
+
+        def measured(sample: Sample) -> tuple[dict[str, Array], dict[str, tuple[float, float, float]]]:
             losses: dict[str, tuple[float, float, float]] = {}
 
             def stored(node: Node, value: Array) -> Array:
@@ -315,20 +321,25 @@ class Runs:
                     losses[node.name] = _loss(node, value, made, network.ends[node.name])
                 return made
 
-            stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [network.run(image, None if seen else fold, store) for store in stores], losses
+            return run(sample, stored), losses
 
         found = list(parallel_map(measured, self._samples))
+        results = [outputs for outputs, _ in found]
+        worst = {name: self._worst(name, results) for name in results[0]}
+        images = {*worst.values()} if causes else set[int]()
+        clipped_by, rounded_by = (
+            {index: run(self._samples[index], store) for index in images} for store in (within_ends, in_steps)
+        )
         outputs = [
             OutputError(
                 name,
-                self._furthest(name, [ways[0] for ways, _ in found]),
-                self._least_cosine(name, [ways[0] for ways, _ in found]),
-                self._furthest(name, [ways[1] for ways, _ in found]) if causes else 0.0,
-                self._furthest(name, [ways[2] for ways, _ in found]) if causes else 0.0,
+                self._error(name, index, results[index]),
+                self._least_cosine(name, results),
+                self._error(name, index, clipped_by[index]) if causes else 0.0,
+                self._error(name, index, rounded_by[index]) if causes else 0.0,
                 self._few,
             )
-            for name in self._floats[0]
+            for name, index in worst.items()
         ]
         outputs.sort(key=lambda one: -one.badness)
         layers = []
@@ -346,11 +357,14 @@ class Runs:
             return _cosine(exact, result)
         return min(_cosine(exact, result) for exact, result in pairs)
 
-    def _furthest(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
-        """Return the largest error of an image's output, as a share of the output's range."""
-        pairs = zip(self._floats, results)
-        worst = max(float(np.square(exact[name] - result[name]).mean()) for exact, result in pairs)
-        return math.sqrt(worst) / self._spans[name]
+    def _worst(self, name: str, results: Sequence[Mapping[str, Array]]) -> int:
+        """Return the index of the image with the largest error of an output."""
+        return max(range(len(results)), key=lambda index: self._error(name, index, results[index]))
+
+    def _error(self, name: str, index: int, result: Mapping[str, Array]) -> float:
+        """Return the error of an image's output, as a share of the output's range."""
+        difference = self._floats[index][name] - result[name]
+        return math.sqrt(float(np.square(difference).mean())) / self._spans[name]
 
 
 def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:

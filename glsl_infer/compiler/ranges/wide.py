@@ -35,8 +35,8 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
 from glsl_infer.lowering.product_blocks import block_kernels
-from glsl_infer.lowering.target import EXACTNESS
-from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
+from glsl_infer.lowering.target import Target
+from glsl_infer.lowering.weights_plan import MOST_BAKED
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import WeightsChoice, quantize
 from glsl_infer.program.layout import clear_colours
@@ -74,9 +74,7 @@ class WideLayer:
 
 def split_wide(
     graph: Graph,
-    layout: str = "atlas",
-    uniform_vectors: int = UNIFORM_VECTORS,
-    exactness: float = EXACTNESS,
+    target: Target | None = None,
     known: Mapping[str, str] = MappingProxyType({}),
     before: Parts | None = None,
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
@@ -84,13 +82,12 @@ def split_wide(
 
     Args:
         graph: a graph with ranges, and dense layers split.
-        layout: see ``lower.to_program``.
-        uniform_vectors: see ``lower.to_program``.
-        exactness: see ``EXACTNESS``; 0 takes partial sums for every convolution that exceeds an array.
+        target: the layout and the limits of the program; default: ``Target()``.
         known: reasons to split certain convolutions in any case, by name.
         before: cache of split convolutions, for graphs with other differences; it is updated.
     """
-    before = {} if before is None else before
+    target, before = target or Target(), {} if before is None else before
+    uniform_vectors = target.uniform_vectors
     bounds: dict[str, Bounds] | None = None
     textures: dict[str, frozenset[str]] | None = None
     nodes: list[Node] = []
@@ -104,11 +101,11 @@ def split_wide(
         if not reason and columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
             nodes.append(node)  # each slice can have a texture of its own
             continue
-        textures = _textures(graph, layout) if textures is None else textures
+        textures = _textures(graph, target.layout) if textures is None else textures
         bound = min(columns.slots, len(textures[node.inputs[0]]))
         block = _block(columns, bound, uniform_vectors)
         bound += len(node.inputs) - 1
-        reason = reason or _why_split(graph, node, columns, bound, block, uniform_vectors, exactness)
+        reason = reason or _why_split(graph, node, columns, bound, block, target)
         if not reason:
             nodes.append(node)
             continue
@@ -134,12 +131,11 @@ def _too_many_operations(graph: Graph, node: Node, columns: Columns) -> str:
     return f"{columns.count} columns of weights on a map of 16 bits; a shader of the format has {most}"
 
 
-def _why_split(
-    graph: Graph, node: Node, columns: Columns, bound: int, block: int, uniform_vectors: int, exactness: float
-) -> str:
+def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: int, target: Target) -> str:
     """Return why a convolution is split, as a text for the user; empty if it is not."""
     if bound > MAX_TEXTURES:
         return f"it reads {bound} textures, and a pass at most {MAX_TEXTURES}"
+    uniform_vectors = target.uniform_vectors
     if columns.count + 2 <= uniform_vectors:
         return ""
     if columns.count > MOST_BAKED:
@@ -157,7 +153,7 @@ def _why_split(
     if columns.count > weight_bytes.most_columns(columns.taps_per_slot):
         del modes["texture"]
     sums = _cost_of_sums(whole, -(-columns.slots // block), uniform_vectors)
-    if min(modes.values()) <= exactness * sums:
+    if min(modes.values()) <= target.exactness * sums:
         return ""
     return (
         f"{columns.count} columns of weights are more than a uniform array of {uniform_vectors} vec4 holds, and as "

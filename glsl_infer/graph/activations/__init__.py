@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from glsl_infer.graph import piecewise_linear as pieces
-from glsl_infer.graph.activations import bent, clipped, powers, shrinking, sigmoids, smooth, waves
+from glsl_infer.graph.activations import bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.graph.activations.activation import Activation
 
 __all__ = ["FORMS", "NAMES", "Activation", "Form", "activation"]
@@ -42,7 +42,7 @@ FORMS: Mapping[str, Form] = {
     "bent_relu": Form("(SLOPE,THRESHOLD[,MAXIMUM])", bent.bent_relu),
     "celu": Form("(ALPHA)", shrinking.celu),
     "clip": Form("(LOW,HIGH)", powers.clip),
-    "cos": _without_parameters(waves.COS),
+    "cos": _without_parameters(smooth.COS),
     "elu": Form("(ALPHA)", smooth.elu),
     "exponential": _without_parameters(smooth.EXPONENTIAL),
     "gelu": _without_parameters(smooth.GELU),
@@ -65,7 +65,7 @@ FORMS: Mapping[str, Form] = {
     "selu": Form("", smooth.selu),
     "sigmoid": _without_parameters(sigmoids.SIGMOID),
     "silu": _without_parameters(smooth.SILU),
-    "sin": _without_parameters(waves.SIN),
+    "sin": _without_parameters(smooth.SIN),
     "soft_shrink": Form("(THRESHOLD)", shrinking.soft_shrink),
     "softplus": _without_parameters(smooth.SOFTPLUS),
     "softsign": _without_parameters(sigmoids.SOFTSIGN),
@@ -98,8 +98,8 @@ def activation(text: str) -> Activation:
     texts = parameters[:-1].split(",") if opened else []
     if (opened and not parameters.endswith(")")) or not all(map(_NUMBER.fullmatch, texts)):
         raise _malformed(text, name, form)
-    numbers = [float(number) for number in texts]
-    if not all(math.isfinite(number) and abs(number) < LARGEST for number in numbers):
+    numbers = [float(parameter) for parameter in texts]
+    if not all(math.isfinite(parameter) and abs(parameter) < LARGEST for parameter in numbers):
         raise ValueError(f"activation '{text:.60}': a number that is not finite, or too large")
     try:
         return form.make(*numbers)

@@ -77,7 +77,7 @@ class Activation:
         """The text form in graph.json, with 9 significant digits: the precision of a 32-bit float."""
         if not self.parameters:
             return self.name
-        return f"{self.name}({','.join(f'{number:.9g}' for number in self.parameters)})"
+        return f"{self.name}({','.join(f'{parameter:.9g}' for parameter in self.parameters)})"
 
     @property
     def rises(self) -> bool:

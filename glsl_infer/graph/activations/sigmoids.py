@@ -60,5 +60,5 @@ def piecewise_linear(factor: float, offset: float, *clamps: float) -> Activation
 
 def of_pieces(function: PiecewiseLinear) -> Activation:
     """Return the activation of a piecewise-linear function."""
-    numbers = (function.factor, function.offset, *(number for clamp in function.clamps for number in clamp))
+    numbers = (function.factor, function.offset, *(bound for clamp in function.clamps for bound in clamp))
     return Activation("piecewise_linear", function, 0.0, 1.0, numbers, lowest_at=function.zero_at, pieces=function)

@@ -78,7 +78,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
         if warn is not None:
             inside = _decodable(inside, path, warn)
         if not inside:
-            raise ImageError(f"{path}: a folder without pictures ({', '.join(sorted(SUFFIXES))})")
+            raise ImageError(f"{path}: no images in this folder ({', '.join(sorted(SUFFIXES))})")
         images += inside
     return images
 

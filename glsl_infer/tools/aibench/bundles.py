@@ -51,19 +51,19 @@ def size_of(test: Test, quick: bool) -> tuple[int, int]:
     return test.quick if quick and test.quick is not None else (test.width, test.height)
 
 
-def check_size(made: Bundle, test: Test, quick: bool) -> None:
+def check_size(bundle: Bundle, test: Test, quick: bool) -> None:
     """Check that a bundle is of the test's network, by its input size: all tests differ in size.
 
     Raises:
         RunError: it reads images of another size.
     """
     width, height = size_of(test, quick)
-    read = [(entry.width, entry.height) for entry in made.manifest.inputs]
+    read = [(entry.width, entry.height) for entry in bundle.manifest.inputs]
     if read != [(width, height)]:
         sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
         raise RunError(
-            f"{made.path} reads {sizes}, and the test's pictures have {width}x{height}: another network; delete it, or "
-            f"put {test.network}'s bundle in its place"
+            f"{bundle.path} reads {sizes}, and the test's pictures have {width}x{height}: another network; delete it, "
+            f"or put {test.network}'s bundle in its place"
         )
 
 
@@ -176,5 +176,5 @@ def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
 def _run(command: list[str], what: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise RunError(f"{what} cannot be built: {said[-1] if said else f'exit code {done.returncode}'}")
+        lines = done.stderr.strip().splitlines()
+        raise RunError(f"{what} cannot be built: {lines[-1] if lines else f'exit code {done.returncode}'}")

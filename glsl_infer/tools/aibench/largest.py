@@ -60,9 +60,9 @@ def largest(
     for size in sizes:
         side = round((size * 1e6) ** 0.5)
         needed = side * side * BYTES_A_PIXEL
-        there = available()
-        if there is not None and needed > there * SHARE:
-            return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {there >> 20} are free")
+        free = available()
+        if free is not None and needed > free * SHARE:
+            return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {free >> 20} are free")
         if needed > memory:
             return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {memory >> 20} may be used")
         if done and took * size / done > limit:
@@ -76,11 +76,11 @@ def largest(
 
 def _picture(side: int) -> NDArray[np.uint8]:
     """Return a square image of rings. No other array of its size is allocated."""
-    made = np.empty((side, side, 3), np.uint8)
+    picture = np.empty((side, side, 3), np.uint8)
     across = np.arange(side) ** 2
     for y in range(side):
-        made[y] = ((across + y * y) >> 9).astype(np.uint8)[:, None]
-    return made
+        picture[y] = ((across + y * y) >> 9).astype(np.uint8)[:, None]
+    return picture
 
 
 def _quiet(tiles: Sequence[Tile], _: str) -> Iterable[Tile]:

@@ -34,8 +34,8 @@ def read(more: Path | None = None) -> list[dict[str, str]]:
     Raises:
         InputError: the file cannot be read, or cells are not numeric; all such cells are listed.
     """
-    others = [{**row, "paper": MISSING} for row in (_checked(more) if more else [])]
-    return sorted([*published(), *others], key=lambda row: -float(row["score"]))
+    more_rows = [{**row, "paper": MISSING} for row in (_checked(more) if more else [])]
+    return sorted([*published(), *more_rows], key=lambda row: -float(row["score"]))
 
 
 def published() -> list[dict[str, str]]:
@@ -47,7 +47,7 @@ def published() -> list[dict[str, str]]:
 
 def results_of(row: Mapping[str, str]) -> dict[int, float]:
     """Return the results of a device by the number of the test, without missing ones."""
-    return {int(number): float(row[number]) for number in NUMBERS if row[number] != MISSING}
+    return {int(test): float(row[test]) for test in NUMBERS if row[test] != MISSING}
 
 
 def _checked(path: Path) -> list[dict[str, str]]:
@@ -61,8 +61,8 @@ def _checked(path: Path) -> list[dict[str, str]]:
     if not rows or tuple(rows[0]) != COLUMNS:
         raise InputError(f"--phones {path}: the first line is to be {','.join(COLUMNS)}")
     problems = [
-        InputError(f"--phones {path}, line {number}: {wrong}")
-        for number, row in enumerate(rows[1:], 2)
+        InputError(f"--phones {path}, line {line}: {wrong}")
+        for line, row in enumerate(rows[1:], 2)
         if (wrong := _wrong(row))
     ]
     if problems:
@@ -87,7 +87,7 @@ def _is_number(text: str) -> bool:
 
 
 def table(
-    name: str, rows: Sequence[Mapping[str, Any]], score: float | None, others: Sequence[Mapping[str, str]]
+    name: str, rows: Sequence[Mapping[str, Any]], score: float | None, phone_rows: Sequence[Mapping[str, str]]
 ) -> list[str]:
     """Return lines of a table of this machine's results and those of other devices, the best score first.
 
@@ -95,15 +95,15 @@ def table(
         name: name of this machine.
         rows: tests of ``glsl-infer aibench``: "test", and "ms", "megapixels" or "failed".
         score: score of this machine; None lists it first, without a score.
-        others: other devices; see ``read``.
+        phone_rows: other devices; see ``read``.
     """
     mine = {"phone": name, "score": f"{score:.0f}" if score is not None else MISSING}
     for row in rows:
-        number = int(row["test"])
-        value = row.get("megapixels" if number == LARGEST else "ms")
-        mine[str(number)] = MISSING if value is None else f"{value:.4g}" if number == LARGEST else f"{value:.0f}"
-    at = sum(score is not None and float(row["score"]) > score for row in others)
-    listed = (*others[:at], mine, *others[at:])
+        test = int(row["test"])
+        value = row.get("megapixels" if test == LARGEST else "ms")
+        mine[str(test)] = MISSING if value is None else f"{value:.4g}" if test == LARGEST else f"{value:.0f}"
+    at = sum(score is not None and float(row["score"]) > score for row in phone_rows)
+    listed = (*phone_rows[:at], mine, *phone_rows[at:])
     cells = [SHOWN, *([row.get(column, MISSING) for column in SHOWN] for row in listed)]
     wide = [max(map(len, column)) for column in zip(*cells)]
     return [
@@ -120,10 +120,10 @@ def score_of(results: Mapping[int, float]) -> float:
     Args:
         results: milliseconds an image by the number of the test; megapixels for test 9.
     """
-    return PIXEL_2 / len(TESTS) * sum(ratio(number, result) for number, result in results.items())
+    return PIXEL_2 / len(TESTS) * sum(ratio(test, result) for test, result in results.items())
 
 
-def ratio(number: int, result: float) -> float:
+def ratio(test: int, result: float) -> float:
     """Return the ratio of a result to a Pixel 2's; above 1 is better."""
-    reference = {test.number: test.reference for test in TESTS}[number]
-    return result / reference if number == LARGEST else reference / result
+    reference = {test.number: test.reference for test in TESTS}[test]
+    return result / reference if test == LARGEST else reference / result

@@ -30,26 +30,26 @@ def bars(result: dict[str, Any], path: Path) -> None:
     figure = figure_of(8.0, 1.2 + 0.35 * len(rows))
     axes = figure.add_subplot()
     ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _LEAST) for row in rows]
-    axes.barh(range(len(rows)), [one - 1.0 for one in ratios], left=1.0, color=BLUE, height=0.7)
-    for at, (row, one) in enumerate(zip(rows, ratios)):
+    axes.barh(range(len(rows)), [ratio - 1.0 for ratio in ratios], left=1.0, color=BLUE, height=0.7)
+    for at, (row, row_ratio) in enumerate(zip(rows, ratios)):
         axes.annotate(
-            _text(row), (one, at), (3 if one >= 1.0 else -3, 0), textcoords="offset points", fontsize=8,
-            ha="left" if one >= 1.0 else "right", va="center",
+            _text(row), (row_ratio, at), (3 if row_ratio >= 1.0 else -3, 0), textcoords="offset points", fontsize=8,
+            ha="left" if row_ratio >= 1.0 else "right", va="center",
         )  # fmt: skip
-    others = [
+    phone_ratios = [
         [ratio(row["test"], phones.results_of(phone)[row["test"]]) for phone in phones.published()] for row in rows
     ]
-    for at, each in enumerate(others):
+    for at, each in enumerate(phone_ratios):
         axes.plot(each, [at] * len(each), ".", color="black", alpha=0.35, markersize=4, linestyle="none")
     axes.set_yticks(range(len(rows)), [f"{row['test']} {row['task']}, {row['network']}" for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first test at the top
     axes.set_xscale("log")
-    everything = [*ratios, *(one for each in others for one in each)]
+    everything = [*ratios, *(ratio for each in phone_ratios for ratio in each)]
     low, high = min(0.5, *everything), max(2.0, *everything)
-    room = (high / low) ** _ROOM
-    axes.set_xlim(low / room, high * room)
+    margin = (high / low) ** _ROOM
+    axes.set_xlim(low / margin, high * margin)
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}" if high * room < 30.0 * low / room else "")
+    axes.xaxis.set_minor_formatter("{x:g}" if high * margin < 30.0 * low / margin else "")
     axes.tick_params(axis="x", which="both", labelsize=8)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xlabel("times as good as a Pixel 2; dots: the 30 phones of the paper")

@@ -80,7 +80,7 @@ def chosen(only: str | None, quick: bool) -> tuple[Test, ...]:
     if only is None:
         return tests
     numbers = [word.strip() for word in only.split(",")]
-    known = {str(test.number): test for test in tests}
-    if wrong := [word for word in numbers if word not in known]:
-        raise ValueError(f"{', '.join(word or 'nothing' for word in wrong)}; choose of {', '.join(known)}")
+    by_number = {str(test.number): test for test in tests}
+    if wrong := [word for word in numbers if word not in by_number]:
+        raise ValueError(f"{', '.join(word or 'nothing' for word in wrong)}; choose of {', '.join(by_number)}")
     return tuple(test for test in tests if str(test.number) in numbers)

@@ -53,10 +53,10 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, progress
     with contextlib.ExitStack() as stack:
         shared = stack.enter_context(Context(context))
         sessions = [stack.enter_context(Session(path, context=shared, isolated="first")) for path in (a, b)]
-        given = [inputs_of(session) for session in sessions]
+        session_inputs = [inputs_of(session) for session in sessions]
         timed: list[list[FrameTimes]] = [[], []]
         for index in range(warm_up + runs):
-            for session, inputs, seconds in zip(sessions, given, timed):
+            for session, inputs, seconds in zip(sessions, session_inputs, timed):
                 session.activate()  # not counted: a program with one model does it once
                 frame = frames.timed_frame(session, inputs)
                 if index >= warm_up:

@@ -20,6 +20,10 @@ STEPS = ("upload", "submit", "gpu", "read_back", "total")
 """Measured steps of a frame; ``submit`` is a part of ``gpu``, and the other three add up to ``total``."""
 
 
+Summary = dict[str, float]
+"""``median``, ``p5`` and ``p95``: half, 5 % and 95 % of all values are at most this."""
+
+
 @dataclass(frozen=True)
 class FrameTimes:
     """Seconds of one frame.
@@ -146,10 +150,6 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
         "textures": sum(len(part.manifest.textures) for part in session.bundle.gpu_parts),
         "texture_bytes": statistics.texture_bytes,
     }
-
-
-Summary = dict[str, float]
-"""``median``, ``p5`` and ``p95``: half, 5 % and 95 % of all values are at most this."""
 
 
 def summary(values: Sequence[float]) -> Summary:

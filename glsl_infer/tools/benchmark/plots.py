@@ -32,13 +32,13 @@ def profile(result: dict[str, Any], path: Path) -> None:
     rows = result["profile"]["layers"]
     figure = figure_of(9.0, 1.2 + 0.19 * len(rows))
     axes = figure.add_subplot()
-    places, medians = range(len(rows)), [row["ms"]["median"] for row in rows]
+    positions, medians = range(len(rows)), [row["ms"]["median"] for row in rows]
     spreads = [
         [row["ms"]["median"] - row["ms"]["p5"] for row in rows],
         [row["ms"]["p95"] - row["ms"]["median"] for row in rows],
     ]
-    axes.barh(places, medians, xerr=spreads, color=BLUE, ecolor=PALE, height=0.7)
-    axes.set_yticks(places, [f"{row['layer']}  {100 * row['share']:.1f} %" for row in rows], fontsize=7)
+    axes.barh(positions, medians, xerr=spreads, color=BLUE, ecolor=PALE, height=0.7)
+    axes.set_yticks(positions, [f"{row['layer']}  {100 * row['share']:.1f} %" for row in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first layer at the top
     axes.set_xlim(left=0)
     axes.set_xlabel(f"ms, median of {result['profile']['runs']} runs, 5 % to 95 %; by {result['profile']['by']}")

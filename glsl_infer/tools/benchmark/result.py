@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.support import saved_json
-from glsl_infer.support.saved_json import Kind
+from glsl_infer.support.saved_json import FileFormat
 from glsl_infer.tools.benchmark.frames import STEPS
 
 FORMAT = "glsl-infer benchmark"
@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, is not a result, has a newer version, or is damaged.
     """
-    return saved_json.read(path, Kind("result", FORMAT, VERSION, MAX_BYTES, _AGAIN, _wrong_part))
+    return saved_json.read(path, FileFormat("result", FORMAT, VERSION, MAX_BYTES, _AGAIN, _wrong_part))
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
@@ -36,10 +36,10 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         for key in ("median", "p5", "p95"):
             if not isinstance(row, dict) or not _is_time(row.get(key)):
                 return f"frame_ms.{step}.{key} is no time"
-    for part, key in (("model", "file"), ("machine", "renderer"), ("machine", "cpu")):
-        inside = data.get(part)
+    for section, key in (("model", "file"), ("machine", "renderer"), ("machine", "cpu")):
+        inside = data.get(section)
         if not isinstance(inside, dict) or not isinstance(inside.get(key), str):
-            return f"{part}.{key} is no text"
+            return f"{section}.{key} is no text"
     return None
 
 

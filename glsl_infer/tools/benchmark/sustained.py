@@ -47,7 +47,7 @@ def sustain(session: Session, inputs: Named, minutes: float, progress: CountCall
         InputError: ``minutes`` is out of range.
     """
     check_minutes(minutes)
-    length, told = 60.0 * minutes, 0
+    length, reported = 60.0 * minutes, 0
     count = max(1, min(WINDOWS, int(length)))
     seconds: dict[int, list[float]] = {}
     started = time.perf_counter()
@@ -55,9 +55,9 @@ def sustain(session: Session, inputs: Named, minutes: float, progress: CountCall
         frame = timed_frame(session, inputs)
         window = min(int(elapsed / length * count), count - 1)
         seconds.setdefault(window, []).append(milliseconds(frame.total))
-        if int(elapsed) > told:
-            progress(int(elapsed) - told)
-            told = int(elapsed)
+        if int(elapsed) > reported:
+            progress(int(elapsed) - reported)
+            reported = int(elapsed)
     windows: list[dict[str, Any]] = [
         {"from_s": round(index * length / count, 3), "runs": len(values), "ms": summary(values)}
         for index, values in seconds.items()

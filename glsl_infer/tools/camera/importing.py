@@ -36,35 +36,36 @@ def frames_for(session: Session, source: CameraSource, *, copy: bool = False) ->
     frames, first = source.shared(), None
     try:
         first = next(frames)
-        _try(session, first)
+        _require_equal_reads(session, first)
     except (InputError, ShaderError, GlError) as error:
-        _give_back(frames, first)
+        _close_frames(frames, first)
         print(f"note: {error}; frames are copied to the GPU instead", file=sys.stderr)
         return source.frames
     except BaseException:
-        _give_back(frames, first)
+        _close_frames(frames, first)
         raise
     return _resumed(first, frames)
 
 
-def _try(session: Session, frame: Frame) -> None:
-    """Run a frame through the GPU in both ways and compare the input pixels.
+def _require_equal_reads(session: Session, frame: Frame) -> None:
+    """Upload a frame as a dma-buf and as a copy, and compare the pixels that the GPU reads.
 
     Raises:
         ImageError: the driver does not import the dma-buf, or reads other values from it.
         ShaderError, GlError: as ``Session.run``.
     """
-    seen = []
+    reads = []
     for picture in (frame.picture, frame.pixels()):
         session.upload(picture)
-        seen.append(session.input_pixels().astype(int))
+        reads.append(session.input_pixels().astype(int))
         session.context.gl.check("when the GPU read a frame of the camera")
-    off = int(np.abs(seen[0] - seen[1]).max())
+    off = int(np.abs(reads[0] - reads[1]).max())
     if off > TOLERANCE:
         raise ImageError(f"the driver reads something else in {frame.picture} ({off} of 255 off)")
 
 
-def _give_back(frames: Iterator[Frame], first: Frame | None) -> None:
+def _close_frames(frames: Iterator[Frame], first: Frame | None) -> None:
+    """Close the first frame and the iterator of the others."""
     if first is not None:
         first.close()
     close = getattr(frames, "close", None)
@@ -73,8 +74,9 @@ def _give_back(frames: Iterator[Frame], first: Frame | None) -> None:
 
 
 def _resumed(first: Frame, frames: Iterator[Frame]) -> Iterator[Frame]:
+    """Yield a frame that was read before, then the others."""
     try:
         yield first
         yield from frames
     finally:
-        _give_back(frames, None)
+        _close_frames(frames, None)

@@ -67,7 +67,7 @@ class FrameServer(Closing):
             self._server = _Server((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InputError(f"--serve {port}: cannot be listened at ({reason}); give another port") from None
+            raise InputError(f"--serve {port}: this port cannot be opened ({reason}); give another one") from None
         self._server.frames = self
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, name="frames", daemon=True)
@@ -116,13 +116,13 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         self._free = threading.BoundedSemaphore(_CONNECTIONS)
-        self._asking: dict[Any, float] = {}
+        self._incomplete: dict[Any, float] = {}
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread; if there are too many, close the oldest connection without a request, or this one."""
         if self._free.acquire(blocking=False) or (self._hang_up() and self._free.acquire(timeout=_MOMENT)):
-            self._asking[request] = time.monotonic()
+            self._incomplete[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -132,7 +132,7 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.asked(request)
+            self.mark_complete(request)
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -142,24 +142,24 @@ class _Server(ThreadingHTTPServer):
 
     def _hang_up(self) -> bool:
         """Close the connection with the oldest incomplete request; return whether there was one."""
-        oldest = min(list(self._asking.items()), key=lambda entry: entry[1], default=None)
+        oldest = min(list(self._incomplete.items()), key=lambda entry: entry[1], default=None)
         if oldest is None:
             return False
-        self.asked(oldest[0])
+        self.mark_complete(oldest[0])
         with contextlib.suppress(OSError):
             oldest[0].shutdown(socket.SHUT_RDWR)
         return True
 
-    def asked(self, request: Any) -> None:
+    def mark_complete(self, request: Any) -> None:
         """Record that the request of a connection is complete."""
-        self._asking.pop(request, None)
+        self._incomplete.pop(request, None)
 
     def service_actions(self) -> None:
         """Close connections with requests older than the timeout, so clients that send slowly cannot keep slots."""
-        late = time.monotonic() - _PATIENCE
-        for request, began in list(self._asking.items()):
-            if began < late:
-                self.asked(request)
+        oldest = time.monotonic() - _PATIENCE
+        for request, began in list(self._incomplete.items()):
+            if began < oldest:
+                self.mark_complete(request)
                 with contextlib.suppress(OSError):
                     request.shutdown(socket.SHUT_RDWR)
 
@@ -169,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         assert isinstance(self.server, _Server)
-        self.server.asked(self.connection)
+        self.server.mark_complete(self.connection)
         if _host_of(self.headers.get("Host", HOST)) not in _NAMES:
             self._send(403, f"this is http://{HOST}; ask for it by that name")
         elif self.headers.get("Sec-Fetch-Site", "none") not in _SITES or self._is_foreign():
@@ -183,9 +183,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_foreign(self) -> bool:
         """Return whether a page of another origin sent the request, by headers that older browsers send too."""
-        own = self.headers.get("Host", "").strip().lower()
+        host = self.headers.get("Host", "").strip().lower()
         pages = [page for name in ("Origin", "Referer") for page in self.headers.get_all(name, [])]
-        return any(not re.match(rf"https?://{re.escape(own)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
+        return any(not re.match(rf"https?://{re.escape(host)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: standard error belongs to the command."""

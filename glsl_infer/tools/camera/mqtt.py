@@ -58,12 +58,10 @@ def address_of(url: str) -> Address:
         raise InputError(f"--mqtt: no such address; {_ADVICE}") from None
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
-        raise InputError(f"--mqtt {_shown(url)}: no such address; {_ADVICE}")
+        raise InputError(f"--mqtt {_redacted(url)}: no such address; {_ADVICE}")
     if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
-        raise InputError(
-            f"--mqtt {_shown(url)}: a topic to publish has no #, no + and no character that is not shown; {_ADVICE}"
-        )
-    user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
+        raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
+    user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))
     return Address(
         parts.hostname,
         port or _PORTS[parts.scheme],
@@ -76,8 +74,8 @@ def address_of(url: str) -> Address:
 
 def topic_of(topic: str, name: str) -> str:
     """Return the topic of a name. The name can be an untrusted label, of any length and with any characters."""
-    made = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
-    return f"{topic}/{made}_" if made in ("", _STATUS) else f"{topic}/{made}"
+    cleaned = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
+    return f"{topic}/{cleaned}_" if cleaned in ("", _STATUS) else f"{topic}/{cleaned}"
 
 
 class Broker(Closing):
@@ -97,7 +95,7 @@ class Broker(Closing):
         self._address = address_of(url)
         self._closed, self._answered = False, threading.Event()
         self._refusal = ""
-        self._known: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self._lock = threading.Lock()
         self._client = self._connected()
 
@@ -105,8 +103,8 @@ class Broker(Closing):
         """Publish ON or OFF for a name."""
         topic = topic_of(self._address.topic, name)
         with self._lock:
-            self._known[topic] = "ON" if there else "OFF"
-        self._client.publish(topic, self._known[topic], qos=1, retain=True)
+            self._states[topic] = "ON" if there else "OFF"
+        self._client.publish(topic, self._states[topic], qos=1, retain=True)
 
     def close(self) -> None:
         """Publish offline and disconnect; further calls do nothing."""
@@ -128,18 +126,18 @@ class Broker(Closing):
             import paho.mqtt.client as mqtt
         except ImportError:
             raise MissingExtraError.of("the package paho-mqtt", "paho-mqtt", "--mqtt") from None
-        given = self._address
+        address = self._address
         version = getattr(mqtt, "CallbackAPIVersion", None)  # since paho 2; Debian 12 has 1.6
         client = mqtt.Client() if version is None else mqtt.Client(version.VERSION2)
-        if given.user:
-            client.username_pw_set(given.user, given.password or None)
-        if given.tls:
+        if address.user:
+            client.username_pw_set(address.user, address.password or None)
+        if address.tls:
             client.tls_set()
         client.will_set(self._status, "offline", qos=1, retain=True)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
-        where = f"--mqtt {given.host}:{given.port}"
+        where = f"--mqtt {address.host}:{address.port}"
         try:
-            client.connect(given.host, given.port)
+            client.connect(address.host, address.port)
         except (OSError, ValueError) as error:
             raise RunError(f"{where}: the broker cannot be reached ({error})") from None
         client.loop_start()
@@ -147,8 +145,10 @@ class Broker(Closing):
         if not answered or self._refusal:
             client.disconnect()
             client.loop_stop()
-            said = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
-            raise RunError(f"{where}: the broker {said}; user in the URL, password in {PASSWORD}")
+            problem = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
+            raise RunError(
+                f"{where}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
+            )
         return client
 
     def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, *_: Any) -> None:
@@ -158,19 +158,23 @@ class Broker(Closing):
             self._answered.set()
             return
         with self._lock:
-            known = {self._status: "online", **self._known}
-        for topic, payload in known.items():
+            states = {self._status: "online", **self._states}
+        for topic, payload in states.items():
             client.publish(topic, payload, qos=1, retain=True)
         self._answered.set()
 
     def _on_disconnect(self, *_: Any) -> None:
         if not self._closed and self._answered.is_set() and not self._refusal:
             where = f"{self._address.host}:{self._address.port}"
-            print(one_line(f"warning: --mqtt: {where} has gone; waiting for it"), file=sys.stderr, flush=True)
+            print(
+                one_line(f"warning: --mqtt: lost the connection to {where}; connecting again"),
+                file=sys.stderr,
+                flush=True,
+            )
 
 
-def _shown(url: str) -> str:
+def _redacted(url: str) -> str:
     """Return a URL without user and password, even if it is malformed."""
     scheme, slashes, _ = url.rpartition("@")[0].partition("://")
-    place = re.split("[?#]", url.rpartition("@")[2])[0]
-    return one_line(f"{scheme}{slashes}{place}" if slashes else place)
+    address = re.split("[?#]", url.rpartition("@")[2])[0]
+    return one_line(f"{scheme}{slashes}{address}" if slashes else address)

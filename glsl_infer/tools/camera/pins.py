@@ -32,13 +32,13 @@ class Pins(Closing):
         self._there: set[str] = set()
         self._pins: dict[int, Any] = {}
         self._error = gpiozero.GPIOZeroError
-        for number in sorted(set(numbers.values())):
+        for pin in sorted(set(numbers.values())):
             try:
-                self._pins[number] = gpiozero.DigitalOutputDevice(number)
+                self._pins[pin] = gpiozero.DigitalOutputDevice(pin)
             except (gpiozero.GPIOZeroError, OSError, ImportError, RuntimeError) as error:
                 self.close()
                 raise InputError(
-                    f"--gpio {number}: there is no such pin ({error}); a Raspberry Pi has them, with Debian's packages "
+                    f"--gpio {pin}: there is no such pin ({error}); a Raspberry Pi has them, with Debian's packages "
                     "python3-gpiozero and python3-lgpio, for users in the group gpio"
                 ) from None
 
@@ -51,12 +51,12 @@ class Pins(Closing):
         if name not in self._numbers:
             return
         (self._there.add if there else self._there.discard)(name)
-        number = self._numbers[name]
-        on = any(self._numbers[other] == number for other in self._there)
+        pin = self._numbers[name]
+        on = any(self._numbers[label] == pin for label in self._there)
         try:
-            self._pins[number].value = on
+            self._pins[pin].value = on
         except (self._error, OSError) as error:
-            raise RunError(f"--gpio {number}: cannot be switched ({error})") from None
+            raise RunError(f"--gpio {pin}: cannot be switched ({error})") from None
 
     def close(self) -> None:
         """Switch all pins off and release them; further calls do nothing."""

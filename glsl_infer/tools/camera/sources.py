@@ -29,7 +29,7 @@ from glsl_infer.tools.camera.raspberry_pi import SIZE
 
 PICAMERA2 = "picamera2"
 
-_SOURCES = "give picamera2, /dev/videoN, a film file or a folder of pictures"
+_SOURCES = "give picamera2, /dev/videoN, a film or a folder of images"
 
 _ANIMATED = {".gif", ".png", ".apng", ".webp"}
 
@@ -67,7 +67,10 @@ def open_source(name: str) -> CameraSource:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, FileNotFoundError):
+            reason = "there is no such camera" if name.startswith("/dev/video") else "no such file"
+        else:
+            reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"--source {name}: {reason}; {_SOURCES}") from None
     if stat.S_ISDIR(mode):
         return CameraSource(name, False, _folder(pictures.find([path], warn=_warn)))
@@ -79,7 +82,7 @@ def open_source(name: str) -> CameraSource:
         return CameraSource(name, False, _animation(path))
     if path.suffix.lower() in pictures.SUFFIXES:
         return CameraSource(name, False, _folder([path]))
-    return CameraSource(name, False, _film(name, _av("reading a film that is no GIF, PNG or WebP")))
+    return CameraSource(name, False, _film(name, _av("reading a film other than GIF, PNG and WebP")))
 
 
 def _warn(text: str) -> None:
@@ -121,7 +124,7 @@ def _animation(path: Path) -> Iterator[Frame]:
                 yield Frame(np.asarray(image.convert("RGB")), index)
     except Exception as error:  # Pillow's decoders raise a dozen types
         reason = "too many pixels" if isinstance(error, Image.DecompressionBombError) else error
-        raise InputError(f"{path}: damaged ({reason}); the frames before were computed") from None
+        raise InputError(f"{path}: damaged ({reason}); the frames before the damage were processed") from None
 
 
 def _film(name: str, av: Any) -> Iterator[Frame]:

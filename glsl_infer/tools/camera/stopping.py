@@ -30,24 +30,24 @@ def until_signalled() -> Iterator[None]:
         return
     stopped = False
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(signal_number: int, frame: FrameType | None) -> None:
         nonlocal stopped
         if not stopped:
             stopped = True
             raise _Stop
 
-    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    before = {signal_number: signal.signal(signal_number, stop) for signal_number in _SIGNALS}
     try:
         try:
             yield
         except _Stop:
-            _drop_what_nobody_reads()
+            _discard_blocked_output()
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)
 
 
-def _drop_what_nobody_reads() -> None:
+def _discard_blocked_output() -> None:
     """Redirect standard output to the null device if its reader is blocked, so the process can exit."""
     with contextlib.suppress(OSError, ValueError):  # not a file, as in tests
         descriptor = sys.stdout.fileno()

@@ -14,6 +14,7 @@ from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.support import strict_yaml
 from glsl_infer.support.settings import Between, Settings, Text
+from glsl_infer.tasks import reading
 from glsl_infer.tools.camera.mqtt import PASSWORD, address_of
 
 _NAME = Text("[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "a name of letters, digits, - and _, at most 64")
@@ -68,19 +69,19 @@ class Model(Settings):
     def conflict(self) -> str | None:
         """Return the first conflict of its fields, or None."""
         if self.is_url and not self.source.startswith(("https://", "http://")):
-            return f"source {self.shown}: only https:// and http:// are downloaded"
+            return f"source {self.shown}: only https:// and http:// URLs can be downloaded"
         if self.is_url and not self.sha256:
-            return f"source {self.shown}: a URL needs sha256, so that nobody can put something else there"
+            return f"source {self.shown}: a URL needs sha256, which refuses a changed file"
         if not self._path.endswith((".keras", ".glslnn")):
             return f"source {self.shown}: it must end in .keras or .glslnn"
         if self.is_bundle:
-            given = [
+            options = [
                 key
                 for key, default in (("labels", ""), ("weights", "auto"), ("layout", "atlas"), ("calibrate", ""))
                 if getattr(self, key) != default
             ] + ["input_range"] * (self.input_range != (0.0, 0.0))
-            if given:
-                return f"{', '.join(given)}: {self.shown} is exported already; say so when it is exported"
+            if options:
+                return f"{', '.join(options)}: {self.shown} is exported already; give these options to its export"
         return None
 
 
@@ -135,14 +136,19 @@ class Service(Settings):
     def conflict(self) -> str | None:
         """Return the first conflict of its fields, or None."""
         if self.task and (self.model or self.on or self.threshold):
-            return "task: model, on and threshold are about labels; leave them out, or the task"
+            return "task: model, on and threshold are for classifiers; leave out either these or the task"
         if not self.task and (self.on_appear or self.snapshots):
-            return "on_appear and snapshots are about a task; say which (for labels there is on)"
-        for command in (self.on_appear, *(one.command for one in self.on)):
+            return "on_appear and snapshots need a task; set task, or use on for labels"
+        if self.task and not self.task.lower().endswith(reading.SUFFIX):
+            try:
+                reading.find(self.task)
+            except InputError as error:
+                return str(error)
+        for command in (self.on_appear, *(reaction.command for reaction in self.on)):
             try:
                 shlex.split(command)
             except ValueError as error:
-                return f"the command {command!r} is none ({error})"
+                return f"the command {command!r} cannot be read ({error})"
         if self.mqtt:
             try:
                 address_of(self.mqtt)
@@ -173,10 +179,10 @@ class Deployment(Settings):
         """Return the first conflict of its fields, or None."""
         names = [model.name for model in self.models]
         if not names and not self.service.task:
-            return "models is (); it must be a list of groups, at least one, unless service.task is said"
+            return "models is missing; give a list of models, or set service.task"
         twice = min((name for name, count in Counter(names).items() if count > 1), default=None)
         if twice is not None:
-            return f"the model '{twice}' is there twice; every model needs a name of its own"
+            return f"two models have the name '{twice}'; give each model its own name"
         if self.service.model and self.service.model not in names:
             return f"service.model is '{self.service.model}'; the models are {', '.join(names)}"
         return None
@@ -189,12 +195,12 @@ class Deployment(Settings):
 
 def shown(source: str) -> str:
     """Return a path unchanged, and a URL without user, password and query, which can be secrets."""
-    scheme, separator, rest = source.partition("://")
+    scheme, separator, address = source.partition("://")
     if not separator:
         return source
-    place, slash, path = rest.partition("/")
+    host, slash, path = address.partition("/")
     path, question, _ = path.partition("?")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}{'?...' if question else ''}"
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{'?...' if question else ''}"
 
 
 def read(path: Path) -> Deployment:

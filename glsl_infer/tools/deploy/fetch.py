@@ -56,22 +56,22 @@ def fetch(model: Model, sources: Sources) -> Path:
     name = f"{model.name}{'.glslnn' if model.is_bundle else '.keras'}"
     path = _downloaded(model, sources, model.source, name) if model.is_url else sources.base / model.source
     try:
-        kind = not_a_file(path)
+        file_type = not_a_file(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"model '{model.name}': {path}: cannot be read ({reason})") from None
-    if kind:
-        raise InputError(f"model '{model.name}': {path}: is {kind}, not a model file")
+    if file_type:
+        raise InputError(f"model '{model.name}': {path}: is {file_type}, not a model file")
     digest = sha256_of(path)
     if model.sha256 and digest != model.sha256:
         raise InputError(
-            f"model '{model.name}': {model.shown} has the sha256 {digest}, not {model.sha256}; it is another file "
-            "than the one that was described: if that is right, write its hash into the deployment file"
+            f"model '{model.name}': {model.shown} has the sha256 {digest}, not {model.sha256}; if you "
+            "expect this file, write its sha256 into the deployment file"
         )
     if sources.key is not None:
         if model.is_url:
-            place, question, query = model.source.partition("?")
-            _downloaded(model, sources, place + signatures.SUFFIX + question + query, name + signatures.SUFFIX)
+            address, question, query = model.source.partition("?")
+            _downloaded(model, sources, address + signatures.SUFFIX + question + query, name + signatures.SUFFIX)
         signatures.require(path, sources.key)
     return path
 
@@ -122,8 +122,8 @@ def _copy(url: str, path: Path) -> None:
     request = urllib.request.Request(urllib.parse.urlunsplit(address))
     if parts.username is not None:
         words = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-        told = base64.b64encode(words.encode()).decode("ascii")
-        request.add_unredirected_header("Authorization", f"Basic {told}")
+        credentials = base64.b64encode(words.encode()).decode("ascii")
+        request.add_unredirected_header("Authorization", f"Basic {credentials}")
     size = 0
     with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer, path.open("xb") as file:
         for chunk in iter(lambda: answer.read(_CHUNK), b""):

@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.tools.deploy import places, raspberry_pi, tasks, wheel
+from glsl_infer.tools.deploy import locations, raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
@@ -52,11 +52,11 @@ def make(
         RunError: a download or an export failed.
     """
     if not outside:
-        places.check(deployment, base)
+        locations.check(deployment, base)
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
     if out.exists() and not (out / CONTENTS).is_file():
-        raise InputError(f"{out}: is there already and no deployment of glsl-infer; name another folder, or remove it")
+        raise InputError(f"{out}: exists and is not a deployment of glsl-infer; name another folder, or remove it")
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
             new = Path(name) / "new"
@@ -145,6 +145,6 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        kind = InputError if done.returncode == InputError.exit_code else RunError
-        raise kind(f"model '{model.name}': {said.replace('error: ', '', 1)}")
+        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        error_class = InputError if done.returncode == InputError.exit_code else RunError
+        raise error_class(f"model '{model.name}': {last_line.replace('error: ', '', 1)}")

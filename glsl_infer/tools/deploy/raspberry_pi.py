@@ -39,8 +39,8 @@ def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path 
     else:
         words += ["--model", f"{prefix}/models/{deployment.served}.glslnn", "--top", str(service.top)]
         words += ["--threshold", f"{service.threshold:g}"] if service.threshold else []
-    for one in service.on:
-        words += ["--on", one.label, _on_board(one.command, base, prefix)]
+    for reaction in service.on:
+        words += ["--on", reaction.label, _on_board(reaction.command, base, prefix)]
     words += ["--on-appear", _on_board(service.on_appear, base, prefix)] if service.on_appear else []
     words += ["--snapshot", f"{STATE}/snapshots"] if service.snapshots else []
     words += ["--mqtt", service.mqtt] if service.mqtt else []
@@ -83,22 +83,22 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
         InputError: two of them have the same name.
     """
     service = deployment.service
-    found: dict[str, Path] = {}
-    for command in (service.on_appear, *(one.command for one in service.on)):
-        path = beside(shlex.split(command), base)
-        if path is not None and found.setdefault(path.name, path).resolve() != path.resolve():
+    programs: dict[str, Path] = {}
+    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
+        path = program_of(shlex.split(command), base)
+        if path is not None and programs.setdefault(path.name, path).resolve() != path.resolve():
             raise InputError(f"{path}: another program is called {path.name} as well; rename one")
-    return list(found.values())
+    return list(programs.values())
 
 
 def _on_board(command: str, base: Path, prefix: str) -> str:
     """Return a command with the path of its program on the board."""
     words = shlex.split(command)
-    path = beside(words, base)
+    path = program_of(words, base)
     return shlex.join(words if path is None else [f"{prefix}/{PROGRAMS}/{path.name}", *words[1:]])
 
 
-def beside(words: list[str], base: Path) -> Path | None:
+def program_of(words: list[str], base: Path) -> Path | None:
     """Return the path of a command's program if it is in the deployment file's folder, else None."""
     path = base / words[0] if words and not Path(words[0]).is_absolute() else None
     return path if path is not None and path.is_file() else None
@@ -124,7 +124,7 @@ def install(deployment: Deployment, wheel: str) -> str:
     camera = "python3-picamera2" if service.source == "picamera2" else "python3-av"
     camera += " python3-paho-mqtt" if service.mqtt else ""
     camera += " python3-gpiozero python3-lgpio" if service.gpio else ""
-    advice = "log in as the user who is to run it and use sudo, or set 'user:' in the deployment file"
+    advice = "log in as the user of the service and use sudo, or set 'user:' in the deployment file"
     root = "true" if service.user == "root" else f'fail "the service would run as root; {advice}" 2'
     return f"""#!/bin/sh
 # Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or Trixie).
@@ -179,5 +179,5 @@ sed "s/^User={INSTALLER}$/User=$user/" {UNIT} >/etc/systemd/system/{UNIT}
 systemctl daemon-reload
 systemctl enable {UNIT}
 systemctl restart {UNIT}
-echo "running; its lines: journalctl --unit {UNIT} --follow"
+echo "the service is running; to see its output: journalctl --unit {UNIT} --follow"
 """

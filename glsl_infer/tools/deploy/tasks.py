@@ -32,9 +32,9 @@ def put(task: str, base: Path, new: Path, key: str | None = None) -> list[str]:
         InputError: the task does not exist, or one of its bundles is missing, is outside the task's folder, or has a
             wrong signature.
     """
-    own = task.lower().endswith(reading.SUFFIX)
+    is_path = task.lower().endswith(reading.SUFFIX)
     files: list[str] = []
-    for description in _needed(reading.find(base / task if own else task)):
+    for description in _needed(reading.find(base / task if is_path else task)):
         source = description.source
         if reading.FOLDER not in source.parents:
             files.append(_copied(source, new, FOLDER))

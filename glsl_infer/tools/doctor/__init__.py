@@ -7,7 +7,6 @@ imports. Nothing here imports NumPy or OpenGL at its top, so their absence can b
 
 from glsl_infer.tools.doctor import system, packages, graphics, camera, layers  # noqa: I001, F401 - the order of the checks
 from glsl_infer.tools.doctor.findings import CHECKS, Finding, Status, report, run_check, verdict
-from glsl_infer.tools.doctor.machine import Machine
-from glsl_infer.tools.doctor.user import User
+from glsl_infer.tools.doctor.machine import Machine, User
 
 __all__ = ["CHECKS", "Finding", "Machine", "Status", "User", "report", "run_check", "verdict"]

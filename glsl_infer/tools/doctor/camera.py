@@ -8,7 +8,7 @@ import re
 from glsl_infer.tools.doctor import config_txt
 from glsl_infer.tools.doctor.findings import Finding, Status, check
 from glsl_infer.tools.doctor.machine import Machine
-from glsl_infer.tools.doctor.packages import install, joined, sees_system_packages
+from glsl_infer.tools.doctor.packages import combined, install, sees_system_packages
 
 _CSI = ("unicam", "rp1-cfe")
 """Beginnings of the names of V4L2 devices that exist while a camera is on the ribbon cable."""
@@ -44,7 +44,7 @@ def camera(machine: Machine) -> Finding | None:
         return Finding(
             f"a USB camera is {usb[0]}, but PyAV, which reads it, is not installed",
             Status.WARNING,
-            joined(install(machine, "av", "python3-av", "av")),
+            combined(install(machine, "av", "python3-av", "av")),
             figures,
         )
     is_looked_for = config.value("camera_auto_detect") == "1" or any(
@@ -77,7 +77,7 @@ def _of_ribbon(machine: Machine, figures: dict[str, object]) -> Finding:
         return Finding(
             "a camera is attached, but picamera2, which reads it, is not installed for this Python",
             Status.PROBLEM,
-            joined(install(machine, "picamera2", "python3-picamera2", "picamera2")),
+            combined(install(machine, "picamera2", "python3-picamera2", "picamera2")),
             figures,
         )
     lister = next((name for name in _LISTERS if machine.command(name) is not None), None)

@@ -112,13 +112,19 @@ def model_filters(board: str) -> frozenset[str]:
         return frozenset({"pi0"} | ({"pi0w"} if " w" in name else set()) | ({"pi02"} if "zero 2" in name else set()))
     module = re.match(r"compute module ?([0-9]?)(s?)( plus)?", name)
     if module:
-        number, kind, plus = module[1] or "1", module[2], "+" if module[3] else ""
-        return frozenset({f"pi{number}", f"cm{number}{kind}", f"cm{number}{plus}" if plus else f"cm{number}{kind}"})
+        generation, family, plus = module[1] or "1", module[2], "+" if module[3] else ""
+        return frozenset(
+            {
+                f"pi{generation}",
+                f"cm{generation}{family}",
+                f"cm{generation}{plus}" if plus else f"cm{generation}{family}",
+            }
+        )
     keyboard = re.match(r"([45])00", name)
     if keyboard:
         return frozenset({f"pi{keyboard[1]}", f"pi{keyboard[0]}"})
     model = re.match(r"([0-9]?) ?model [ab]( plus)?", name)
     if model:
-        number = model[1] or "1"
-        return frozenset({f"pi{number}"} | ({"pi3+"} if number == "3" and model[2] else set()))
+        generation = model[1] or "1"
+        return frozenset({f"pi{generation}"} | ({"pi3+"} if generation == "3" and model[2] else set()))
     return frozenset()

@@ -102,26 +102,34 @@ def _closed(machine: Machine, purpose: str) -> str:
 @check("driver")
 def driver(machine: Machine) -> Finding:
     """Report the OpenGL driver, and the reason if it is not the GPU's."""
-    found = machine.driver
-    contexts = found.get("contexts", {})
-    figures = {key: found.get(key) for key in ("context", "vendor", "renderer", "version")}
-    figures["contexts"] = {way: entry.get("renderer") or entry.get("reason") for way, entry in contexts.items()}
-    if "failed" in found:
-        is_crash = "signal" in found["failed"]
+    driver = machine.driver
+    contexts = driver.get("contexts", {})
+    figures = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
+    figures["contexts"] = {
+        interface: entry.get("renderer") or entry.get("reason") for interface, entry in contexts.items()
+    }
+    if "failed" in driver:
+        is_crash = "signal" in driver["failed"]
         fix = apt_install(machine, f"--reinstall {MESA}") if is_crash else "glsl-infer info --debug    # the reason"
-        return Finding(f"the process that looks for it: {found['failed']}", Status.PROBLEM, (fix,), figures)
-    if found.get("context") is None:
-        failed = {way: entry for way, entry in contexts.items() if machine.context in ("auto", way) and way != "glfw"}
+        return Finding(f"the process that looks for it: {driver['failed']}", Status.PROBLEM, (fix,), figures)
+    if driver.get("context") is None:
+        failed = {
+            interface: entry
+            for interface, entry in contexts.items()
+            if machine.context in ("auto", interface) and interface != "glfw"
+        }
         failed = failed or contexts
         reasons = dict.fromkeys(entry["reason"] for entry in failed.values())
         fixes = dict.fromkeys(map(_advice, failed.values()))
         fixes.pop("", None)
         return Finding(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", Status.PROBLEM, tuple(fixes), figures)
-    renderer = str(found["renderer"])
-    words = f"{renderer}, {found['version']} ({contexts.get(found['context'], {}).get('how', found['context'])})"
+    renderer = str(driver["renderer"])
+    words = f"{renderer}, {driver['version']} ({contexts.get(driver['context'], {}).get('how', driver['context'])})"
     if not is_software(renderer):
         return Finding(words, figures=figures)
-    hardware = [way for way, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])]
+    hardware = [
+        interface for interface, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])
+    ]
     causes = _why_software(machine)
     if machine.is_raspberry_pi:
         why = "".join(f"; {cause}" for cause, _ in causes)
@@ -131,7 +139,7 @@ def driver(machine: Machine) -> Finding:
         return Finding(
             f"the CPU draws: {words}; the GPU is reached by another way",
             Status.WARNING,
-            tuple(f"--context {way}    # {contexts[way]['renderer']}" for way in hardware),
+            tuple(f"--context {interface}    # {contexts[interface]['renderer']}" for interface in hardware),
             figures,
         )
     if machine.render_nodes and causes:

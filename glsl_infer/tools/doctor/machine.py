@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.support import memory
 from glsl_infer.support.child_process import json_answer
-from glsl_infer.tools.doctor.user import User
 
 _FIRMWARE = {
     "throttled": ("get_throttled",),
@@ -35,6 +35,41 @@ _VIDEOCORE_IV = re.compile(
     r"|^Raspberry Pi (Zero|[123] Model|Model|Compute Module( 3)?( Plus)? Rev)"
 )
 """Part of the compatible entry of a board's device tree, or of its name if that entry is missing."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of the machine.
+
+    Attributes:
+        name: the login name.
+        groups: names of the running session's groups; a new membership needs a new login.
+        is_root: whether the user can open all files.
+    """
+
+    name: str
+    groups: frozenset[str]
+    is_root: bool = False
+
+    @classmethod
+    def current(cls) -> User:
+        """Return the user of this process; without groups on systems that have none."""
+        try:
+            import grp
+            import pwd
+        except ImportError:  # Windows
+            return cls(os.environ.get("USERNAME", ""), frozenset(), True)
+        groups, uid = set(), os.geteuid()
+        for group_id in {*os.getgroups(), os.getegid()}:
+            try:
+                groups.add(grp.getgrgid(group_id).gr_name)
+            except KeyError:  # a group of the host of a container
+                groups.add(str(group_id))
+        try:
+            name = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            name = str(uid)
+        return cls(name, frozenset(groups), uid == 0)
 
 
 class Machine:
@@ -103,8 +138,8 @@ class Machine:
     def command(self, name: str) -> Path | None:
         """Return the path of a program; None if it is not installed."""
         if self.is_this:
-            found = shutil.which(name)
-            return Path(found) if found else None
+            program = shutil.which(name)
+            return Path(program) if program else None
         paths = [self.root / folder / name for folder in ("usr/bin", "bin", "usr/local/bin")]
         return next((path for path in paths if path.is_file()), None)
 
@@ -195,9 +230,9 @@ class Machine:
         readings: dict[str, float] = {}
         for zone in self.glob("sys/class/thermal/thermal_zone*"):
             folder = zone.relative_to(self.root)
-            kind, value = self.text(f"{folder}/type"), self.text(f"{folder}/temp")
+            sensor, value = self.text(f"{folder}/type"), self.text(f"{folder}/temp")
             if value.lstrip("-").isdigit():
-                readings[f"{zone.name} {kind}".strip()] = int(value) / 1000.0
+                readings[f"{zone.name} {sensor}".strip()] = int(value) / 1000.0
         return readings
 
     # Memory

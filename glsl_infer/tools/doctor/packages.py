@@ -49,7 +49,7 @@ def packages(machine: Machine) -> Finding:
         return Finding(f"Python {platform.python_version()}, {words}", figures=figures)
     reasons = "; ".join(f"{PACKAGES[module][0]} {reason}" for module, reason in broken.items())
     fixes = [fix for module in broken for fix in _repair(machine, module, "not installed" in broken[module])]
-    return Finding(reasons, Status.PROBLEM, joined(fixes), figures)
+    return Finding(reasons, Status.PROBLEM, combined(fixes), figures)
 
 
 def _optional() -> dict[str, str]:
@@ -140,14 +140,14 @@ def _venv_settings(machine: Machine) -> dict[str, str] | None:
     return {key.strip().lower(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
 
 
-def joined(commands: list[str]) -> tuple[str, ...]:
+def combined(commands: list[str]) -> tuple[str, ...]:
     """Return commands, each once, with one ``apt install`` for all packages."""
     start = APT_INSTALL
-    wanted = [command.removeprefix(start) for command in dict.fromkeys(commands) if command.startswith(start)]
-    others = [command for command in dict.fromkeys(commands) if not command.startswith(start)]
-    again = "--reinstall " if any(names.startswith("--reinstall ") for names in wanted) else ""
-    names = " ".join(dict.fromkeys(name.removeprefix("--reinstall ") for name in wanted))
-    return ((f"{APT_UPDATE}{start}{again}{names}",) if names else ()) + tuple(others)
+    packages = [command.removeprefix(start) for command in dict.fromkeys(commands) if command.startswith(start)]
+    remaining = [command for command in dict.fromkeys(commands) if not command.startswith(start)]
+    again = "--reinstall " if any(names.startswith("--reinstall ") for names in packages) else ""
+    names = " ".join(dict.fromkeys(name.removeprefix("--reinstall ") for name in packages))
+    return ((f"{APT_UPDATE}{start}{again}{names}",) if names else ()) + tuple(remaining)
 
 
 def apt_install(machine: Machine, names: str) -> str:

@@ -47,9 +47,9 @@ def system(machine: Machine) -> Finding:
     release = machine.os_release()
     name = release.get("PRETTY_NAME") or f"{platform.system()} {platform.release()}"
     figures = {"system": name, "kernel": f"{platform.system()} {platform.release()} {platform.machine()}"}
-    number = release.get("VERSION_ID", "")
+    release_number = release.get("VERSION_ID", "")
     is_debian = release.get("ID") in ("debian", "raspbian")
-    if machine.is_raspberry_pi and is_debian and number.isdecimal() and int(number) < OLDEST_DEBIAN:
+    if machine.is_raspberry_pi and is_debian and release_number.isdecimal() and int(release_number) < OLDEST_DEBIAN:
         return Finding(
             f"{name} is older than Raspberry Pi OS Bookworm (Debian {OLDEST_DEBIAN})",
             Status.WARNING,
@@ -159,30 +159,34 @@ def cache(machine: Machine) -> Finding:
             (f"export {VARIABLE}=FOLDER    # a folder of this user",),
             {"folder": None},
         )
-    shown = _shown(folder)
-    figures: dict[str, object] = {"folder": shown, "free": None}
+    folder_text = _shortened(folder)
+    figures: dict[str, object] = {"folder": folder_text, "free": None}
     existing = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        fix = f'sudo install -d -o "$USER" {shown}' if existing.is_dir() else f"{shown} must be a folder, in folders"
+        fix = (
+            f'sudo install -d -o "$USER" {folder_text}'
+            if existing.is_dir()
+            else f"{folder_text} must be a folder, in folders"
+        )
         return Finding(
-            f"{shown} cannot be written; every start compiles and checks again",
+            f"{folder_text} cannot be written; every start compiles and checks again",
             Status.WARNING,
             (fix, f"export {VARIABLE}=FOLDER    # or another folder of this user"),
             figures,
         )
     free = shutil.disk_usage(existing).free
-    figures = {"folder": shown, "free": free}
+    figures = {"folder": folder_text, "free": free}
     if free < LEAST_DISK:
         return Finding(
-            f"{shown}: only {_mb(free)} of disk space are free",
+            f"{folder_text}: only {_mb(free)} of disk space are free",
             Status.WARNING,
             ("sudo apt clean && sudo journalctl --vacuum-size=20M",),
             figures,
         )
-    return Finding(f"{shown} can be written, {_mb(free)} free", figures=figures)
+    return Finding(f"{folder_text} can be written, {_mb(free)} free", figures=figures)
 
 
-def _shown(folder: Path) -> str:
+def _shortened(folder: Path) -> str:
     """Return the cache folder as an expression for a shell, because reports do not name the folders of a user."""
     from glsl_infer.runtime.program_cache import VARIABLE
 

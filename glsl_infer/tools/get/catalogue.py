@@ -108,10 +108,10 @@ def read(path: Path = FILE) -> dict[str, Model]:
     Raises:
         InputError: the file is not a catalogue, or an entry is invalid.
     """
-    kind = saved_json.Kind(
+    file_format = saved_json.FileFormat(
         "catalogue", "glsl-infer catalogue", 1, 1 << 20, "install the package again", lambda data: None
     )
-    data = saved_json.read(path, kind)
+    data = saved_json.read(path, file_format)
     try:
         _, _, models = _READERS.read("catalogue", data, "the catalogue")
     except BundleError as error:
@@ -125,23 +125,23 @@ def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
     Raises:
         InputError: a name is unknown.
     """
-    wanted: dict[str, Model] = {}
-    for given in names:
-        name = _ALIASES.get(given, given)
-        found = [model for model in models.values() if name == model.name or name in model.tasks]
-        if not found:
+    chosen_models: dict[str, Model] = {}
+    for text in names:
+        name = _ALIASES.get(text, text)
+        matches = [model for model in models.values() if name == model.name or name in model.tasks]
+        if not matches:
             tasks = [task for model in models.values() for task in model.tasks]
             raise InputError(
                 f"'{name}': no such network{did_you_mean(name, [*models, *tasks])}; there are {', '.join(models)}"
             )
-        for model in found:
-            wanted.update({needed: models[needed] for needed in model.needs})
-            wanted[model.name] = model
-    return list(wanted.values())
+        for model in matches:
+            chosen_models.update({needed: models[needed] for needed in model.needs})
+            chosen_models[model.name] = model
+    return list(chosen_models.values())
 
 
-def _model(name: str, what: str, size: int, sha256: str, licence: str, author: str, *others: Any) -> Model:
-    model = Model(name, what, size, sha256, licence, author, *others)
+def _model(name: str, what: str, size: int, sha256: str, licence: str, author: str, *details: Any) -> Model:
+    model = Model(name, what, size, sha256, licence, author, *details)
     if not _NAME.fullmatch(name):
         raise FieldError(f"'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
     if not re.fullmatch("[0-9a-f]{64}", sha256) and (sha256 or not model.weights_of):

@@ -73,27 +73,27 @@ class _Builder:
         arrays = {"kernel": np.ascontiguousarray(weights), "bias": np.zeros(filters, np.float32)}
         self.nodes.append(Node(name, "conv2d", (source,), attrs, arrays))
         parts = {"gamma": "weight", "beta": "bias", "mean": "running_mean", "variance": "running_var"}
-        statistics = {key: self.weight(f"{norm}.{part}") for key, part in parts.items()}
+        statistics = {key: self.weight(f"{norm}.{statistic}") for key, statistic in parts.items()}
         self.nodes.append(Node(f"{name}-bn", "batch_norm", (name,), {"epsilon": _EPSILON}, statistics))
         if active:
             self.nodes.append(Node(f"{name}-act", "activation", (f"{name}-bn",), {"function": "relu(6)"}))
         self._sides[self.nodes[-1].name] = out
         return self.nodes[-1].name
 
-    def block(self, number: int, source: str, kernel: int, stride: int, expansion: int, *, residual: bool) -> str:
+    def block(self, index: int, source: str, kernel: int, stride: int, expansion: int, *, residual: bool) -> str:
         """Add an inverted residual block."""
-        own, x = f"_blocks.{number}", source
+        prefix, x = f"_blocks.{index}", source
         if expansion != 1:
-            x = self.convolution(f"block{number}-expand", x, f"{own}._expand_conv", f"{own}._bn0")
+            x = self.convolution(f"block{index}-expand", x, f"{prefix}._expand_conv", f"{prefix}._bn0")
         x = self.convolution(
-            f"block{number}-depthwise", x, f"{own}._depthwise_conv", f"{own}._bn1", stride=stride, depthwise=True
+            f"block{index}-depthwise", x, f"{prefix}._depthwise_conv", f"{prefix}._bn1", stride=stride, depthwise=True
         )
-        x = self.convolution(f"block{number}-project", x, f"{own}._project_conv", f"{own}._bn2", active=False)
+        x = self.convolution(f"block{index}-project", x, f"{prefix}._project_conv", f"{prefix}._bn2", active=False)
         if not residual:
             return x
-        self.nodes.append(Node(f"block{number}-add", "add", (x, source), {"activation": "linear"}))
-        self._sides[f"block{number}-add"] = self._sides[x]
-        return f"block{number}-add"
+        self.nodes.append(Node(f"block{index}-add", "add", (x, source), {"activation": "linear"}))
+        self._sides[f"block{index}-add"] = self._sides[x]
+        return f"block{index}-add"
 
 
 def graph(weights: Weights, fit: str, name: str = "efficientnet-lite0") -> Graph:
@@ -110,12 +110,12 @@ def graph(weights: Weights, fit: str, name: str = "efficientnet-lite0") -> Graph
     picture = Node("image", "input", (), {"shape": (SIZE, SIZE, 3), "fit": fit})
     build = _Builder(weights, with_picture_range(picture, (_SCALE,), (_ZERO,)))
     x = build.convolution("stem", "image", "_conv_stem", "_bn0", stride=2)
-    channels, number = _STEM, 0
+    channels, block_index = _STEM, 0
     for blocks, kernel, first, expansion, out in _STAGES:
         for repeat in range(blocks):
             stride = first if repeat == 0 else 1
-            x = build.block(number, x, kernel, stride, expansion, residual=stride == 1 and channels == out)
-            channels, number = out, number + 1
+            x = build.block(block_index, x, kernel, stride, expansion, residual=stride == 1 and channels == out)
+            channels, block_index = out, block_index + 1
     x = build.convolution("head", x, "_conv_head", "_bn1")
     build.nodes.append(Node("pool", "global_average_pool", (x,), {"scale": None}))
     dense = {"kernel": np.ascontiguousarray(build.weight("_fc.weight").T), "bias": build.weight("_fc.bias")}

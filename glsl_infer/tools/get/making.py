@@ -84,24 +84,26 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
         model: the network.
         file: the fetched file.
         progress: called with a message for each step.
-        labels: labels of a classifier, or a file with one a line.
+        labels: labels of a classifier, or a file with one per line.
 
     Raises:
         InputError: the folder cannot be written to, labels are missing, or the network cannot be exported.
     """
     folder = models.folder()
     if _has_labels(model) and (labels is None or (isinstance(labels, Path) and not labels.is_file())):
-        given = "" if labels is None else f"{labels}: no such file; "
-        raise InputError(f"{given}{model.name}: give its labels, one a line, as well: --labels LABELS.txt")
+        problem = "" if labels is None else f"{labels}: no such file; "
+        raise InputError(f"{problem}{model.name}: give its labels, one per line, as well: --labels LABELS.txt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
+        members = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
         if labels is not None and _has_labels(model):
-            text = labels.read_bytes() if isinstance(labels, Path) else "".join(f"{one}\n" for one in labels).encode()
-            kept[labels_of(model)] = text
+            text = (
+                labels.read_bytes() if isinstance(labels, Path) else "".join(f"{label}\n" for label in labels).encode()
+            )
+            members[labels_of(model)] = text
         if model.weights_of:
-            kept[folder / f"{model.name}.sha256"] = f"{digest(file.data)}\n".encode("ascii")
-        for path, data in kept.items():
+            members[folder / f"{model.name}.sha256"] = f"{digest(file.data)}\n".encode("ascii")
+        for path, data in members.items():
             with writing(path) as out:
                 out.write(data)
     except OSError as error:
@@ -190,8 +192,8 @@ def whole_of(weights: Path, classes: int, out: Path, progress: ProgressCallback)
         check=False,
     )
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        raise InputError(one_line(said[-1].removeprefix("error: ")))
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+        raise InputError(one_line(lines[-1].removeprefix("error: ")))
 
 
 def _licence(model: Model, file: File) -> str:

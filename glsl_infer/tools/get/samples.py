@@ -33,29 +33,29 @@ _HAND = (172.0, 200.0, 330.0)
 """The same of a drawn hand."""
 
 
-def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
+def pictures(subject: str) -> Iterator[NDArray[np.uint8]]:
     """Yield the images of a kind, uint8 (SIZE, SIZE, 3); the same at every call."""
     random = np.random.default_rng(26)
     person = np.asarray(preprocess.open_image(PERSON))
     for index in range(NUMBER):
-        whole = hand(random, behind=person if index % 2 else None) if kind in (HANDS, HAND) else person
-        height, width = whole.shape[:2]
-        if kind in (FACE, HAND):
-            x, y, side = _FACE if kind == FACE else _HAND
+        picture = hand(random, background=person if index % 2 else None) if subject in (HANDS, HAND) else person
+        height, width = picture.shape[:2]
+        if subject in (FACE, HAND):
+            x, y, side = _FACE if subject == FACE else _HAND
             scale, away, turn = random.uniform(0.85, 1.25), 0.06, 0.12
         else:
             x, y, side = width / 2, height / 2, float(max(width, height))
             scale, away, turn = random.uniform(0.6, 1.8), 0.15, 0.25
-            if kind == FACES and index % 2:  # from far away to so near that the face fills the image
+            if subject == FACES and index % 2:  # from far away to so near that the face fills the image
                 x, y, side = _FACE[0], _FACE[1], _FACE[2]
                 scale = random.uniform(0.8, 2.0)
         across, down = random.uniform(-away, away, 2) * side
-        if kind in (FACE, HAND) and index % 4 == 3:  # not a face or hand: the network runs on those too
+        if subject in (FACE, HAND) and index % 4 == 3:  # not a face or hand: the network runs on those too
             across, down = 0.9 * side * random.choice((-1, 1), 2)
         if index % 8 == 7:
-            whole = np.full_like(whole, random.integers(20, 236, 3))
-        cut = Cut(x + across, y + down, side * scale, side * scale, random.uniform(-turn, turn))
-        pixels = pixels_of(whole, cut, SIZE, SIZE)
+            picture = np.full_like(picture, random.integers(20, 236, 3))
+        region = Cut(x + across, y + down, side * scale, side * scale, random.uniform(-turn, turn))
+        pixels = pixels_of(picture, region, SIZE, SIZE)
         if random.random() < 0.5:
             pixels = pixels[:, ::-1]
         light = random.uniform(0.6, 1.25) * random.uniform(0.92, 1.08, 3)
@@ -78,14 +78,14 @@ HAND_TIPS = ((75, 175), *(tip for _, tip, _ in _FINGERS))
 
 
 def hand(
-    random: np.random.Generator, moved: float = 12.0, behind: NDArray[np.uint8] | None = None
+    random: np.random.Generator, jitter: float = 12.0, background: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8]:
     """Return a drawn open hand, uint8 (384, 384, 3): rounded limbs in skin colours in front of a plain wall.
 
     Args:
         random: generator for colours and positions.
-        moved: largest displacement of fingertips in pixels.
-        behind: image to use instead of the wall, uint8 (rows, columns, 3). Photographs cause larger activations.
+        jitter: largest displacement of fingertips in pixels.
+        background: image to use instead of the wall, uint8 (rows, columns, 3). Photographs cause larger activations.
     """
     across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
     bulge = np.zeros_like(across)
@@ -100,7 +100,7 @@ def hand(
         np.maximum(bulge, np.sqrt(np.maximum(0.0, 1.0 - away * away)) * width * lift, out=bulge)
 
     for root, tip, width in _FINGERS:
-        end = (tip[0] + random.uniform(-moved, moved), tip[1] + random.uniform(-moved, moved))
+        end = (tip[0] + random.uniform(-jitter, jitter), tip[1] + random.uniform(-jitter, jitter))
         limb(root, end, width, 0.8 * width, 1.0)
         limb(root, _WRIST, 20.0, 34.0, 0.8)
     for begin, end, widths in zip(_THUMB, _THUMB[1:], ((26.0, 20.0), (20.0, 16.0), (16.0, 13.0))):
@@ -110,9 +110,9 @@ def hand(
     light = (0.9 - 0.12 * rise_across - 0.15 * rise_down) / np.sqrt(1.0 + 0.5 * (rise_across**2 + rise_down**2))
     skin = np.array([224.0, 172.0, 140.0]) * random.uniform(0.55, 1.08) * np.clip(light, 0.3, 1.15)[..., None]
     wall: NDArray[Any] = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
-    if behind is not None:
-        rows, columns = behind.shape[:2]
+    if background is not None:
+        rows, columns = background.shape[:2]
         x, y = random.uniform(0.3, 0.7, 2)
         side = min(rows, columns) * random.uniform(0.5, 1.0)
-        wall = pixels_of(behind, Cut(x * columns, y * rows, side, side), HAND_SIDE, HAND_SIDE)
+        wall = pixels_of(background, Cut(x * columns, y * rows, side, side), HAND_SIDE, HAND_SIDE)
     return np.clip(np.where(bulge[..., None] > 0.0, skin, wall), 0, 255).astype(np.uint8)

@@ -67,8 +67,8 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> _Storage:
         """Return the storage of a key."""
-        kind, dtype, key, _, size, view = pid
-        if kind != "storage" or view is not None or not isinstance(dtype, np.dtype):
+        storage, dtype, key, _, size, view = pid
+        if storage != "storage" or view is not None or not isinstance(dtype, np.dtype):
             raise pickle.UnpicklingError("an unknown kind of storage")
         return self._storages.setdefault(key, _Storage(dtype, int(size)))
 

@@ -46,8 +46,12 @@ def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -
     totals, memory = described["totals"], described["memory"]
     facts = {
         "file": f"{described['file']['path'] or 'in memory'} ({described['model']})",
-        "inputs": ", ".join(f"{one['name']} {sides(one['shape'])} {one['kind']}" for one in described["inputs"]),
-        "outputs": ", ".join(f"{one['name']} {sides(one['shape'])} {one['purpose']}" for one in described["outputs"]),
+        "inputs": ", ".join(
+            f"{entry['name']} {sides(entry['shape'])} {entry['kind']}" for entry in described["inputs"]
+        ),
+        "outputs": ", ".join(
+            f"{entry['name']} {sides(entry['shape'])} {entry['purpose']}" for entry in described["outputs"]
+        ),
         "a frame": f"{totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
         "memory": f"{memory['total'] / 1e6:.2f} MB in {totals['textures']} textures",
         "weights": f"{totals['weights']:,}",
@@ -77,24 +81,24 @@ def _shares(described: dict[str, Any], cost: Report | None) -> dict[str, float]:
     else:
         costs = {row["layer"]: row["pixels"] for row in described["layers"]}
     total = sum(costs.values()) or 1
-    return {name: number / total for name, number in costs.items() if number}
+    return {name: cost / total for name, cost in costs.items() if cost}
 
 
 def _box(node: Node, bundle: Bundle, rows: dict[str, Any], shares: dict[str, float], links: dict[str, str]) -> Box:
     row = rows.get(node.name)
     shape = sides(bundle.graph.shapes[node.name])
     if node.operator.is_input:
-        kind, what = "input", ""
+        colour, what = "input", ""
     elif row is None:
-        kind, what = "input", "uploaded to the GPU"
+        colour, what = "input", "uploaded to the GPU"
     elif row["stored"].startswith("CPU"):
-        kind, what = "cpu", row["stored"]
+        colour, what = "cpu", row["stored"]
     elif row["passes"]:
-        kind, what = "shader", f"{row['passes']} pass{'es' * (row['passes'] > 1)}, {row['stored']}"
+        colour, what = "shader", f"{row['passes']} pass{'es' * (row['passes'] > 1)}, {row['stored']}"
     else:
-        kind, what = "renamed", row["stored"]
+        colour, what = "renamed", row["stored"]
     share = shares.get(node.name)
-    return Box(node.name, node.inputs, node.name, (f"{node.op} {shape}", what), kind, share, links.get(node.name, ""))
+    return Box(node.name, node.inputs, node.name, (f"{node.op} {shape}", what), colour, share, links.get(node.name, ""))
 
 
 def _tables(
@@ -106,10 +110,10 @@ def _tables(
         columns[-1:-1] = ["instructions a pixel", "fetches", "million", "ms, Pi Zero W"]
     rows = []
     for layer in described["layers"]:
-        ends = range_of(bundle.values.get(layer["layer"])) if layer["textures"] else None
+        bounds = range_of(bundle.values.get(layer["layer"])) if layer["textures"] else None
         cells = [
             layer["layer"], layer["op"], sides(layer["shape"]), layer["stored"],
-            "" if ends is None else f"{ends[0]:.5g} to {ends[1]:.5g}", layer["passes"], layer["programs"],
+            "" if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}", layer["passes"], layer["programs"],
             f"{layer['pixels']:,}", f"{layer['weights']:,}",
         ]  # fmt: skip
         if costs:
@@ -117,9 +121,9 @@ def _tables(
         rows.append(Row((*cells, ", ".join(layer["inputs"])), links[layer["layer"]]))
     note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md says what they mean." if cost else "")
     passes = [
-        Row((index, one["layer"], one["program"], one["target"] + (" (cleared)" if one["clear"] else ""),
-             one["quads"], f"{one['pixels']:,}", ", ".join(one["textures"])))
-        for index, one in enumerate(described["passes"])
+        Row((index, row["layer"], row["program"], row["target"] + (" (cleared)" if row["clear"] else ""),
+             row["quads"], f"{row['pixels']:,}", ", ".join(row["textures"])))
+        for index, row in enumerate(described["passes"])
     ]  # fmt: skip
     names = ("pass", "layer", "program", "target", "rectangles", "pixels", "textures*")
     return [

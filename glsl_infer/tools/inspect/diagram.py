@@ -81,10 +81,10 @@ def arrange(boxes: Sequence[Box]) -> Diagram:
     Args:
         boxes: each after those it reads; unknown names in ``inputs`` are ignored.
     """
-    cells, joined = _cells(boxes)
+    cells, edges = _cells(boxes)
     every = list(cells.values())
-    room = sum(cells[end].row - cells[start].row - 1 for start, end in joined) <= MOST_PLACES
-    lines = [_line(cells[start], cells[end], every if room else None) for start, end in joined]
+    fits = sum(cells[end].row - cells[start].row - 1 for start, end in edges) <= MOST_PLACES
+    lines = [_line(cells[start], cells[end], every if fits else None) for start, end in edges]
     rows: defaultdict[int, list[_Cell]] = defaultdict(list)
     for cell in every:
         rows[cell.row].append(cell)
@@ -95,31 +95,31 @@ def arrange(boxes: Sequence[Box]) -> Diagram:
 def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]]]:
     """Return a cell for each box, and the distinct connections between boxes."""
     cells: dict[str, _Cell] = {}
-    joined: dict[tuple[str, str], None] = {}
+    lines: dict[tuple[str, str], None] = {}
     for box in boxes:
         sources = [name for name in dict.fromkeys(box.inputs) if name in cells]
         row = 1 + max((cells[name].row for name in sources), default=-1)
         cells[box.name] = _Cell(row, WIDTH, 1.0)
-        joined.update(dict.fromkeys((name, box.name) for name in sources))
+        lines.update(dict.fromkeys((name, box.name) for name in sources))
     readers: defaultdict[str, list[int]] = defaultdict(list)
-    for start, end in joined:
+    for start, end in lines:
         readers[start].append(cells[end].row)
-    reading = {end for _, end in joined}
+    reading = {end for _, end in lines}
     for name, below in readers.items():
         if name not in reading:  # a box without inputs goes just above its first reader
             cells[name].row = min(below) - 1
-    return cells, list(joined)
+    return cells, list(lines)
 
 
-def _line(start: _Cell, end: _Cell, places: list[_Cell] | None) -> list[_Cell]:
-    """Return the connected cells of a line; add those in the rows between to ``places`` unless it is None."""
-    between = [_Cell(row, PLACE, LIGHT) for row in range(start.row + 1, end.row)] if places is not None else []
+def _line(start: _Cell, end: _Cell, corners: list[_Cell] | None) -> list[_Cell]:
+    """Return the connected cells of a line; add those in the rows between to ``corners`` unless it is None."""
+    between = [_Cell(row, PLACE, LIGHT) for row in range(start.row + 1, end.row)] if corners is not None else []
     cells = [start, *between, end]
     for upper, lower in zip(cells, cells[1:]):
         upper.below.append(lower)
         lower.above.append(upper)
-    if places is not None:
-        places += between
+    if corners is not None:
+        corners += between
     return cells
 
 
@@ -130,31 +130,31 @@ def _order(rows: list[list[_Cell]]) -> None:
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            wanted = {id(cell): _wanted(cell.above if down else cell.below, cell.x) for cell in row}
-            row.sort(key=lambda cell: wanted[id(cell)])
-            _spread(row, (wanted[id(cell)] for cell in row))
+            targets = {id(cell): _mean_x(cell.above if down else cell.below, cell.x) for cell in row}
+            row.sort(key=lambda cell: targets[id(cell)])
+            _spread(row, (targets[id(cell)] for cell in row))
     for sweep in range(SWEEPS):
         for row in rows if sweep % 2 else reversed(rows):
-            _spread(row, [_wanted([*cell.above, *cell.below], cell.x) for cell in row])
+            _spread(row, [_mean_x([*cell.above, *cell.below], cell.x) for cell in row])
 
 
-def _wanted(neighbours: Sequence[_Cell], otherwise: float) -> float:
+def _mean_x(neighbours: Sequence[_Cell], otherwise: float) -> float:
     weight = sum(cell.weight for cell in neighbours)
     return sum(cell.weight * cell.x for cell in neighbours) / weight if neighbours else otherwise
 
 
-def _spread(row: Sequence[_Cell], wanted: Iterable[float]) -> None:
+def _spread(row: Sequence[_Cell], targets: Iterable[float]) -> None:
     """Position a row's cells in their order, as near to the desired x as their widths allow (least squares)."""
     offsets, at = [], 0.0
     for left, cell in zip([None, *row], row):
         at += 0.0 if left is None else (left.width + cell.width) / 2 + APART
         offsets.append(at)
     blocks: list[tuple[float, float, int]] = []  # mean, weight, cells; touching neighbours are one block
-    for cell, x, offset in zip(row, wanted, offsets):
+    for cell, x, offset in zip(row, targets, offsets):
         mean, weight, count = x - offset, cell.weight, 1
         while blocks and blocks[-1][0] >= mean:
-            other, heavy, more = blocks.pop()
-            mean, weight, count = (mean * weight + other * heavy) / (weight + heavy), weight + heavy, count + more
+            neighbour, heavy, more = blocks.pop()
+            mean, weight, count = (mean * weight + neighbour * heavy) / (weight + heavy), weight + heavy, count + more
         blocks.append((mean, weight, count))
     means = [mean for mean, _, count in blocks for _ in range(count)]
     for cell, mean, offset in zip(row, means, offsets):

@@ -114,9 +114,9 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
     inner = iter(each)
     rows: list[dict[str, Any]] = []
     for part in bundle.parts:
-        own = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
+        rows_of_part = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
         there = {row["layer"] for row in rows}
-        rows += [row for row in own if row["layer"] not in there]  # inputs of parts repeat earlier layers
+        rows += [row for row in rows_of_part if row["layer"] not in there]  # inputs of parts repeat earlier layers
     path = bundle.path
     return {
         **described,
@@ -181,9 +181,9 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
     return [described(layer) for layer in bundle.network.layers]
 
 
-def _finite(number: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Return a value, or None if JSON cannot represent it, as can happen with malicious weights."""
-    return number if number is not None and math.isfinite(number) else None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _memory(bundle: Bundle) -> dict[str, int]:
@@ -206,8 +206,8 @@ def _texels(value: Value) -> int:
 def _members(bundle: Bundle) -> dict[str, int]:
     sizes: Counter[str] = Counter(dict.fromkeys((*KINDS.values(), "probe"), 0))
     for name, data in bundle.members.items():
-        kind = "probe" if name == bundle.manifest.probe.member else KINDS[name.split("/")[0]]
-        sizes[kind] += len(data)
+        category = "probe" if name == bundle.manifest.probe.member else KINDS[name.split("/")[0]]
+        sizes[category] += len(data)
     return {**sizes, "total": sum(sizes.values())}
 
 
@@ -217,16 +217,16 @@ def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
     for part in bundle.parts:
         if isinstance(part, CpuPart):
             entry: dict[str, Any] = {"kind": "cpu", "layers": len(part.nodes), "operators": list(part.operators)}
-            names, moved = (part.inputs, part.outputs), (0, 0)
+            names, transfers = (part.inputs, part.outputs), (0, 0)
         else:
             names = (
                 tuple(end.name for end in part.manifest.inputs),
                 tuple(end.name for end in part.manifest.outputs),
             )
             entry = {"kind": "gpu", "layers": len(part.manifest.layers), "operators": []}
-            moved = statistics.uploaded(part), statistics.read_back(part)
+            transfers = statistics.uploaded(part), statistics.read_back(part)
         sides = {"inputs": list(names[0]), "outputs": list(names[1])}
-        described.append({**entry, **sides, "uploaded": moved[0], "read_back": moved[1]})
+        described.append({**entry, **sides, "uploaded": transfers[0], "read_back": transfers[1]})
     return described
 
 

@@ -17,7 +17,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import CPU, PLACES, SHADER, ImportReport, LayerStatus
 
-NEEDS_PICTURES = "export needs --images DIR with typical pictures, for the ranges of layers whose values have none"
+NEEDS_PICTURES = "the export needs --images DIR with typical images, because some layers have unknown ranges"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Inspected:
     def counts(self) -> dict[str, int]:
         """Number of layers by place of execution."""
         counted = Counter(row.runs for row in self.rows)
-        return {place: counted[place] for place in PLACES if counted[place]}
+        return {processor: counted[processor] for processor in PLACES if counted[processor]}
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain data."""
@@ -59,17 +59,17 @@ class Inspected:
         }
 
 
-def inspect_file(path: Path, ends: IoOptions | None = None) -> Inspected:
+def inspect_file(path: Path, io_options: IoOptions | None = None) -> Inspected:
     """Return the result of each layer of a model file.
 
     Args:
         path: the file.
-        ends: sizes and constants of its inputs.
+        io_options: sizes and constants of its inputs.
 
     Raises:
         InputError: the file cannot be read as a model, or has no such inputs.
     """
-    return inspected(importers.survey(path, ends=ends), str(path))
+    return inspected(importers.survey(path, ends=io_options), str(path))
 
 
 def inspected(survey: ImportReport, path: str) -> Inspected:
@@ -98,22 +98,24 @@ def _with_placement(
     for error in result.problems:
         refused.setdefault(row_of(error.name or "", rows), error)
     hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(optimized)
-    places = {
+    processors = {
         name: CPU if node.name in result.on_cpu else place_of(node)
         for node in optimized.nodes
         for name in (*node.attrs.get("fused", ()), node.name)
     }
-    return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
+    return tuple(_verdict(row, refused.get(row.layer), hosted, processors) for row in rows)
 
 
-def _verdict(row: LayerStatus, error: ModelError | None, hosted: set[str], places: Mapping[str, str]) -> LayerStatus:
+def _verdict(
+    row: LayerStatus, error: ModelError | None, hosted: set[str], processors: Mapping[str, str]
+) -> LayerStatus:
     if error is not None:
         return row.refused(error)
     if row.runs != SHADER:
         return row
     if row.layer in hosted:
         return replace(row, runs=CPU, note="host step of an output")
-    return replace(row, runs=places.get(row.layer, SHADER))
+    return replace(row, runs=processors.get(row.layer, SHADER))
 
 
 def _drawn(small: Graph) -> set[str]:

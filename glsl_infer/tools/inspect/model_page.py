@@ -20,7 +20,7 @@ def model_page(model: Inspected) -> str:
     facts = {
         "file": model.path,
         "can be exported": exports if not model.problems else f"no: {len(model.problems)} problems",
-        "layers": ", ".join(f"{count} {place}" for place, count in model.counts.items()),
+        "layers": ", ".join(f"{count} {processor}" for processor, count in model.counts.items()),
     }
     boxes = _without_graph(model, links) if model.graph is None else _boxes(model, model.graph, links)
     problems = [Row((problem,), wrong=True) for problem in model.problems]
@@ -43,11 +43,13 @@ def _boxes(model: Inspected, graph: Graph, links: dict[str, str]) -> list[Box]:
     boxes = []
     for node in graph.nodes:
         row = rows.get(row_of(node.name, model.rows))
-        kind = "shader" if row is None else _KINDS.get(row.runs, "renamed")
-        if node.operator.is_input and kind != "refused":
-            kind = "input"
+        colour = "shader" if row is None else _KINDS.get(row.runs, "renamed")
+        if node.operator.is_input and colour != "refused":
+            colour = "input"
         lines = (f"{node.op} {sides(graph.shapes[node.name])}", "" if row is None else f"{row.kind}: {row.runs}")
-        boxes.append(Box(node.name, node.inputs, node.name, lines, kind, None, "" if row is None else links[row.layer]))
+        boxes.append(
+            Box(node.name, node.inputs, node.name, lines, colour, None, "" if row is None else links[row.layer])
+        )
     names = {box.name for box in boxes}
     for output in graph.outputs:
         name = output.name

@@ -82,11 +82,11 @@ class _Writer:
             self._node(node)
         for output in self.graph.outputs:
             self._output(output)
-        made = helper.make_graph(
+        onnx_graph = helper.make_graph(
             self.nodes, self.bundle.manifest.name, self.inputs, self.outputs, self.weights, value_info=self.values
         )
         model = helper.make_model(
-            made,
+            onnx_graph,
             ir_version=_IR,
             opset_imports=[helper.make_opsetid(DOMAIN, 1)],
             producer_name="glsl-infer",
@@ -121,13 +121,13 @@ class _Writer:
         for index, step in enumerate(output.steps):
             last = index + 1 == len(output.steps)
             count = 1 if step.step == "concatenate" else len(names)
-            made = [self._unused(output.name if last else f"{output.name}/{step.step}") for _ in range(count)]
+            outputs = [self._unused(output.name if last else f"{output.name}/{step.step}") for _ in range(count)]
             settings = {"columns": step.columns} if step.columns else {}
-            for name, read in zip(made, [names] if count == 1 else [[one] for one in names]):
+            for name, read in zip(outputs, [names] if count == 1 else [[name] for name in names]):
                 self.nodes.append(
                     self.onnx.helper.make_node(f"host_{step.step}", read, [name], name=name, domain=DOMAIN, **settings)
                 )
-            names = made
+            names = outputs
         if names[0] != output.name and not output.steps:  # another name for a layer's output
             name = self._unused(output.name)
             self.nodes.append(self.onnx.helper.make_node("identity", names, [name], name=name, domain=DOMAIN))
@@ -143,37 +143,37 @@ class _Writer:
             return {}
         drawn: dict[str, Any] = {f"gpu_{key}": row[key] for key in ("stored", "passes", "programs", "pixels")}
         value = self.bundle.values.get(name) if row["textures"] else None
-        ends = range_of(value)
-        if ends is not None:
-            drawn.update(range_low=ends[0], range_high=ends[1], gpu_textures=tuple(row["textures"]))
+        bounds = range_of(value)
+        if bounds is not None:
+            drawn.update(range_low=bounds[0], range_high=bounds[1], gpu_textures=tuple(row["textures"]))
         return drawn
 
     def _value(self, name: str, shape: Shape) -> Any:
         return self.onnx.helper.make_tensor_value_info(name, self.onnx.TensorProto.FLOAT, list(shape))
 
-    def _unused(self, wanted: str) -> str:
-        name, number = wanted, 1
+    def _unused(self, base: str) -> str:
+        name, suffix = base, 1
         while name in self.names:
-            number += 1
-            name = f"{wanted} ({number})"
+            suffix += 1
+            name = f"{base} ({suffix})"
         self.names.add(name)
         return name
 
 
 def _attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes in ONNX's types: numbers, strings, and homogeneous lists. None and empty lists are omitted."""
-    made = {key: _attribute(plain(value)) for key, value in attrs.items()}
-    return {key: value for key, value in made.items() if value not in (None, [])}
+    attributes = {key: _attribute(plain(value)) for key, value in attrs.items()}
+    return {key: value for key, value in attributes.items() if value not in (None, [])}
 
 
 def _attribute(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        if all(isinstance(one, str) for one in value):
+        if all(isinstance(item, str) for item in value):
             return list(value)
-        if all(isinstance(one, int) and abs(one) < _INTEGERS for one in value):
-            return [int(one) for one in value]
-        if all(isinstance(one, (int, float)) for one in value):
-            return [float(one) for one in value]
+        if all(isinstance(item, int) and abs(item) < _INTEGERS for item in value):
+            return [int(item) for item in value]
+        if all(isinstance(item, (int, float)) for item in value):
+            return [float(item) for item in value]
         return _text(value)
     if isinstance(value, bool):
         return int(value)

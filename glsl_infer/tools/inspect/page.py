@@ -36,7 +36,7 @@ tr:target {{ background: #ffef9e; }} tr.wrong td {{ color: #b00; }}
 svg text {{ font: 11px ui-monospace, monospace; fill: #222; }} svg text.title {{ font-weight: bold; }}
 svg rect.box {{ stroke: #777; }} svg a:hover rect.box {{ stroke: #000; stroke-width: 2; }}
 svg path {{ fill: none; stroke: #999; }} svg rect.bar {{ fill: #c60; }}
-{"".join(f".{kind} {{ fill: {colour}; background: {colour}; }} " for kind, (colour, _) in COLOURS.items())}
+{"".join(f".{css_class} {{ fill: {colour}; background: {colour}; }} " for css_class, (colour, _) in COLOURS.items())}
 """
 
 
@@ -71,8 +71,8 @@ def page(title: str, facts: Mapping[str, object], boxes: Sequence[Box], tables: 
         bars: meaning of the bars in the boxes; empty without bars.
     """
     rows = "".join(f"<tr><td class=text>{_text(key)}</td><td class=long>{_text(facts[key])}</td></tr>" for key in facts)
-    kinds = [kind for kind in COLOURS if any(box.kind == kind for box in boxes)]
-    legend = "".join(f"<span><i class={kind}></i>{COLOURS[kind][1]}</span>" for kind in kinds)
+    kinds = [css_class for css_class in COLOURS if any(box.kind == css_class for box in boxes)]
+    legend = "".join(f"<span><i class={css_class}></i>{COLOURS[css_class][1]}</span>" for css_class in kinds)
     return "\n".join(
         [
             f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{_text(title)}</title>",
@@ -89,16 +89,16 @@ def page(title: str, facts: Mapping[str, object], boxes: Sequence[Box], tables: 
 
 def _svg(diagram: Diagram) -> str:
     lines = "".join(f'<path d="{_path(points)}"/>' for points in diagram.lines)
-    boxes = "\n".join(_box(box, place) for box, place in diagram.boxes)
+    boxes = "\n".join(_box(box, corner) for box, corner in diagram.boxes)
     size = f'width="{diagram.width:.0f}" height="{diagram.height:.0f}"'
     return f"<svg {size} role=img aria-label=graph>{lines}\n{boxes}</svg>"
 
 
 def _path(points: Sequence[Point]) -> str:
     """Return a line through points that enters and leaves them vertically."""
-    (x, y), rest = points[0], points[1:]
+    (x, y), remaining = points[0], points[1:]
     path = [f"M{x:.1f} {y:.1f}"]
-    for to_x, to_y in rest:
+    for to_x, to_y in remaining:
         middle = (y + to_y) / 2
         curve = f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}"
         path.append(f"V{to_y:.1f}" if abs(to_x - x) < 0.05 else curve)
@@ -106,9 +106,9 @@ def _path(points: Sequence[Point]) -> str:
     return "".join(path)
 
 
-def _box(box: Box, place: Point) -> str:
-    x, y = place[0] - WIDTH / 2, place[1]
-    whole = "\n".join((box.title, *box.lines))
+def _box(box: Box, corner: Point) -> str:
+    x, y = corner[0] - WIDTH / 2, corner[1]
+    tooltip = "\n".join((box.title, *box.lines))
     texts = [
         f'<text{" class=title" if index == 0 else ""} x="{x + 8:.1f}" y="{y + 16 + 15 * index:.1f}">'
         f"{_text(_short(line))}</text>"
@@ -120,7 +120,7 @@ def _box(box: Box, place: Point) -> str:
         else f'<rect class=bar x="{x:.1f}" y="{y + HEIGHT - 3:.1f}" width="{WIDTH * box.share:.1f}" height="3"/>'
     )
     drawn = (
-        f'<title>{_text(whole)}</title><rect class="box {box.kind}" x="{x:.1f}" y="{y:.1f}" width="{WIDTH:.0f}" '
+        f'<title>{_text(tooltip)}</title><rect class="box {box.kind}" x="{x:.1f}" y="{y:.1f}" width="{WIDTH:.0f}" '
         f'height="{HEIGHT:.0f}" rx="4"/>{bar}{"".join(texts)}'
     )
     return f'<a href="#{_text(box.link)}">{drawn}</a>' if box.link else f"<g>{drawn}</g>"

@@ -106,17 +106,17 @@ def _check(models: Sequence[Path], minutes: float | None) -> None:
 
 
 def _model(path: Path, context: str, runs: int, progress: ProgressCallback) -> dict[str, Any]:
-    place = str(path.resolve())
+    path_text = str(path.resolve())
     progress(f"{path.stem}: self-check")
-    check = json_answer("glsl_infer", "selfcheck", place, "--json", "--context", context, seconds=MOST_SECONDS)
+    check = json_answer("glsl_infer", "selfcheck", path_text, "--json", "--context", context, seconds=MOST_SECONDS)
     progress(f"{path.stem}: {runs} frames")
     times = json_answer(
-        "glsl_infer", "benchmark", place, "--json", "--context", context, "--runs", str(runs), seconds=MOST_SECONDS
+        "glsl_infer", "benchmark", path_text, "--json", "--context", context, "--runs", str(runs), seconds=MOST_SECONDS
     )
     progress(f"{path.stem}: the GPU's counters")
-    counted = json_answer("glsl_infer.tools.report.counters", place, context, seconds=MOST_SECONDS)
-    for part in (check, times):
-        part.pop("file", None)  # folder names are private
+    counted = json_answer("glsl_infer.tools.report.counters", path_text, context, seconds=MOST_SECONDS)
+    for section in (check, times):
+        section.pop("file", None)  # folder names are private
     times.pop("runs_ms", None)
     times.get("model", {}).pop("file", None)
     return {

@@ -37,7 +37,7 @@ def page(report: dict[str, Any]) -> str:
         *(_counters(model) for model in report["models"] if model["counters"]),
         "</html>\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(paragraph for paragraph in parts if paragraph)
 
 
 def _models(models: list[dict[str, Any]]) -> str:
@@ -55,10 +55,10 @@ def _models(models: list[dict[str, Any]]) -> str:
         )
     head = "<tr><th>model</th><th>self-check</th><th>frame (5 % to 95 %)</th><th></th><th>start</th><th>draws</th></tr>"
     failures = [
-        f"<p class=wrong>{_text(model['model'])}: {part}: {_text(model[part]['failed'])}</p>"
+        f"<p class=wrong>{_text(model['model'])}: {section}: {_text(model[section]['failed'])}</p>"
         for model in models
-        for part in ("selfcheck", "benchmark", "counters")
-        if "failed" in model[part]
+        for section in ("selfcheck", "benchmark", "counters")
+        if "failed" in model[section]
     ]
     return f"<h2>Models</h2>\n<table>{head}{''.join(rows)}</table>\n{''.join(failures)}"
 
@@ -100,10 +100,10 @@ def _checks(checks: list[dict[str, Any]]) -> str:
 
 
 def _counters(model: dict[str, Any]) -> str:
-    known = {name: value for name, value in model["counters"].items() if isinstance(value, (int, float))}
-    if not known:
+    finite = {name: value for name, value in model["counters"].items() if isinstance(value, (int, float))}
+    if not finite:
         return ""
-    return f"<h2>Counters of a frame: {_text(model['model'])}</h2>{_pairs({k: f'{v:,.0f}' for k, v in known.items()})}"
+    return f"<h2>Counters of a frame: {_text(model['model'])}</h2>{_pairs({k: f'{v:,.0f}' for k, v in finite.items()})}"
 
 
 def _flat(data: dict[str, Any], before: str = "") -> dict[str, Any]:
@@ -115,8 +115,8 @@ def _flat(data: dict[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _pairs(pairs: dict[str, Any]) -> str:
-    known = {key: value for key, value in pairs.items() if value not in (None, "", [])}
-    rows = "".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in known.items())
+    present = {key: value for key, value in pairs.items() if value not in (None, "", [])}
+    rows = "".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in present.items())
     return f"<table class=pairs>{rows}</table>"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.support import saved_json
-from glsl_infer.support.saved_json import Kind
+from glsl_infer.support.saved_json import FileFormat
 
 FORMAT = "glsl-infer report"
 VERSION = 1
@@ -23,7 +23,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, is not a report, has another version, or is damaged.
     """
-    return saved_json.read(path, Kind("report", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
+    return saved_json.read(path, FileFormat("report", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
 
 
 def frame_ms(model: dict[str, Any]) -> dict[str, float] | None:
@@ -47,8 +47,8 @@ def _are_numbers(data: dict[str, Any], keys: tuple[str, ...]) -> bool:
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
-    for key, kind in (("machine", dict), ("driver", dict), ("models", list), ("measured", str), ("note", str)):
-        if not isinstance(data.get(key), kind):
+    for key, value_type in (("machine", dict), ("driver", dict), ("models", list), ("measured", str), ("note", str)):
+        if not isinstance(data.get(key), value_type):
             return f"'{key}' is missing or of another type"
     if not isinstance(data["machine"].get("cpu"), str):
         return "machine.cpu is no text"
@@ -60,9 +60,9 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
     for index, model in enumerate(data["models"]):
         if not isinstance(model, dict) or not isinstance(model.get("model"), str):
             return f"models[{index}] has no name"
-        for part in ("selfcheck", "benchmark", "counters"):
-            if not isinstance(model.get(part), dict):
-                return f"models[{index}].{part} is missing or of another type"
+        for section in ("selfcheck", "benchmark", "counters"):
+            if not isinstance(model.get(section), dict):
+                return f"models[{index}].{section} is missing or of another type"
         layers = model["selfcheck"].get("layers", [])
         if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
             return f"models[{index}].selfcheck.layers is no list of objects"

@@ -97,7 +97,7 @@ def read_start(path: Path) -> Start:
     bundle.require_one_part("train")
     graph = bundle.graph
     inputs = [node for node in graph.nodes if not node.inputs]
-    ends = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]
+    dense_layers = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]
     if (
         len(inputs) != 1
         or inputs[0].op != "input"
@@ -105,14 +105,14 @@ def read_start(path: Path) -> Start:
         or bundle.manifest.classes is None
     ):
         raise InputError(f"{path}: is not a classifier of one colour image; start from one that is")
-    wanted = {ends[-1].inputs[0]} if ends else set()
-    if not wanted:
+    needed = {dense_layers[-1].inputs[0]} if dense_layers else set()
+    if not needed:
         raise InputError(f"{path}: does not end in a dense layer; start from a classifier that does")
-    features = next(iter(wanted))
+    features = next(iter(needed))
     nodes = []
     for node in reversed(graph.nodes):
-        if node.name in wanted:
-            wanted |= set(node.inputs)
+        if node.name in needed:
+            needed |= set(node.inputs)
             nodes.append(_as_imported(node))
     if any(node.op in ("dense_products", "dense_sum", "dense_at_once") for node in nodes):
         raise InputError(f"{path}: has several dense layers; start from a classifier with one")
@@ -142,8 +142,8 @@ class Extractor(Closing):
     def __init__(self, start: Start, typical: Sequence[Path], context: str = "auto") -> None:
         graph = Graph(start.name, start.nodes, (GraphOutput("features", (start.features,), (), VALUES),))
         self._start = start
-        made, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical])
-        self._session = Session(made, context=context)
+        bundle, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical])
+        self._session = Session(bundle, context=context)
 
     def features(self, files: Sequence[Path], varied: int, done: Progress | None = None) -> NDArray[np.float32]:
         """Return (files, varied, length); ``done`` is called after each photograph."""
@@ -178,8 +178,8 @@ def with_head(start: Start, kernel: NDArray[np.float32], bias: NDArray[np.float3
 
 def compiled(graph: Graph, labels: Sequence[str], typical: Sequence[NDArray[np.uint8]]) -> Bundle:
     """Return the network as a bundle."""
-    made, _, _ = build.build(graph, labels, calibration=list(typical))
-    return made
+    bundle, _, _ = build.build(graph, labels, calibration=list(typical))
+    return bundle
 
 
 STARTS = MODEL_NAMES
@@ -189,13 +189,13 @@ DATA = Path(__file__).resolve().parent / "data"
 """Features of images of the train splits of both data sets."""
 
 
-def starts_of(given: Path | None) -> list[Start]:
+def starts_of(path: Path | None) -> list[Start]:
     """Return the starts to try: the given one, or all of the package.
 
     Raises:
         InputError: it cannot be used as a start.
     """
-    return [read_start(given)] if given is not None else [read_start(model(name)) for name in STARTS]
+    return [read_start(path)] if path is not None else [read_start(model(name)) for name in STARTS]
 
 
 def background(start: Start) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -90,24 +90,24 @@ class Verdict:
 
 def without_lookalikes(examples: Examples) -> Examples:
     """Leave out background groups similar to a class, because the user can train on things in the background."""
-    known = examples.features[:, 0]
+    features = examples.features[:, 0]
     close = np.zeros(len(examples.background), bool)
     for index in range(examples.classes):
-        own = known[examples.truth == index]
-        others = (own.sum(axis=0) - own) / (len(own) - 1)  # each against the mean of the others
-        radius = np.quantile(np.linalg.norm(own - others, axis=1), 0.9)
-        close |= np.linalg.norm(examples.background - own.mean(axis=0), axis=1) < radius
+        class_features = features[examples.truth == index]
+        means_of_others = (class_features.sum(axis=0) - class_features) / (len(class_features) - 1)
+        radius = np.quantile(np.linalg.norm(class_features - means_of_others, axis=1), 0.9)
+        close |= np.linalg.norm(examples.background - class_features.mean(axis=0), axis=1) < radius
     alike = [group for group in np.unique(examples.groups) if close[examples.groups == group].mean() > LOOKALIKE]
-    kept = ~np.isin(examples.groups, alike) & ~close
+    distinct = ~np.isin(examples.groups, alike) & ~close
     return Examples(
-        examples.features, examples.truth, examples.background[kept], examples.groups[kept], examples.classes
+        examples.features, examples.truth, examples.background[distinct], examples.groups[distinct], examples.classes
     )
 
 
 def train(examples: Examples) -> tuple[Head, Verdict]:
     """Return the best last layer, calibrated, and its result of cross-validation."""
-    found = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
-    (logits, background), penalty = max(found, key=lambda each: _accuracy(examples, each[0][0]))
+    scores = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
+    (logits, background), penalty = max(scores, key=lambda each: _accuracy(examples, each[0][0]))
     temperature = _temperature(examples, logits)
     shift = _shift(examples, logits, background)
     head = _fit(examples, np.arange(len(examples.truth)), np.arange(len(examples.groups)), penalty)
@@ -142,13 +142,13 @@ def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
     return folds
 
 
-def _fit(examples: Examples, rows: NDArray[np.int64], others: NDArray[np.int64], penalty: float) -> Head:
+def _fit(examples: Examples, rows: NDArray[np.int64], none_rows: NDArray[np.int64], penalty: float) -> Head:
     """Fit a head; each class, the folder ``none`` and the background have the same total weight."""
     _, varied, length = examples.features.shape
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)[rows]
-    x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[others]])
-    y = np.concatenate([np.repeat(truth, varied), np.full(len(others), examples.classes)])
-    negative = np.concatenate([np.repeat(examples.truth[rows] < 0, varied), np.zeros(len(others), bool)])
+    x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[none_rows]])
+    y = np.concatenate([np.repeat(truth, varied), np.full(len(none_rows), examples.classes)])
+    negative = np.concatenate([np.repeat(examples.truth[rows] < 0, varied), np.zeros(len(none_rows), bool)])
     weights = np.zeros(len(y))
     for group in (*((y == index) for index in range(examples.classes)), negative, (y == examples.classes) & ~negative):
         weights[group] = 1.0 / max(group.sum(), 1)
@@ -161,11 +161,11 @@ def _logistic(x: Numbers, y: NDArray[np.int64], weights: Numbers, classes: int, 
     z = np.concatenate([(x - mean) / deviation, np.ones((len(x), 1))], axis=1)
     w = np.zeros((z.shape[1], classes))
     speed = np.zeros_like(w)
-    wanted = np.eye(classes)[y]
+    targets = np.eye(classes)[y]
     shrink = np.append(np.full(x.shape[1], penalty), 0.0)[:, None]
     rate = 1.0 / (0.5 * np.linalg.norm(z * np.sqrt(weights)[:, None], 2) ** 2 + penalty)
     for _ in range(_STEPS):
-        gradient = z.T @ ((softmax(z @ w) - wanted) * weights[:, None]) + shrink * w
+        gradient = z.T @ ((softmax(z @ w) - targets) * weights[:, None]) + shrink * w
         speed = 0.9 * speed - rate * gradient
         w += speed
     kernel = w[:-1] / deviation[:, None]
@@ -180,8 +180,8 @@ def softmax(logits: Numbers) -> Numbers:
 
 
 def _accuracy(examples: Examples, logits: Numbers) -> float:
-    known = examples.truth >= 0
-    return float((logits[known, :-1].argmax(axis=1) == examples.truth[known]).mean())
+    labelled = examples.truth >= 0
+    return float((logits[labelled, :-1].argmax(axis=1) == examples.truth[labelled]).mean())
 
 
 def _temperature(examples: Examples, logits: Numbers) -> float:
@@ -192,9 +192,9 @@ def _temperature(examples: Examples, logits: Numbers) -> float:
     """
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)
     doubt = 1.0 / (len(truth) + 2)
-    wanted = np.eye(examples.classes + 1)[truth] * (1.0 - doubt) + doubt / (examples.classes + 1)
+    targets = np.eye(examples.classes + 1)[truth] * (1.0 - doubt) + doubt / (examples.classes + 1)
     choices = np.geomspace(0.1, 8.0, 61)
-    losses = [-(wanted * np.log(softmax(logits / choice) + 1e-12)).sum(axis=1).mean() for choice in choices]
+    losses = [-(targets * np.log(softmax(logits / choice) + 1e-12)).sum(axis=1).mean() for choice in choices]
     return float(choices[int(np.argmin(losses))])
 
 
@@ -204,8 +204,8 @@ def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
     With it, at most REFUSED of the photographs get this answer. If they are far from unknown things, most of the margin
     between goes to the photographs: new photographs differ more than those similar to the training data.
     """
-    known = examples.truth >= 0
-    strictest = float(np.quantile(_margins(logits[known]), REFUSED))
+    labelled = examples.truth >= 0
+    strictest = float(np.quantile(_margins(logits[labelled]), REFUSED))
     if not len(background):
         return min(strictest, 0.0)
     enough = float(np.quantile(_margins(background), UNKNOWN))
@@ -219,17 +219,17 @@ def _margins(logits: Numbers) -> Numbers:
 
 
 def _verdict(examples: Examples, logits: Numbers, background: Numbers, temperature: float) -> Verdict:
-    known, none = examples.truth >= 0, examples.truth < 0
+    labelled, none = examples.truth >= 0, examples.truth < 0
     answers = logits.argmax(axis=1)
     confusion = np.zeros((examples.classes, examples.classes + 1), np.int64)
-    np.add.at(confusion, (examples.truth[known], answers[known]), 1)
+    np.add.at(confusion, (examples.truth[labelled], answers[labelled]), 1)
 
     def refused(chosen: NDArray[np.int64]) -> float:
         return float((chosen == examples.classes).mean())
 
     return Verdict(
         _accuracy(examples, logits),
-        refused(answers[known]),
+        refused(answers[labelled]),
         refused(background.argmax(axis=1)) if len(background) else 0.0,
         refused(answers[none]) if none.any() else None,
         temperature,

@@ -72,59 +72,66 @@ def train(
         RunError: the answers of the bundle are worse than those of the trained head.
     """
     began, worked = time.monotonic(), time.process_time()
-    found = find(folder, progress)
+    photographs = find(folder, progress)
     starts = starts_of(start)
-    _write_sheet(found, out.with_suffix(".png"))
-    typical = spread(found.files, TYPICAL)
-    made: dict[str, tuple[Start, Head]] = {}
+    _write_sheet(photographs, out.with_suffix(".png"))
+    typical = spread(photographs.files, TYPICAL)
+    candidates: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
-    varied = variations_of(len(found.files))
-    counted = _Remaining(progress, len(found.files) * len(starts))
-    for each in starts:
-        progress(f"preparing {each.name}, to compute features")
+    varied = variations_of(len(photographs.files))
+    counted = _Remaining(progress, len(photographs.files), len(starts))
+    for number, each in enumerate(starts, 1):
+        progress(f"network {number} of {len(starts)}: preparing {each.name}")
         with Extractor(each, typical, context) as extractor:
-            features = extractor.features(found.files, varied, counted).astype(np.float64)
-        progress(f"learning, from {each.name}")
+            features = extractor.features(photographs.files, varied, counted).astype(np.float64)
+        progress(f"network {number} of {len(starts)}: training the last layer")
         unknown, groups = background(each)
-        examples = Examples(features, np.array(found.truth, np.int64), unknown, groups, len(found.classes))
-        if not len(unknown) and -1 not in found.truth:
+        examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
+        if not len(unknown) and -1 not in photographs.truth:
             raise InputError(
-                f"{start}: comes without pictures of other things; add some as {folder}/none, or leave --start out"
+                f"--start {start} needs pictures of other things; put some into {folder}/none, or leave --start out"
             )
         trained, verdict = heads.train(heads.without_lookalikes(examples))
-        made[each.name], tried[each.name] = (each, trained), verdict
+        candidates[each.name], tried[each.name] = (each, trained), verdict
     best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
-    chosen, layer = made[best]
+    chosen, layer = candidates[best]
     progress("compiling shaders")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
-    bundles.write(compiled(graph, (*found.classes, NONE), pixels), out, read_back=True)
+    bundles.write(compiled(graph, (*photographs.classes, NONE), pixels), out, read_back=True)
     progress("validating")
-    right = _right(found, out, context)
+    right = _right(photographs, out, context)
     seconds = time.monotonic() - began, time.process_time() - worked
-    counts = [found.truth.count(index) for index in (*range(len(found.classes)), -1)]
-    result = Trained(found.classes, tuple(counts), best, tried, right, seconds, found.warnings)
+    counts = [photographs.truth.count(index) for index in (*range(len(photographs.classes)), -1)]
+    result = Trained(photographs.classes, tuple(counts), best, tried, right, seconds, photographs.warnings)
     _write_card(result, out)
     if right < min(result.verdict.accuracy, 0.9) - 0.15:
         raise RunError(
-            f"{out}: the model is right about {100 * right:.0f} % of its own photographs, and was about "
-            f"{100 * result.verdict.accuracy:.0f} % of such that it had not seen; this is a fault of the engine or the "
-            "driver (glsl-infer selfcheck says which)"
+            f"{out}: the model labels only {100 * right:.0f} % of its own photographs correctly, but "
+            f"{100 * result.verdict.accuracy:.0f} % of new ones in cross-validation. The engine or the driver "
+            f"computes wrongly; find the layer with: glsl-infer selfcheck {out}"
         )
     return result
 
 
 class _Remaining:
-    """Progress over the photographs of all networks together, with the estimated remaining time.
+    """Progress over the photographs of all networks, with the estimated remaining time for all.
 
     Args:
         progress: called with a sentence.
-        total: photographs times networks.
+        photographs: number of photographs, which each network processes.
+        networks: number of networks.
         clock: returns seconds.
     """
 
-    def __init__(self, progress: ProgressCallback, total: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._total, self._clock = progress, total, clock
+    def __init__(
+        self,
+        progress: ProgressCallback,
+        photographs: int,
+        networks: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._progress, self._photographs, self._networks, self._clock = progress, photographs, networks, clock
         self._done, self._each = 0, 0.0
         self._last: float | None = None
 
@@ -139,57 +146,64 @@ class _Remaining:
         # First the mean of all, later of about the last 30, because the load of the machine can change.
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
-        left = self._each * (self._total - self._done) / 60.0
-        self._progress(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
+        minutes_left = self._each * (self._photographs * self._networks - self._done) / 60.0
+        network, photograph = (index + 1 for index in divmod(self._done - 1, self._photographs))
+        self._progress(
+            f"network {network} of {self._networks}: photograph {photograph} of {self._photographs}, about "
+            f"{max(minutes_left, 0.1):.1f} minutes left"
+        )
 
 
-def _right(found: Photographs, out: Path, context: str) -> float:
+def _right(photographs: Photographs, out: Path, context: str) -> float:
     """Return the share of photographs classified correctly by the written file, ignoring ``none of these``."""
-    pairs = [(path, truth) for path, truth in zip(found.files, found.truth) if truth >= 0]
+    pairs = [(path, truth) for path, truth in zip(photographs.files, photographs.truth) if truth >= 0]
     with Classifier(out, context=context) as classifier:
         right = 0
         for path, truth in pairs:
             ranked = [entry.index for entry in classifier.classify(path, top=len(classifier.labels))]
-            right += next(index for index in ranked if index < len(found.classes)) == truth
+            right += next(index for index in ranked if index < len(photographs.classes)) == truth
     return right / len(pairs)
 
 
-def _write_sheet(found: Photographs, path: Path) -> None:
+def _write_sheet(photographs: Photographs, path: Path) -> None:
     with output(path) as file:
-        contact_sheet(found).save(file, "PNG")
+        contact_sheet(photographs).save(file, "PNG")
 
 
-def _write_card(made: Trained, out: Path) -> None:
+def _write_card(trained: Trained, out: Path) -> None:
     """Write the information for users of the bundle."""
-    verdict = made.verdict
-    answers = [*made.classes, NONE]
+    verdict = trained.verdict
+    answers = [*trained.classes, NONE]
     lines = [
         f"# {out.stem}",
         "",
-        f"Made by `glsl-infer train` from {sum(made.photographs)} photographs; it starts from {made.start}.",
+        f"`glsl-infer train` made this model from {sum(trained.photographs)} photographs and the network "
+        f"{trained.start}.",
         "",
         f"![the photographs]({out.with_suffix('.png').name})",
         "",
-        "| cross-validation, on photographs and kinds of things not learnt from | |",
+        "| cross-validation: each part of the pictures is tested with a model that did not learn from it | |",
         "|---|---|",
-        f"| photographs whose likeliest class is theirs | {100 * verdict.accuracy:.1f} % |",
-        f"| photographs answered '{NONE}' | {100 * verdict.known_refused:.1f} % |",
-        f"| unknown things answered '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
+        f"| photographs whose most probable class is correct | {100 * verdict.accuracy:.1f} % |",
+        f"| photographs with the answer '{NONE}', by mistake | {100 * verdict.known_refused:.1f} % |",
+        f"| pictures of other things with the answer '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
     ]
     if verdict.none_refused is not None:
-        lines.append(f"| photographs of the folder none answered '{NONE}' | {100 * verdict.none_refused:.1f} % |")
-    lines += ["", f"| is, answered | {' | '.join(answers)} |", f"|---{'|---' * len(answers)}|"]
-    lines += [f"| {label} | {' | '.join(map(str, row))} |" for label, row in zip(made.classes, verdict.confusion)]
-    others = [name for name in made.tried if name != made.start]
+        lines.append(
+            f"| photographs of the folder none with the answer '{NONE}' | {100 * verdict.none_refused:.1f} % |"
+        )
+    lines += ["", f"| class, answer | {' | '.join(answers)} |", f"|---{'|---' * len(answers)}|"]
+    lines += [f"| {label} | {' | '.join(map(str, row))} |" for label, row in zip(trained.classes, verdict.confusion)]
+    alternatives = [name for name in trained.tried if name != trained.start]
     lines += [
         "",
-        f"The file itself, on the GPU that made it, gives {100 * made.right:.1f} % of them their class; it has "
-        "learnt from them. Photographs of one place and one hour say little about another.",
+        f"On the GPU of this machine, the file labels {100 * trained.right:.1f} % of the photographs correctly. It has "
+        "learnt from them. Try it on photographs from another place and another day.",
         *(
-            f"From {name} it would have been {100 * made.tried[name].accuracy:.1f} % by cross-validation."
-            for name in others
+            f"With the network {name}, cross-validation gives {100 * trained.tried[name].accuracy:.1f} %."
+            for name in alternatives
         ),
-        f"It took {made.seconds[0] / 60:.1f} minutes, {made.seconds[1] / 60:.1f} of one processor core. "
+        f"The training took {trained.seconds[0] / 60:.1f} minutes ({trained.seconds[1] / 60:.1f} minutes of CPU time). "
         f"Probabilities are calibrated (temperature {verdict.temperature:.2f}).",
         "",
     ]

@@ -57,17 +57,20 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     if not folders:
         raise InputError(f"{folder}: has no folders; put the photographs of each class into one, named by its label")
     problems, warnings = [], []
+    loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
+    if loose:
+        counted = "1 image is" if loose == 1 else f"{loose} images are"
+        it = "it is" if loose == 1 else "they are"
+        warnings.append(f"{folder}: {counted} left out, because {it} not in the folder of a class")
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
-    images = {
-        path: [file for file in sorted(path.iterdir()) if paths.is_image(file) and file.is_file()] for path in folders
-    }
+    images = {path: paths.in_folder(path) for path in folders}
     total, looked = sum(map(len, images.values())), 0
-    for path, found in images.items():
+    for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
         good = []
-        for file in found:
+        for file in images_of_class:
             looked += 1
             progress(f"looking at photograph {looked} of {total}")
             try:
@@ -76,16 +79,16 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
             except ImageError as error:
                 warnings.append(f"{error}; left out")
         if label.casefold() == NONE:
-            problems.append(InputError(f"{path}: call the folder '{NEGATIVE}'; '{NONE}' is what it becomes"))
+            problems.append(
+                InputError(f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs")
+            )
         elif not label.isprintable():
             problems.append(InputError(f"{path}: the name has characters that cannot be shown; rename it"))
         elif label == NEGATIVE:
             files += good
             truth += [-1] * len(good)
         elif len(good) < LEAST:
-            problems.append(
-                InputError(f"{path}: {len(good)} pictures that can be read; a class needs {LEAST}, better 30")
-            )
+            problems.append(InputError(f"{path}: {len(good)} readable images; a class needs {LEAST}, better 30"))
         else:
             files += good
             truth += [len(classes)] * len(good)
@@ -114,12 +117,12 @@ def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Imag
     yield image
     random = np.random.default_rng(seed)
     width, height = image.size
-    for number in range(1, count):
+    for copy in range(1, count):
         side = min(width, height) * random.uniform(0.75, 1.0)
         left, top = random.uniform(0, width - side), random.uniform(0, height - side)
         view = image.rotate(random.uniform(-10.0, 10.0), Image.Resampling.BILINEAR)
         view = view.crop((round(left), round(top), round(left + side), round(top + side)))
-        if number % 2:
+        if copy % 2:
             view = view.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         yield ImageEnhance.Brightness(view).enhance(random.uniform(0.8, 1.2))
 

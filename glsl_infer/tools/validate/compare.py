@@ -31,7 +31,7 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.validate import verdict
-from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
+from glsl_infer.tools.validate.job import ABOUT, layer_file, outputs_file
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.verdict import ClippedCount, stored_ranges
 
@@ -75,16 +75,18 @@ def compare(
         progress: called with 1 after every sample, ``steps`` times.
 
     Returns:
-        ``pictures`` (number of samples), ``framework`` (its name), ``beside`` (its name and version) and ``driver``
-        (description), ``outputs`` (for each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and
-        ``margin_share`` of a vector, ``same`` (share of equal values) of a mask of classes; ``reference_cosine``
-        and ``driver_cosine`` if the reference was computed, and ``softmax``, whether probabilities (of each pixel
-        for a map) were compared instead of logits), ``layers`` in order (``Agreement.as_json`` with ``layer``,
-        ``op`` and ``computes``, the model's layer with the same output; and ``ClippedCount.as_json`` of maps with
-        their own range), ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
-        (``ranges.sensitivity.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is
-        too large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
-        the self-check, or None.
+        - ``pictures``: number of samples; ``framework``: its name; ``beside``: its name and version; ``driver``: a
+          description.
+        - ``outputs``: for each, ``name`` and ``Agreement.as_json``; ``softmax``, whether probabilities (of each pixel
+          for a map) were compared instead of logits; ``top1``, ``margin`` and ``margin_share`` of a vector; ``same``,
+          the share of equal values, of a mask of classes.
+        - ``layers``, in order: for each, ``layer``, ``op``, ``computes`` (the model's layer with the same output) and
+          ``Agreement.as_json``; ``ClippedCount.as_json`` of maps with their own range.
+        - ``not_compared``: inner layers without a counterpart in the model.
+
+        If the difference is too large, also ``judged``, the number of samples that the reference computed; ``wrong``,
+        the first layer that fails the self-check, or None; and ``reference_cosine`` and ``driver_cosine`` of each
+        output. If it is too large or with ``explain``, also ``loses_most`` (``ranges.sensitivity.Loss``, or None).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -99,17 +101,17 @@ def compare(
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        said: dict[str, Any] = {
-            "input_ranges": {name: list(ends) for name, ends in (input_ranges or {}).items()},
+        job: dict[str, Any] = {
+            "input_ranges": {name: list(bounds) for name, bounds in (input_ranges or {}).items()},
             "input_shapes": {name: list(shape) for name, shape in (input_shapes or {}).items()},
             "constants": {name: list(values) for name, values in (constants or {}).items()},
         }
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, said, progress)
-        ends = [
-            (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, job, progress)
+        outputs = [
+            (output, _in_shape(model, bundle, output, np.load(folder / outputs_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
         ]
-        totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
+        totals, by_layer = [Agreement() for _ in outputs], {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
         with Session(bundle, context=context, isolated="first") as session:
             for index in range(layer_pictures):
@@ -118,55 +120,64 @@ def compare(
             drawn = []
             for index, results in enumerate(session.stream(samples)):
                 drawn += [results] if index < verdict.PICTURES else []
-                for (output, expected), total in zip(ends, totals):
-                    given = results[output.name]
+                for (output, expected), total in zip(outputs, totals):
+                    values = results[output.name]
                     is_softmax = about["softmax"].get(output.name, False)
-                    total.add(softmax(given.astype(np.float64)) if is_softmax else given, expected[index])
+                    total.add(softmax(values.astype(np.float64)) if is_softmax else values, expected[index])
                 progress(1)
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
-            compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-            described = bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
-            compared_outputs = {name for output in described for name in output.layers}
-            found: dict[str, Any] = {
+            agreement: dict[str, Any] = {
                 "pictures": len(samples),
                 "framework": _framework(model)[0],
                 "beside": about["beside"],
                 "driver": driver,
-                "outputs": [
-                    {
-                        "name": output.name,
-                        "softmax": about["softmax"].get(output.name, False),
-                        **total.as_json(),
-                        **_shares(output, total),
-                    }
-                    for (output, _), total in zip(ends, totals)
-                ],
-                "layers": [
-                    {
-                        "layer": layer.name,
-                        "op": layer.op,
-                        "computes": about["computes"][layer.name],
-                        **by_layer[layer.name].as_json(),
-                        **counts[layer.name].as_json(),
-                    }
-                    for layer in compared
-                ],
-                "not_compared": [
-                    layer.name for layer in layers if layer not in compared and layer.name not in compared_outputs
-                ],
+                "outputs": [_output_entry(output, total, about) for (output, _), total in zip(outputs, totals)],
+                **_layer_entries(bundle, layers, about, by_layer, counts),
             }
-            too_far = bool(beyond(found))
+            too_far = bool(beyond(agreement))
             if too_far or explain:
-                found["loses_most"] = verdict.lost(bundle, samples)
+                agreement["loses_most"] = verdict.lost(bundle, samples)
             if too_far:
                 judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
                 for index, results in enumerate(drawn):
-                    judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
+                    judge.add(samples[index], results, {output.name: expected[index] for output, expected in outputs})
                 judged = judge.as_json()
-                found["judged"], found["wrong"] = len(drawn), selfcheck.check(session).wrong
-                found["outputs"] = [{**end, **judged[end["name"]]} for end in found["outputs"]]
-    return found
+                agreement["judged"], agreement["wrong"] = len(drawn), selfcheck.check(session).wrong
+                agreement["outputs"] = [{**end, **judged[end["name"]]} for end in agreement["outputs"]]
+    return agreement
+
+
+def _output_entry(output: Output, total: Agreement, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of an output in the result of ``compare``."""
+    is_softmax = about["softmax"].get(output.name, False)
+    return {"name": output.name, "softmax": is_softmax, **total.as_json(), **_shares(output, total)}
+
+
+def _layer_entries(
+    bundle: Bundle,
+    layers: Sequence[Layer | Node],
+    about: Mapping[str, Any],
+    by_layer: Mapping[str, Agreement],
+    counts: Mapping[str, ClippedCount],
+) -> dict[str, Any]:
+    """Return ``layers`` and ``not_compared`` of the result of ``compare``."""
+    compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
+    described = bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
+    outputs = {name for output in described for name in output.layers}
+    return {
+        "layers": [
+            {
+                "layer": layer.name,
+                "op": layer.op,
+                "computes": about["computes"][layer.name],
+                **by_layer[layer.name].as_json(),
+                **counts[layer.name].as_json(),
+            }
+            for layer in compared
+        ],
+        "not_compared": [layer.name for layer in layers if layer not in compared and layer.name not in outputs],
+    }
 
 
 def _in_framework(
@@ -176,7 +187,7 @@ def _in_framework(
     folder: Path,
     layers: Sequence[Layer | Node],
     layer_pictures: int,
-    said: Mapping[str, Any],
+    options: Mapping[str, Any],
     progress: CountCallback,
 ) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
@@ -197,7 +208,7 @@ def _in_framework(
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
         "layer_pictures": layer_pictures,
-        **said,
+        **options,
         "out": str(folder),
     }
     framework, module = _framework(model)
@@ -240,7 +251,7 @@ def steps(pictures: int, layer_pictures: int) -> int:
     return 2 * (pictures + min(layer_pictures, pictures))
 
 
-def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.float32]) -> NDArray[np.float32]:
+def _in_shape(model: Path, bundle: Bundle, output: Output, values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the model's values of an output, one array for each sample, in the shape of the bundle's output.
 
     A vector of the bundle can be a map of 1x1 pixels in the model, followed by a layer that only changes the shape. The
@@ -250,12 +261,12 @@ def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.floa
         InputError: the shapes differ by more than sizes of 1.
     """
     shape = output.shape
-    if [size for size in ends.shape[1:] if size != 1] != [size for size in shape if size != 1]:
-        sides = " and ".join("x".join(map(str, side)) for side in (ends.shape[1:], shape))
+    if [size for size in values.shape[1:] if size != 1] != [size for size in shape if size != 1]:
+        sides = " and ".join("x".join(map(str, side)) for side in (values.shape[1:], shape))
         raise InputError(
             f"{model} and {bundle.path} end in different shapes ({sides}); give the model that the bundle was made from"
         )
-    return ends.reshape(len(ends), *shape)
+    return values.reshape(len(values), *shape)
 
 
 def _add_layers(
@@ -267,11 +278,11 @@ def _add_layers(
     counts: Mapping[str, ClippedCount],
 ) -> None:
     """Add every layer of a sample, one after the other, because all together can take gigabytes."""
-    places = {name: place for place, name in enumerate(by_layer)}
+    order = {name: index for index, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
-        if name not in places:
+        if name not in order:
             continue
-        expected = np.load(folder / layer_file(index, places[name]))
+        expected = np.load(folder / layer_file(index, order[name]))
         if expected.size == output.size:
             # A vector can be a map of 1x1 pixels in the model; the values and their order are the same.
             by_layer[name].add(output.ravel(), expected.ravel())

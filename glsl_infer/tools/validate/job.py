@@ -32,7 +32,7 @@ from glsl_infer.graph.picture import is_picture, picture_values
 ABOUT = "about.json"
 
 
-def ends_file(index: int) -> str:
+def outputs_file(index: int) -> str:
     """Return the name of the file with an output of all samples."""
     return f"ends-{index}.npy"
 
@@ -80,15 +80,15 @@ def compared(
     Raises:
         InputError: the model has no such output.
     """
-    own = output_of(graph, output["name"])
-    if output["steps"] or own.steps or len(output["layers"]) > 1:
-        return own.name, "", False
+    graph_node = output_of(graph, output["name"])
+    if output["steps"] or graph_node.steps or len(output["layers"]) > 1:
+        return graph_node.name, "", False
     node = nodes.get(output["layers"][0], "")
-    last = graph.by_name[own.layers[0]]
+    last = graph.by_name[graph_node.layers[0]]
     while last.op == "identity" and not last.operator.is_input:  # a change of quantisation
         last = graph.by_name[last.inputs[0]]
     is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
-    return (own.name, node, False) if is_softmax and node in tensors else (own.name, "", is_softmax)
+    return (graph_node.name, node, False) if is_softmax and node in tensors else (graph_node.name, "", is_softmax)
 
 
 def write_about(
@@ -104,7 +104,7 @@ def write_about(
     (Path(job["out"]) / ABOUT).write_text(json.dumps(about), "utf-8")
 
 
-def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     """Return the samples of every input.
 
     Raises:
@@ -116,11 +116,12 @@ def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     alone = next(iter(files.values()))
     samples = {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
     for node in graph.inputs:
-        own, others = tuple(node.attrs["shape"]), samples[node.name].shape[1:]
-        if _without_ones(own) != _without_ones(others):
-            model, bundle = ("x".join(map(str, shape)) for shape in (own, others))
+        shape, sample_shape = tuple(node.attrs["shape"]), samples[node.name].shape[1:]
+        if _without_ones(shape) != _without_ones(sample_shape):
+            model, bundle = ("x".join(map(str, shape)) for shape in (shape, sample_shape))
             raise InputError(
-                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made of"
+                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made "
+                "from"
             )
     return samples
 
@@ -136,9 +137,9 @@ def batch(
     """Return a batch of samples of every input for a model, padded with zeros up to ``size``."""
     batches = []
     for node in graph.inputs:
-        asked = np.asarray(samples[node.name][first : first + count])
-        values = picture_values(node, asked) if is_picture(node) else asked
-        filled = np.zeros((size, *asked.shape[1:]), np.float32)
+        batch = np.asarray(samples[node.name][first : first + count])
+        values = picture_values(node, batch) if is_picture(node) else batch
+        filled = np.zeros((size, *batch.shape[1:]), np.float32)
         filled[:count] = values
         batches.append(filled)
     return batches

@@ -25,9 +25,9 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
-    given,
     layer_file,
+    load_inputs,
+    outputs_file,
     write_about,
 )
 
@@ -41,7 +41,7 @@ def work(job: dict[str, Any]) -> None:
     own_modules.remember(job["imports"])
     network = importer.load_model(job["model"])
     shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
-    ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
+    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
     numbers = dict.fromkeys(job["numbers"], NO_PICTURE)
     try:
         if not getattr(network, "inputs", None):
@@ -52,34 +52,34 @@ def work(job: dict[str, Any]) -> None:
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
-    known = [name for name in job["layers"] if nodes.get(name) in tensors]
-    whole_outputs, ends = importer.outputs_of(network), []
+    layers = [name for name in job["layers"] if nodes.get(name) in tensors]
+    whole_outputs, selected = importer.outputs_of(network), []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
-        ends.append((tensors[node] if node else whole_outputs[name], is_softmax))
-    samples = given(graph, job["inputs"])
-    whole, out = importer.with_outputs(network, [end for end, _ in ends]), Path(job["out"])
-    rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
+        selected.append((tensors[node] if node else whole_outputs[name], is_softmax))
+    samples = load_inputs(graph, job["inputs"])
+    model, out = importer.with_outputs(network, [end for end, _ in selected]), Path(job["out"])
+    rows: list[list[NDArray[np.float32]]] = [[] for _ in selected]
 
     def shaped(values: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
         """Return samples in the shapes of the model's inputs, which can lack the channel axis of a grey image."""
-        return [value.reshape(len(value), *own.shape[1:]) for value, own in zip(values, network.inputs)]
+        return [value.reshape(len(value), *tensor.shape[1:]) for value, tensor in zip(values, network.inputs)]
 
     for first in range(0, job["count"], BATCH):
         count = min(BATCH, job["count"] - first)
-        for row, values in zip(rows, _predicted(whole, shaped(batch(graph, samples, first, count, BATCH)))):
+        for row, values in zip(rows, _predicted(model, shaped(batch(graph, samples, first, count, BATCH)))):
             row.append(np.asarray(values)[:count])
         report_progress(count)
     for index, row in enumerate(rows):
-        np.save(out / ends_file(index), np.concatenate(row))
-    if known:
-        parts = importer.with_outputs(network, [tensors[nodes[name]] for name in known])
+        np.save(out / outputs_file(index), np.concatenate(row))
+    if layers:
+        parts = importer.with_outputs(network, [tensors[nodes[name]] for name in layers])
         for index in range(job["layer_pictures"]):
             outputs = _predicted(parts, shaped(batch(graph, samples, index, 1, 1)))
             for at, value in enumerate(outputs):
                 np.save(out / layer_file(index, at), np.asarray(value)[0])
             report_progress(1)
-    write_about(job, known, nodes, [is_softmax for _, is_softmax in ends], importer.version())
+    write_about(job, layers, nodes, [is_softmax for _, is_softmax in selected], importer.version())
 
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:

@@ -28,10 +28,10 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
-    given,
     layer_file,
+    load_inputs,
     output_of,
+    outputs_file,
     write_about,
 )
 
@@ -105,61 +105,61 @@ class LiteRt:
 def _stored(detail: Mapping[str, Any], values: NDArray[np.float32]) -> NDArray[Any]:
     """Return values in a tensor's type, quantised if it is."""
     scale, zero = detail["quantization"]
-    kind = np.dtype(detail["dtype"])
-    if kind.kind == "f" or not scale:
-        return values.astype(kind)
-    info = np.iinfo(kind)
-    stored: NDArray[Any] = np.clip(np.round(values / scale) + zero, info.min, info.max).astype(kind)
+    dtype = np.dtype(detail["dtype"])
+    if dtype.kind == "f" or not scale:
+        return values.astype(dtype)
+    info = np.iinfo(dtype)
+    stored: NDArray[Any] = np.clip(np.round(values / scale) + zero, info.min, info.max).astype(dtype)
     return stored
 
 
-def _real(detail: Mapping[str, Any], held: NDArray[Any]) -> NDArray[np.float32]:
+def _real(detail: Mapping[str, Any], stored: NDArray[Any]) -> NDArray[np.float32]:
     """Return the dequantised values of a tensor."""
     scale, zero = detail["quantization"]
-    if held.dtype.kind == "f" or not scale:
-        return held.astype(np.float32)
-    real: NDArray[np.float32] = (np.float32(scale) * (held.astype(np.int32) - zero)).astype(np.float32)
+    if stored.dtype.kind == "f" or not scale:
+        return stored.astype(np.float32)
+    real: NDArray[np.float32] = (np.float32(scale) * (stored.astype(np.int32) - zero)).astype(np.float32)
     return real
 
 
 def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
     given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
-    whole = read_model(job["model"])
-    model = as_given(whole, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
-    ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
+    full_model = read_model(job["model"])
+    model = as_given(full_model, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
+    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
     graph = importer.to_graph(
         model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
     )
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
-    known = [name for name in job["layers"] if nodes.get(name) in tensors]
-    outputs, ends = dict(model.outputs), []
+    layers = [name for name in job["layers"] if nodes.get(name) in tensors]
+    outputs, selected = dict(model.outputs), []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
-        ends.append((tensors[node] if node else outputs[name], is_softmax))
-    samples, numbers = given(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
+        selected.append((tensors[node] if node else outputs[name], is_softmax))
+    samples, numbers = load_inputs(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
     shapes = {
-        number: (1, *graph.shapes[node.name]) for number, node in zip(numbers, graph.inputs) if node.name in sizes
+        tensor: (1, *graph.shapes[node.name]) for tensor, node in zip(numbers, graph.inputs) if node.name in sizes
     }
     if given_shapes:
-        shapes = {number: model.tensors[number].shape for number in numbers}
-    constants = {index: np.asarray(Constants(model)[index]) for _, index in whole.inputs if index not in numbers}
+        shapes = {tensor: model.tensors[tensor].shape for tensor in numbers}
+    constants = {index: np.asarray(Constants(model)[index]) for _, index in full_model.inputs if index not in numbers}
     runner, out = LiteRt(job["model"], every_tensor=True, shapes=shapes), Path(job["out"])
-    rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
-    held: list[str] = known
+    rows: list[list[NDArray[np.float32]]] = [[] for _ in selected]
+    readable: list[str] = layers
     for index in range(job["count"]):
         runner.run({**constants, **dict(zip(numbers, batch(graph, samples, index, 1, 1)))})
-        for row, (tensor, _), output in zip(rows, ends, job["outputs"]):
+        for row, (tensor, _), output in zip(rows, selected, job["outputs"]):
             value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
             row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch
         report_progress(1)
         if index < job["layer_pictures"]:
-            held = _write_layers(runner, held, nodes, tensors, out, index)
+            readable = _write_layers(runner, readable, nodes, tensors, out, index)
             report_progress(1)
     for index, row in enumerate(rows):
-        np.save(out / ends_file(index), np.stack(row))
-    write_about(job, held, nodes, [is_softmax for _, is_softmax in ends], runner.version())
+        np.save(out / outputs_file(index), np.stack(row))
+    write_about(job, readable, nodes, [is_softmax for _, is_softmax in selected], runner.version())
 
 
 def _write_layers(
@@ -171,13 +171,13 @@ def _write_layers(
     index: int,
 ) -> list[str]:
     """Write the layers of a sample that LiteRT has kept; return their names."""
-    kept: list[str] = []
+    readable: list[str] = []
     for name in names:
         value = runner.tensor(tensors[nodes[name]])
         if value is not None:
-            np.save(out / layer_file(index, len(kept)), value[0])
-            kept.append(name)
-    return kept
+            np.save(out / layer_file(index, len(readable)), value[0])
+            readable.append(name)
+    return readable
 
 
 def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
@@ -198,9 +198,9 @@ def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _input_tensors(graph: Graph, known: Mapping[str, int]) -> list[int]:
+def _input_tensors(graph: Graph, tensors: Mapping[str, int]) -> list[int]:
     """Return the tensor of each input."""
-    return [known[node.name] for node in graph.inputs]
+    return [tensors[node.name] for node in graph.inputs]
 
 
 if __name__ == "__main__":

@@ -22,17 +22,17 @@ class Agreement:
     def __init__(self) -> None:
         self.pictures = self.agreed = self._count = self._equal = 0
         self.max_error, self.worst_cosine, self.margin = 0.0, 1.0, 0.0
-        self._absolute = self._products = self._expected = self._given = self._squares = self._sum = 0.0
+        self._absolute = self._products = self._expected = self._actual = self._squares = self._sum = 0.0
 
-    def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
+    def add(self, actual: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
         """Add the outputs of one sample, two arrays of the same shape.
 
         Raises:
             ValueError: the shapes differ.
         """
-        if given.shape != expected.shape:
-            raise ValueError(f"shapes {given.shape} and {expected.shape} differ")
-        ours, theirs = np.asarray(given, np.float64).ravel(), np.asarray(expected, np.float64).ravel()
+        if actual.shape != expected.shape:
+            raise ValueError(f"shapes {actual.shape} and {expected.shape} differ")
+        ours, theirs = np.asarray(actual, np.float64).ravel(), np.asarray(expected, np.float64).ravel()
         error = ours - theirs
         products, squares = float(ours @ theirs), (float(ours @ ours), float(theirs @ theirs))
         self.pictures += 1
@@ -45,14 +45,14 @@ class Agreement:
         self._equal += int((ours == theirs).sum())
         self._absolute += float(np.abs(error).sum())
         self._products += products
-        self._given += squares[0]
+        self._actual += squares[0]
         self._expected += squares[1]
         self._squares += float(error @ error)
 
     @property
     def cosine(self) -> float:
         """Cosine similarity of all outputs as one vector, in [-1, 1]; 1 if both are 0 everywhere."""
-        return _cosine(self._products, self._given, self._expected)
+        return _cosine(self._products, self._actual, self._expected)
 
     @property
     def mean_error(self) -> float:

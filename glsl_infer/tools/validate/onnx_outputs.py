@@ -24,10 +24,10 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
-    given,
     layer_file,
+    load_inputs,
     output_of,
+    outputs_file,
     write_about,
 )
 
@@ -66,8 +66,8 @@ class OnnxRuntime:
         onnx = schema()
         model = onnx.load(str(path))
         _reshape(model.graph, shapes or {})
-        known = {value.name for value in model.graph.output}
-        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in known)
+        existing = {value.name for value in model.graph.output}
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in existing)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = _THREADS
         options.log_severity_level = 3
@@ -115,7 +115,7 @@ def _reshape(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
                 value.type.tensor_type.ClearField("shape")
 
 
-def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
+def _stored(data_type: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
     """Return values in an input's type, quantised if it has 8 bits."""
     names = {
         "tensor(uint8)": "uint8",
@@ -123,39 +123,39 @@ def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | N
         "tensor(float16)": "float16",
         "tensor(double)": "float64",
     }
-    dtype = np.dtype(names.get(kind, "float32"))
+    dtype = np.dtype(names.get(data_type, "float32"))
     if dtype.kind == "f":
         return value.astype(dtype)
     info = np.iinfo(dtype)
     low, high = span or (float(info.min), float(info.max))
-    places = (value - low) / (high - low) * (float(info.max) - float(info.min)) + info.min
-    stored: NDArray[Any] = np.clip(np.round(places), info.min, info.max).astype(dtype)
+    steps = (value - low) / (high - low) * (float(info.max) - float(info.min)) + info.min
+    stored: NDArray[Any] = np.clip(np.round(steps), info.min, info.max).astype(dtype)
     return stored
 
 
 def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
-    ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
+    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    ends = importer.IoOptions(
+    io_options = importer.IoOptions(
         ranges,
         dict.fromkeys(job["numbers"], NO_PICTURE),
         sizes={} if job.get("input_shapes") else _free(job["model"], sizes),
         shapes={name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()},
         constants=job.get("constants", {}),
     )
-    wanted = tuple(output["name"] for output in job["outputs"])
-    imported = importer.imported(job["model"], ends=_chosen(job["model"], ends, wanted))
+    outputs = tuple(output["name"] for output in job["outputs"])
+    imported = importer.imported(job["model"], ends=_chosen(job["model"], io_options, outputs))
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
-    known = [name for name in job["layers"] if nodes.get(name) in imported.made]
-    ends_of = []
+    layers = [name for name in job["layers"] if nodes.get(name) in imported.made]
+    selected = []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, imported.made)
         tensor = (imported.names[node], imported.made[node]) if node else (name, imported.outputs[name])
-        ends_of.append((*tensor, is_softmax))
-    samples = given(graph, job["inputs"])
+        selected.append((*tensor, is_softmax))
+    samples = load_inputs(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
     spans = {imported.names[name]: span for name, span in imported.spans.items()}
     out = Path(job["out"])
@@ -167,39 +167,49 @@ def work(job: dict[str, Any]) -> None:
             for feed, node, array in zip(feeds, graph.inputs, arrays)
         }
 
-    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
-    shapes = {imported.names[name]: view.shape for name, view in imported.inputs.items()} if ends.shapes else {}
+    shapes = {imported.names[name]: view.shape for name, view in imported.inputs.items()} if io_options.shapes else {}
 
     def runner_of(tensors: Iterable[str]) -> OnnxRuntime:
         return OnnxRuntime(job["model"], list(dict.fromkeys(tensors)), shapes, imported.constants)
 
-    runner = runner_of(name for name, _, _ in ends_of)
+    runner = runner_of(name for name, _, _ in selected)
+    rows: list[list[NDArray[Any]]] = [[] for _ in selected]
     for index in range(job["count"]):
-        held = runner.run(read(index), spans)
-        for row, (name, view, _) in zip(rows, ends_of):
-            row.append(np.asarray(_as_node(view, held[name]), np.float32))
+        values = runner.run(read(index), spans)
+        for row, (name, view, _) in zip(rows, selected):
+            row.append(np.asarray(_as_node(view, values[name]), np.float32))
         report_progress(1)
-    sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in known]
-    groups = _groups(sizes_of)
+    groups = _groups([int(np.prod(graph.shapes[nodes[name]])) for name in layers])
     for group in groups:
-        names = {at: imported.names[nodes[known[at]]] for at in group}
+        views = {at: imported.made[nodes[layers[at]]] for at in group}
+        names = {at: imported.names[nodes[layers[at]]] for at in group}
         runner = runner_of(names.values())
         for index in range(job["layer_pictures"]):
-            held = runner.run(read(index), spans)
-            for at, name in names.items():
-                np.save(out / layer_file(index, at), _as_node(imported.made[nodes[known[at]]], held[name]))
+            values = runner.run(read(index), spans)
+            for at, view in views.items():
+                np.save(out / layer_file(index, at), _as_node(view, values[names[at]]))
             if group is groups[-1]:
                 report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
-        shape = graph.shape_of(output_of(graph, output["name"]))
-        for value in row:
-            if value.size != np.prod(shape):
-                raise InputError(
-                    f"output '{output['name']}' has as many rows as the network finds: {value.size} numbers in ONNX "
-                    f"Runtime, and always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
-                )
-        np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
-    write_about(job, known, nodes, [is_softmax for _, _, is_softmax in ends_of], runner.version())
+        np.save(
+            out / outputs_file(index), _stacked(row, graph.shape_of(output_of(graph, output["name"])), output["name"])
+        )
+    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in selected], runner.version())
+
+
+def _stacked(values: Sequence[NDArray[Any]], shape: Sequence[int], name: str) -> NDArray[Any]:
+    """Return the values of an output for all samples as one array, each in the shape of the graph's output.
+
+    Raises:
+        InputError: the size of the output depends on the input's content.
+    """
+    for value in values:
+        if value.size != np.prod(shape):
+            raise InputError(
+                f"output '{name}' has as many rows as the network finds: {value.size} numbers in ONNX Runtime, and "
+                f"always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
+            )
+    return np.stack([value.reshape(shape) for value in values])
 
 
 def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
@@ -210,14 +220,14 @@ def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
 def _groups(sizes: Sequence[int]) -> list[range]:
     """Return ranges of indices whose sizes add up to at most ``_HELD``, or of a single larger one."""
     groups: list[range] = []
-    held = 0
+    batch_bytes = 0
     for at, size in enumerate(sizes):
-        if groups and held + size <= _HELD:
+        if groups and batch_bytes + size <= _HELD:
             groups[-1] = range(groups[-1].start, at + 1)
-            held += size
+            batch_bytes += size
         else:
             groups.append(range(at, at + 1))
-            held = size
+            batch_bytes = size
     return groups
 
 
@@ -227,12 +237,12 @@ def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[in
     return {name: (size[0], size[1]) for name, size in sizes.items() if None in (declared.get(name) or ())[1:]}
 
 
-def _chosen(path: str, ends: importer.IoOptions, wanted: Sequence[str]) -> importer.IoOptions:
+def _chosen(path: str, io_options: importer.IoOptions, outputs: Sequence[str]) -> importer.IoOptions:
     """Return the options with the outputs of the bundle, if they are tensors of the file."""
     names = importer.tensors(path)
-    if set(wanted) <= names:
-        return replace(ends, outputs=tuple(wanted))
-    return ends
+    if set(outputs) <= names:
+        return replace(io_options, outputs=tuple(outputs))
+    return io_options
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
     verdict = (
         "".join(f"<p class=beyond>{_text(failure)}</p>" for failure in failures)
         or "<p>Everything is within its thresholds.</p>"
-    ) + "".join(f"<p>{_text(said)}</p>" for said in blamed(agreement))
+    ) + "".join(f"<p>{_text(sentence)}</p>" for sentence in blamed(agreement))
     layers = "".join(
         f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
         f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
@@ -64,9 +64,9 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
     )
 
 
-def decibels(number: float | None) -> str:
+def decibels(value: float | None) -> str:
     """Return a signal to noise ratio as text; None means without noise."""
-    return "no error" if number is None else f"{number:.1f} dB"
+    return "no error" if value is None else f"{value:.1f} dB"
 
 
 def clipped_share(layer: dict[str, Any]) -> str:
@@ -74,8 +74,8 @@ def clipped_share(layer: dict[str, Any]) -> str:
     return f"{100.0 * layer['clipped_share']:.2g} %" if "clipped_share" in layer else "-"
 
 
-def _bar(number: float | None) -> str:
-    share = 1.0 if number is None else min(1.0, max(0.0, number / _BEST_DB))
+def _bar(value: float | None) -> str:
+    share = 1.0 if value is None else min(1.0, max(0.0, value / _BEST_DB))
     return f'<span class=bar style="width:{100 * share:.1f}%"></span>'
 
 

@@ -77,23 +77,23 @@ def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[
 
     The result is None for a bundle with parts on the CPU.
     """
-    found = None if len(bundle.parts) > 1 else loses_most(bundle.graph, samples[:PICTURES])
-    return None if found is None or not found.alone else asdict(found)
+    layer = None if len(bundle.parts) > 1 else loses_most(bundle.graph, samples[:PICTURES])
+    return None if layer is None or not layer.alone else asdict(layer)
 
 
 def blamed(agreement: Mapping[str, Any]) -> list[str]:
     """Return a sentence about the layer that loses most, if ``compare`` has determined it."""
-    found = agreement.get("loses_most")
-    if not found:
+    layer = agreement.get("loses_most")
+    if not layer:
         return []
-    name = found["layer"]
+    name = layer["layer"]
     gains = (
-        f"--precision-for {name}=16 makes the error {found['in_sixteen']:.2%} instead of {found['error']:.2%}"
-        if found["in_sixteen"] < found["error"]
+        f"--precision-for {name}=16 makes the error {layer['in_sixteen']:.2%} instead of {layer['error']:.2%}"
+        if layer["in_sixteen"] < layer["error"]
         else f"--precision-for {name}=16 alone gains nothing: other layers lose as much"
     )
     return [
-        f"layer '{name}' loses most: its 8 bits alone move the outputs by {found['alone']:.2%} of their spread; {gains}"
+        f"layer '{name}' loses most: its 8 bits alone move the outputs by {layer['alone']:.2%} of their spread; {gains}"
     ]
 
 
@@ -104,13 +104,15 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
         whose = "" if len(agreement["outputs"]) == 1 else f"output '{end['name']}': "
         if "reference_cosine" in end:
             exact, driver = end["reference_cosine"], end["driver_cosine"]
-            said = f"{whose}on {agreement['judged']} pictures the exact reference (NumPy) has a cosine of {exact:.6g}"
-            said += f" with the model, and the GPU {driver:.6g} with the reference: "
+            sentence = (
+                f"{whose}on {agreement['judged']} pictures the exact reference (NumPy) has a cosine of {exact:.6g}"
+            )
+            sentence += f" with the model, and the GPU {driver:.6g} with the reference: "
             if agreement["wrong"] is None:
-                lines.append(f"{said}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
+                lines.append(f"{sentence}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
             else:
                 where = f"(first in '{agreement['wrong']}')"
-                lines.append(f"{said}this driver computes something else {where}; run 'glsl-infer selfcheck' on it")
+                lines.append(f"{sentence}this driver computes something else {where}; run 'glsl-infer selfcheck' on it")
         if end.get("top1", 1.0) < 1.0:
             lines.append(
                 f"{whose}where the first labels differ, the model itself has them at most {end['margin']:.2g} apart, "
@@ -149,15 +151,15 @@ class ClippedCount:
         self._range, self._count = range_, 0
         self.zeros = self.full = 0
 
-    def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
+    def add(self, actual: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
         """Add an output, (height, width, channels), and the model's."""
-        if self._range is None or given.ndim != 3:
+        if self._range is None or actual.ndim != 3:
             return
-        low, high = self._range.ends(given.shape[2])
+        low, high = self._range.ends(actual.shape[2])
         half = 0.5 * (high - low) / (255.0 if self._range.bits == 8 else 65280.0)
-        self._count += given.size
-        self.zeros += int(((given < low + half) & (expected < low - half)).sum())
-        self.full += int(((given > high - half) & (expected > high + half)).sum())
+        self._count += actual.size
+        self.zeros += int(((actual < low + half) & (expected < low - half)).sum())
+        self.full += int(((actual > high - half) & (expected > high + half)).sum())
 
     def as_json(self) -> dict[str, float]:
         """Return both counts and their share of all values, as plain data; empty for a layer without a range."""

@@ -35,16 +35,18 @@ class Composite:
 
     def upload(self, mask: Mask) -> None:
         """Upload the values of the next mask."""
-        gl, part = self._gl, np.rint(mask.part * 255.0).astype(np.uint8)
-        texels = np.repeat(part[..., None], 4, axis=2)
+        gl, weights = self._gl, np.rint(mask.part * 255.0).astype(np.uint8)
+        texels = np.repeat(weights[..., None], 4, axis=2)
         gl.ActiveTexture(GL.GL_TEXTURE0)
-        if self._shape != part.shape:  # the old texture is freed with the window: models have one size
-            self._texture, self._shape = self._objects.texture(part.shape[1], part.shape[0]), part.shape[:2]
+        if self._shape != weights.shape:  # the old texture is freed with the window: models have one size
+            self._texture, self._shape = self._objects.texture(weights.shape[1], weights.shape[0]), weights.shape[:2]
             gl.BindTexture(TEXTURE_2D, self._texture)
             for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
                 gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_LINEAR)
         gl.BindTexture(TEXTURE_2D, self._texture)
-        gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, part.shape[1], part.shape[0], RGBA, UNSIGNED_BYTE, texels.ctypes.data)
+        gl.TexSubImage2D(
+            TEXTURE_2D, 0, 0, 0, weights.shape[1], weights.shape[0], RGBA, UNSIGNED_BYTE, texels.ctypes.data
+        )
 
     def use(self, mask: Mask, look: Union[str, Colour]) -> int:
         """Make the program for a mask current; return the location of its ``place``.
@@ -54,10 +56,10 @@ class Composite:
             look: ``tint``, ``blur``, or the colour of a background.
         """
         gl = self._gl
-        program, places = self._program(0 if look == TINT else 2 if look == BLUR else 1)
+        program, uniforms = self._program(0 if look == TINT else 2 if look == BLUR else 1)
         gl.UseProgram(program)
-        gl.Uniform1i(places["picture"], 0)
-        gl.Uniform1i(places["mask"], 1)
+        gl.Uniform1i(uniforms["picture"], 0)
+        gl.Uniform1i(uniforms["mask"], 1)
         width, height = mask.size
         left, top, right, bottom = mask.inner
         box, (rows, columns) = mask.box, mask.part.shape
@@ -66,22 +68,27 @@ class Composite:
         seen = (across * width, down * height, box[0] / columns - across * left, box[1] / rows - down * top)
         ink = colour(1) if isinstance(look, str) else look
         radius = BLUR_SHARE * max(width, height)
-        self._set(places["seen"], *seen)
-        self._set(places["reach"], left / width, top / height, right / width, bottom / height)
-        self._set(places["edge"], *mask.edge)
-        self._set(places["ground"], *(byte / 255.0 for byte in ink), 1.0)
-        self._set(places["radius"], radius / width, radius / height)
+        self._set(uniforms["seen"], *seen)
+        self._set(uniforms["reach"], left / width, top / height, right / width, bottom / height)
+        self._set(uniforms["edge"], *mask.edge)
+        self._set(uniforms["ground"], *(byte / 255.0 for byte in ink), 1.0)
+        self._set(uniforms["radius"], radius / width, radius / height)
         gl.ActiveTexture(GL.GL_TEXTURE0 + 1)
         gl.BindTexture(TEXTURE_2D, self._texture)
         gl.ActiveTexture(GL.GL_TEXTURE0)
-        return places["place"]
+        return uniforms["place"]
 
     def _program(self, look: int) -> tuple[int, dict[str, int]]:
         if look not in self._programs:
             fragment = f"{template('prelude.glsl')}#define LOOK {look}\n{template('masked.frag')}"
-            made = self._objects.program(template("picture.vert").encode(), fragment.encode(), ["corner"], "the mask")
+            program = self._objects.program(
+                template("picture.vert").encode(), fragment.encode(), ["corner"], "the mask"
+            )
             self._objects.drop_shaders()
-            self._programs[look] = made, {name: self._gl.GetUniformLocation(made, name.encode()) for name in _PLACES}
+            self._programs[look] = (
+                program,
+                {name: self._gl.GetUniformLocation(program, name.encode()) for name in _PLACES},
+            )
         return self._programs[look]
 
     def _set(self, location: int, *values: float) -> None:

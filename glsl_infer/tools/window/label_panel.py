@@ -85,7 +85,7 @@ def _draw_rows(
         canvas.text((x, text_y), percent, font=font, fill=TEXT)
 
 
-def _known(text: str, font: Any) -> str:
+def _printable(text: str, font: Any) -> str:
     """Return ``text`` in the characters of Pillow's own fonts: the bitmap font has Latin-1, the other one ASCII."""
     if isinstance(font, ImageFont.ImageFont):
         return text.encode("latin-1", "replace").decode("latin-1")
@@ -97,7 +97,7 @@ def _known(text: str, font: Any) -> str:
 
 def _clipped(canvas: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
     """Return ``text`` shortened to ``width`` pixels, with dots at the end if characters are omitted."""
-    text = _known(printable(text), font)
+    text = _printable(printable(text), font)
     if canvas.textlength(text, font=font) <= width:
         return text
     fits, fails = 0, min(len(text), max(0, width) + 1)  # a character is at least a pixel wide

@@ -59,7 +59,7 @@ class PictureWindow(Closing):
         self._predictions: tuple[Prediction, ...] = ()
         self._laid_out: tuple[int, int, float] | None = None
         self._masked: tuple[Mask, Union[str, Colour]] | None = None
-        self._shown: list[tuple[int, Box]] = []
+        self._boxes: list[tuple[int, Box]] = []
         try:
             self._prepare()
         except BaseException:
@@ -154,7 +154,7 @@ class PictureWindow(Closing):
         vertex = template("picture.vert")
         self._program = self._objects.program(vertex.encode(), fragment.encode(), ["corner"], "the window")
         self._objects.drop_shaders()
-        self._place = gl.GetUniformLocation(self._program, b"place")
+        self._place_location = gl.GetUniformLocation(self._program, b"place")
         self._composite = Composite(gl, self._objects)
         self._buffer = self._objects.buffer(_CORNERS.tobytes())
         self._textures = [self._objects.texture(1, 1) for _ in ("picture", "panel")]
@@ -185,9 +185,9 @@ class PictureWindow(Closing):
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, self._buffer)
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
-        for texture, (left, top, wide, high) in self._shown:
+        for texture, (left, top, wide, high) in self._boxes:
             place = (2 * left / width - 1, 1 - 2 * top / height, 2 * wide / width, -2 * high / height)
-            uniform = self._place
+            uniform = self._place_location
             if self._masked is not None and texture == self._textures[0]:
                 uniform = self._composite.use(*self._masked)
             gl.Uniform4fv(uniform, 1, (ctypes.c_float * 4)(*place))
@@ -198,20 +198,20 @@ class PictureWindow(Closing):
 
     def _lay_out(self, width: int, height: int) -> None:
         """Compute the layout, and upload the images at about their displayed size."""
-        wanted = (width, height, self._scale())
-        if self._laid_out == wanted:
+        state = (width, height, self._scale())
+        if self._laid_out == state:
             return
-        self._laid_out = wanted
-        self._shown = []
-        panel = label_panel.draw(self._predictions, min(width, self._max_size), height // 2, wanted[2])
+        self._laid_out = state
+        self._boxes = []
+        panel = label_panel.draw(self._predictions, min(width, self._max_size), height // 2, state[2])
         panel_height = 0 if panel is None else panel.height
         if self._picture is not None:
             box = fit(self._picture.size, (width, height - panel_height))
             self._upload(self._textures[0], reduced(self._picture, box, self._max_size), smooth=True)
-            self._shown.append((self._textures[0], box))
+            self._boxes.append((self._textures[0], box))
         if panel is not None:
             self._upload(self._textures[1], panel, smooth=False)
-            self._shown.append((self._textures[1], (0, height - panel_height, width, panel_height)))
+            self._boxes.append((self._textures[1], (0, height - panel_height, width, panel_height)))
 
     def _upload(self, texture: int, image: Image.Image, smooth: bool) -> None:
         gl = self.context.gl
@@ -235,6 +235,6 @@ def reduced(picture: Image.Image, box: Box, max_size: int) -> Image.Image:
     Linear filtering reads 2 x 2 texels, so it would skip some of a larger image. Textures are not larger than
     ``max_size``.
     """
-    if all(given <= 2 * seen and given <= max_size for given, seen in zip(picture.size, box[2:])):
+    if all(side <= 2 * seen and side <= max_size for side, seen in zip(picture.size, box[2:])):
         return picture
     return picture.resize((min(box[2], max_size), min(box[3], max_size)), Image.Resampling.BOX, reducing_gap=2.0)

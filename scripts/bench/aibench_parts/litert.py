@@ -30,13 +30,13 @@ def convert(model: Path, out: Path) -> None:
     from glsl_infer.importers.keras import layers  # noqa: F401 - some networks have these
 
     network = keras.saving.load_model(model, compile=False)
-    given = [tf.TensorSpec((1, *network.input_shape[1:]), tf.float32)]
-    function = tf.function(lambda picture: network(picture, training=False), input_signature=given)
+    signature = [tf.TensorSpec((1, *network.input_shape[1:]), tf.float32)]
+    function = tf.function(lambda picture: network(picture, training=False), input_signature=signature)
     frozen = convert_variables_to_constants_v2(function.get_concrete_function())
-    made = tf.lite.TFLiteConverter.from_concrete_functions([frozen]).convert()
-    if len(made) < 4 * network.count_params() * LEAST_KEPT:
-        raise RuntimeError(f"{out}: {len(made)} bytes cannot hold {network.count_params()} weights")
-    out.write_bytes(made)
+    data = tf.lite.TFLiteConverter.from_concrete_functions([frozen]).convert()
+    if len(data) < 4 * network.count_params() * LEAST_KEPT:
+        raise RuntimeError(f"{out}: {len(data)} bytes cannot hold {network.count_params()} weights")
+    out.write_bytes(data)
 
 
 def timed(model: Path) -> dict[str, float]:

@@ -29,19 +29,19 @@ LEAST_COSINE = 0.999
 """Cosine below which the exact reference's cosine is measured, too."""
 
 
-def made(test: Test, folder: Path) -> dict[str, Any]:
+def export(test: Test, folder: Path) -> dict[str, Any]:
     """Export the network; return the seconds and memory used, and the size of the bundle and its contents."""
     path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if not path.is_file():
         with tempfile.TemporaryDirectory() as work:
             command = export_command(test, _keras(test, folder), path, Path(work))
-            _, found["export"] = _measured(command)
+            _, result["export"] = _measured(command)
     bundle = bundles.read(bundle_of(test, folder, False, print))
     manifest = bundle.manifest
     read_only = [texture for texture in manifest.textures if texture.kind == "constant"]
     return {
-        **found,
+        **result,
         "passes": len(manifest.passes),
         "programs": len(manifest.programs),
         "file_bytes": path.stat().st_size,
@@ -55,8 +55,8 @@ def run(test: Test, folder: Path) -> dict[str, Any]:
     """Run the test with the command ``aibench``; return its row, the machine, and its peak memory."""
     command = module_command("glsl_infer", "aibench", "--models", folder, "--only", test.number, "--json")
     before, started = os.getloadavg()[0], time.monotonic()
-    said, cost = _measured(command)
-    result = json.loads(said)
+    report, cost = _measured(command)
+    result = json.loads(report)
     return {
         **result["tests"][0],
         "machine": result["machine"],
@@ -68,8 +68,8 @@ def run(test: Test, folder: Path) -> dict[str, Any]:
 
 def vc4(test: Test, folder: Path) -> dict[str, Any]:
     """Compile every program for VideoCore IV; return totals, estimates and problems."""
-    said, _ = _measured(module_command("glsl_infer", "vc4", _bundle(test, folder), "--json"), (0, 1))
-    (report,) = json.loads(said)["bundles"]
+    estimate, _ = _measured(module_command("glsl_infer", "vc4", _bundle(test, folder), "--json"), (0, 1))
+    (report,) = json.loads(estimate)["bundles"]
     return {
         "totals": report["totals"],
         "estimates": {
@@ -91,8 +91,8 @@ def validate(test: Test, folder: Path) -> dict[str, Any]:
             "--limit", COMPARED, "--layer-pictures", 1, f"--input-range={low:g},{high:g}",
             "--min-cosine", LEAST_COSINE, "--min-top1", 0,
         )  # fmt: skip
-        said, _ = _measured(command)
-    agreement = json.loads(said)
+        report, _ = _measured(command)
+    agreement = json.loads(report)
     return {"driver": agreement["driver"], "pictures": agreement["pictures"], "outputs": agreement["outputs"]}
 
 
@@ -102,12 +102,12 @@ def litert(test: Test, folder: Path) -> dict[str, Any]:
     script = str(HERE / "litert.py")
     if not model.is_file():
         _measured([sys.executable, script, "convert", str(_keras(test, folder)), str(model)])
-    said, cost = _measured([sys.executable, script, "time", str(model)])
-    return {**json.loads(said.splitlines()[-1]), "memory_bytes": cost["memory_bytes"]}
+    report, cost = _measured([sys.executable, script, "time", str(model)])
+    return {**json.loads(report.splitlines()[-1]), "memory_bytes": cost["memory_bytes"]}
 
 
 PARTS: Mapping[str, Callable[[Test, Path], dict[str, Any]]] = {
-    "made": made, "run": run, "vc4": vc4, "validate": validate, "litert": litert, "pictures": pictures,
+    "made": export, "run": run, "vc4": vc4, "validate": validate, "litert": litert, "pictures": pictures,
 }  # fmt: skip
 """The parts by name, in order of measurement."""
 

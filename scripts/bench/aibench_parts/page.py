@@ -31,8 +31,8 @@ Numbers = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def with_tables(text: str, numbers: Numbers) -> str:
     """Return the page's text with new tables."""
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
+    before, remainder = text.split(BEGIN)
+    _, after = remainder.split(END)
     blocks = [
         _machine(numbers),
         _runs(numbers),
@@ -49,8 +49,8 @@ def with_tables(text: str, numbers: Numbers) -> str:
 
 def _of(numbers: Numbers, test: Test, part: str) -> Mapping[str, Any]:
     """Return the results of a part of a test; an empty dict if it failed or was not measured."""
-    found = numbers.get(str(test.number), {}).get(part, {})
-    return {} if "failed" in found else found
+    entry = numbers.get(str(test.number), {}).get(part, {})
+    return {} if "failed" in entry else entry
 
 
 def _missing(numbers: Numbers) -> str:
@@ -77,14 +77,14 @@ def _runs(numbers: Numbers) -> str:
         rows.append(
             [
                 f"{test.number} {test.network}",
-                _number(run.get("ms"), 1) + _busy(run),
-                _number(run.get("first_ms"), 1, 1000.0) + (AGAIN if run.get("restored") else ""),
+                _format(run.get("ms"), 1) + _busy(run),
+                _format(run.get("first_ms"), 1, 1000.0) + (AGAIN if run.get("restored") else ""),
                 f"{test.reference:g}",
-                _number(litert.get("ms"), 1),
-                _number(run["ms"] / litert["ms"] if run and litert else None, 1),
-                _number(worst.get("cosine"), 5),
+                _format(litert.get("ms"), 1),
+                _format(run["ms"] / litert["ms"] if run and litert else None, 1),
+                _format(worst.get("cosine"), 5),
                 f"{worst['reference_cosine']:.5f}" if "reference_cosine" in worst else "",
-                _number(run.get("memory_bytes"), 0, 1e6),
+                _format(run.get("memory_bytes"), 0, 1e6),
             ]
         )
     if not rows:
@@ -97,13 +97,13 @@ def _runs(numbers: Numbers) -> str:
     if again:
         compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
         notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
-    others = []  # bundles exported again after the run
+    exported_again = []  # bundles exported again after the run
     for test in TESTS:
-        ran, made = (_of(numbers, test, part).get("passes") for part in ("run", "made"))
-        if None not in (ran, made) and ran != made:
-            others.append(f"{test.number}: {ran:,}")
-    if others:
-        notes.append(f"Draws when these ran: {', '.join(others)}.")
+        ran, exported = (_of(numbers, test, part).get("passes") for part in ("run", "made"))
+        if None not in (ran, exported) and ran != exported:
+            exported_again.append(f"{test.number}: {ran:,}")
+    if exported_again:
+        notes.append(f"Draws when these ran: {', '.join(exported_again)}.")
     return "\n\n".join([_table(heads, rows), " ".join(notes)]).rstrip()
 
 
@@ -124,10 +124,10 @@ def _last(numbers: Numbers) -> str:
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
     if all(done.values()):
         results = _results(numbers)
-        marks = "".join({mark for found in done.values() if (mark := _busy(found))})
+        marks = "".join({mark for entry in done.values() if (mark := _busy(entry))})
         lines.append(f"Score: {score_of(results):.0f}.{marks}")
-        if all("whole_seconds" in found for found in done.values()):
-            minutes = sum(found["whole_seconds"] for found in done.values()) / 60.0
+        if all("whole_seconds" in entry for entry in done.values()):
+            minutes = sum(entry["whole_seconds"] for entry in done.values()) / 60.0
             lines.append(f"All nine took {minutes:.1f} minutes.{marks}")
     return " ".join(lines)
 
@@ -135,7 +135,7 @@ def _last(numbers: Numbers) -> str:
 def _results(numbers: Numbers) -> dict[int, float]:
     """Return the result of every test with a run, in milliseconds or megapixels."""
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
-    return {number: run["ms"] if "ms" in run else run["megapixels"] for number, run in done.items() if run}
+    return {test: run["ms"] if "ms" in run else run["megapixels"] for test, run in done.items() if run}
 
 
 def _phones(numbers: Numbers) -> str:
@@ -143,17 +143,15 @@ def _phones(numbers: Numbers) -> str:
     results = _results(numbers)
     if len(results) < len(TESTS):
         return ""
-    others = phones.read()
+    phone_rows = phones.read()
     mine = {
         "phone": "**two cores, llvmpipe**",
-        **{
-            str(number): f"{result:.4g}" if number == LARGEST else f"{result:.0f}" for number, result in results.items()
-        },
+        **{str(test): f"{result:.4g}" if test == LARGEST else f"{result:.0f}" for test, result in results.items()},
         "score": f"{score_of(results):.0f}",
         "paper": phones.MISSING,
     }
-    rows = sorted([*others, mine], key=lambda row: -float(row["score"]))
-    off = [abs(float(row["score"]) / float(row["paper"]) - 1.0) for row in others]
+    rows = sorted([*phone_rows, mine], key=lambda row: -float(row["score"]))
+    off = [abs(float(row["score"]) / float(row["paper"]) - 1.0) for row in phone_rows]
     return (
         "The phones of the paper's table 2: ms a picture in tests 1 to 8, megapixels in test 9. *Score* is by the "
         "formula above, *paper* is the published score. For these phones the formula is "
@@ -164,25 +162,25 @@ def _phones(numbers: Numbers) -> str:
 
 def with_score(text: str, numbers: Numbers) -> str:
     """Return README's text with the score of docs/engineering/aibench.json, or unchanged if a test is missing."""
-    found = re.search(r"Score: (\d+)", _last(numbers))
-    return re.sub(r"\bscore \d+ on", f"score {found[1]} on", text) if found else text
+    score = re.search(r"Score: (\d+)", _last(numbers))
+    return re.sub(r"\bscore \d+ on", f"score {score[1]} on", text) if score else text
 
 
 def _failures(numbers: Numbers) -> str:
     lines = [
-        f"- Test {number}, {part}: {found['failed']}"
-        for number, parts in sorted(numbers.items())
-        for part, found in sorted(parts.items())
-        if "failed" in found
+        f"- Test {test}, {part}: {entry['failed']}"
+        for test, parts in sorted(numbers.items())
+        for part, entry in sorted(parts.items())
+        if "failed" in entry
     ]
     return "\n".join(["What failed:", "", *lines]) if lines else ""
 
 
 def _exports(numbers: Numbers) -> str:
-    found = {test.number: _of(numbers, test, "made").get("export") for test in TESTS}
+    costs = {test.number: _of(numbers, test, "made").get("export") for test in TESTS}
     listed = [
-        f"test {number} {cost['cpu_seconds']:.0f}, {cost['memory_bytes'] / 1e9:.1f}"
-        for number, cost in found.items()
+        f"test {test} {cost['cpu_seconds']:.0f}, {cost['memory_bytes'] / 1e9:.1f}"
+        for test, cost in costs.items()
         if cost and cost["cpu_seconds"] > SLOW
     ]
     return f"Export, s of CPU and GB: {'; '.join(listed)}." if listed else ""
@@ -191,24 +189,24 @@ def _exports(numbers: Numbers) -> str:
 def _boards(numbers: Numbers) -> str:
     rows = []
     for test in TESTS:
-        made, cost = _of(numbers, test, "made"), _of(numbers, test, "vc4")
-        if test.number == LARGEST or not made:
+        exported, cost = _of(numbers, test, "made"), _of(numbers, test, "vc4")
+        if test.number == LARGEST or not exported:
             continue
         zero = cost.get("estimates", {}).get("Pi Zero W", {})
-        drawn = made["texture_bytes"] - made.get("weight_texture_bytes", 0)
-        needed = made["member_bytes"] / 1e6 + drawn / 1e6 + PYTHON / 1e6
+        drawn = exported["texture_bytes"] - exported.get("weight_texture_bytes", 0)
+        needed = exported["member_bytes"] / 1e6 + drawn / 1e6 + PYTHON / 1e6
         rows.append(
             [
                 f"{test.number} {test.network}",
-                f"{made['passes']:,}",
-                f"{made['programs']:,}",
-                _number(zero.get("gpu"), 2, 1000.0),
+                f"{exported['passes']:,}",
+                f"{exported['programs']:,}",
+                _format(zero.get("gpu"), 2, 1000.0),
                 f"{zero['total'] / 1000.0:.2f} ({zero['low'] / 1000.0:.2f} to {zero['high'] / 1000.0:.2f})"
                 if zero
                 else MISSING,
                 str(cost["fewest_threads"]) if cost else MISSING,
-                f"{made['file_bytes'] / 1e6:.1f}",
-                f"{made['texture_bytes'] / 1e6:.1f}",
+                f"{exported['file_bytes'] / 1e6:.1f}",
+                f"{exported['texture_bytes'] / 1e6:.1f}",
                 f"{needed:.0f}" + ("" if needed <= BOARD_MB - SYSTEM_MB else ": does not fit"),
             ]
         )
@@ -224,29 +222,29 @@ def _boards(numbers: Numbers) -> str:
 
 
 def _pictures(numbers: Numbers) -> str:
-    rows, shown = [], []
+    rows, names = [], []
     for test in TESTS:
-        found = _of(numbers, test, "pictures")
-        if found:
+        entry = _of(numbers, test, "pictures")
+        if entry:
             rows.append(
                 [
                     f"{test.number} {test.network}",
-                    f"{found['before']:.1f}",
-                    f"{found['filter']:.1f} ({found['filter_name']})",
-                    f"{found['after']:.1f}",
+                    f"{entry['before']:.1f}",
+                    f"{entry['filter']:.1f} ({entry['filter_name']})",
+                    f"{entry['after']:.1f}",
                 ]
             )
-            shown.append(f"![{test.task}](aibench/{test.network}.jpg)")
+            names.append(f"![{test.task}](aibench/{test.network}.jpg)")
     if not rows:
         return ""
     heads = ("test", "before", "a plain filter", "after")
     photographs = max(_of(numbers, test, "pictures").get("photographs", 0) for test in TESTS)
     return f"PSNR in dB of {photographs} photographs; below, before, by the filter, after, truth:\n\n" + "\n\n".join(
-        [_table(heads, rows), *shown]
+        [_table(heads, rows), *names]
     )
 
 
-def _number(value: float | None, digits: int, unit: float = 1.0) -> str:
+def _format(value: float | None, digits: int, unit: float = 1.0) -> str:
     return MISSING if value is None else f"{value / unit:,.{digits}f}"
 
 

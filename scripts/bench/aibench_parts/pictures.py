@@ -55,31 +55,31 @@ def pictures(test: Test, folder: Path) -> dict[str, Any]:
     with Session(bundle_of(test, folder, False, print)) as session:
         (entry,) = session.bundle.manifest.inputs
         mode = "L" if entry.shape[2] == 1 else "RGB"
-        for number, path in enumerate(files):
+        for index, path in enumerate(files):
             sharp = cut(path, test.width, test.height)
             spoilt, sharp = CHANGES[test.network](sharp), sharp.convert(mode)
             plain = task.filter(spoilt)
             answer = session.run(np.asarray(spoilt).reshape(entry.shape))
             after = np.uint8(np.clip(255.0 * answer + 0.5, 0, 255)).reshape(np.asarray(sharp).shape)
-            for name, found in (("before", spoilt), ("filter", plain), ("after", after)):
-                scores[name].append(_psnr(np.asarray(found), np.asarray(sharp)))
-            if number == SHOWN:
+            for name, pixels in (("before", spoilt), ("filter", plain), ("after", after)):
+                scores[name].append(_psnr(np.asarray(pixels), np.asarray(sharp)))
+            if index == SHOWN:
                 _row([spoilt, plain, Image.fromarray(after), sharp], SHOWN_IN / f"{test.network}.jpg")
     return {"photographs": len(files), "filter_name": task.name} | {
-        name: float(np.mean(found)) for name, found in scores.items()
+        name: float(np.mean(values)) for name, values in scores.items()
     }
 
 
-def _psnr(found: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> float:
-    off = (found.astype(np.float64) - wanted)[EDGE:-EDGE, EDGE:-EDGE] / 255.0
+def _psnr(actual: NDArray[np.uint8], expected: NDArray[np.uint8]) -> float:
+    off = (actual.astype(np.float64) - expected)[EDGE:-EDGE, EDGE:-EDGE] / 255.0
     return float(-10.0 * np.log10(max(float((off**2).mean()), 1e-10)))
 
 
-def _row(shown: list[Image.Image], path: Path) -> None:
+def _row(images: list[Image.Image], path: Path) -> None:
     """Write images next to each other into one file."""
-    width, height = shown[0].size
-    row = Image.new("RGB", (len(shown) * (width + 4) - 4, height), "white")
-    for index, picture in enumerate(shown):
+    width, height = images[0].size
+    row = Image.new("RGB", (len(images) * (width + 4) - 4, height), "white")
+    for index, picture in enumerate(images):
         row.paste(picture.convert("RGB"), (index * (width + 4), 0))
     path.parent.mkdir(exist_ok=True)
     row.save(path, quality=90)

@@ -31,7 +31,7 @@ def install(folder: Path) -> None:
     from operator_table import ROWS, exported
 
     installed = needs.installed
-    needs.installed = lambda name, *others: None if name == "keras" else installed(name, *others)
+    needs.installed = lambda name, *arguments: None if name == "keras" else installed(name, *arguments)
     once.made_once = lambda name, make, sources=(): folder / name
     rows = {row.name: row for row in ROWS}
     every_row = _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
@@ -50,7 +50,7 @@ class _Lazy(Mapping[str, Any]):
             raise KeyError(name)
         return self._make(name)
 
-    def __or__(self, other: Mapping[str, Any]) -> _Lazy:
+    def __or__(self, updates: Mapping[str, Any]) -> _Lazy:
         return self
 
     def __iter__(self) -> Iterator[str]:
@@ -60,7 +60,7 @@ class _Lazy(Mapping[str, Any]):
         return len(self._names)
 
 
-def _again(made: Any) -> Any:
+def _again(cached: Any) -> Any:
     """Return a bundle after writing it to a file and reading it."""
     import tempfile
 
@@ -68,7 +68,7 @@ def _again(made: Any) -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.glslnn"
-        bundles.write(made, path)
+        bundles.write(cached, path)
         return bundles.read(path)
 
 
@@ -77,14 +77,14 @@ def _row(folder: Path, row: Any) -> Any:
     from operator_table import exported, models
 
     graph, facts = keras_graphs.read_all(folder / f"{row.name}.graph")
-    made, calibrated = models.bundle_of(graph, models.pictures(row)[1:])
+    bundle, calibrated = models.bundle_of(graph, models.pictures(row)[1:])
     without = None
     if row.without is not None:
         shape = (row.size, row.size, row.channels)
         pictures = [np.full(shape, value, np.uint8) for value in (0, 255)]
         without = _again(models.bundle_of(keras_graphs.read(folder / f"{row.name}.without.graph"), pictures)[0])
     softmax = models.ends_in_softmax(graph)
-    return exported.Exported(row, _again(made), without, calibrated, softmax, **facts)
+    return exported.Exported(row, _again(bundle), without, calibrated, softmax, **facts)
 
 
 def _model(folder: Path, name: str) -> Any:
@@ -99,11 +99,11 @@ def _model(folder: Path, name: str) -> Any:
     from glsl_infer.compiler.optimize import optimize
 
     graph, seed = keras_graphs.read(folder / f"{name}.graph"), zlib.crc32(name.encode())
-    shown = [small_models.random_inputs(graph, seed + number) for number in range(small_models.PICTURES + 1)]
+    inputs = [small_models.random_inputs(graph, seed + index) for index in range(small_models.PICTURES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
     path = Path(tempfile.mkdtemp(prefix="mutate-")) / f"{name}.glslnn"
-    bundles.write(build(graph, labels, calibration=shown[1:]).bundle, path)
-    return small_models.Exported("", 0.0, 1.0, path, shown[0])
+    bundles.write(build(graph, labels, calibration=inputs[1:]).bundle, path)
+    return small_models.Exported("", 0.0, 1.0, path, inputs[0])
 
 
 def main() -> int:

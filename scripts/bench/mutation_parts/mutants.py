@@ -76,15 +76,15 @@ def of_module(module: str, source: str) -> list[Mutant]:
         starts.append(starts[-1] + len(line) + 1)
     seen: Counter[tuple[str, ...]] = Counter()
     mutants = []
-    for scope, lines, kind, node, after in sorted(
+    for scope, lines, change, node, after in sorted(
         _changes(ast.parse(source)), key=lambda change: (change[3].lineno, change[3].col_offset, change[2], change[4])
     ):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         before = data[start:end].decode()
-        seen[scope, kind, before, after] += 1
+        seen[scope, change, before, after] += 1
         mutant = Mutant(
-            module, scope, kind, before, after, seen[scope, kind, before, after], node.lineno, lines, start, end
+            module, scope, change, before, after, seen[scope, change, before, after], node.lineno, lines, start, end
         )
         try:
             compile(mutant.apply(source), module, "exec")
@@ -96,11 +96,11 @@ def of_module(module: str, source: str) -> list[Mutant]:
 
 def modules(root: Path, rooms: Sequence[str]) -> dict[str, Path]:
     """Return the files of the packages' modules by their dotted names."""
-    found = {}
-    for room in rooms:
-        for path in sorted((root / room.replace(".", "/")).glob("*.py")):
-            found[room if path.stem == "__init__" else f"{room}.{path.stem}"] = path
-    return found
+    mutants_of = {}
+    for package in rooms:
+        for path in sorted((root / package.replace(".", "/")).glob("*.py")):
+            mutants_of[package if path.stem == "__init__" else f"{package}.{path.stem}"] = path
+    return mutants_of
 
 
 def pick(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -118,13 +118,13 @@ def pick(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     roots = {module: sum(map(len, kinds.values())) ** 0.5 for module, kinds in by_module.items()}
     picked = []
     for module, kinds in by_module.items():
-        wanted = max(1, round(count * roots[module] / sum(roots.values())))
-        while wanted and any(kinds.values()):
-            names = [name for name, rest in kinds.items() if rest]
+        missing = max(1, round(count * roots[module] / sum(roots.values())))
+        while missing and any(kinds.values()):
+            names = [name for name, mutants in kinds.items() if mutants]
             rng.shuffle(names)
-            for name in names[:wanted]:
+            for name in names[:missing]:
                 picked.append(kinds[name].pop(rng.randrange(len(kinds[name]))))
-                wanted -= 1
+                missing -= 1
     rng.shuffle(picked)
     return picked
 
@@ -140,8 +140,8 @@ def _changes(parent: ast.AST, scope: str = "") -> Iterator[Change]:
             for default in (*child.args.defaults, *filter(None, child.args.kw_defaults)):
                 yield from _expressions(default, name, ())
             cached = any(mark in ast.unparse(used) for used in child.decorator_list for mark in CACHES)
-            for part in child.body:
-                yield from _statement(part, name, reached=not cached)
+            for statement in child.body:
+                yield from _statement(statement, name, reached=not cached)
         elif isinstance(child, ast.ClassDef):
             yield from _changes(child, name)
         elif isinstance(child, ast.stmt) and not isinstance(child, SKIPPED) and not _typing(child):
@@ -154,18 +154,18 @@ def _statement(node: ast.stmt, scope: str, *, reached: bool) -> Iterator[Change]
     if isinstance(node, SKIPPED):
         return
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        for part in node.body:
-            yield from _statement(part, f"{scope}.{node.name}", reached=reached)
+        for statement in node.body:
+            yield from _statement(statement, f"{scope}.{node.name}", reached=reached)
         return
     lines = _own_lines(node) if reached else ()
     yield from _of_statement(node, scope, lines)
     yield from _expressions_of(node, scope, lines)
     for _, value in ast.iter_fields(node):
-        for part in value if isinstance(value, list) else []:
-            if isinstance(part, ast.stmt):
-                yield from _statement(part, scope, reached=reached)
-            elif isinstance(part, (ast.ExceptHandler, ast.match_case)):
-                for deeper in part.body:
+        for statement in value if isinstance(value, list) else []:
+            if isinstance(statement, ast.stmt):
+                yield from _statement(statement, scope, reached=reached)
+            elif isinstance(statement, (ast.ExceptHandler, ast.match_case)):
+                for deeper in statement.body:
                     yield from _statement(deeper, scope, reached=reached)
 
 
@@ -179,7 +179,11 @@ def _own_lines(node: ast.stmt) -> tuple[int, ...]:
 
 def _of_statement(node: ast.stmt, scope: str, lines: tuple[int, ...]) -> Iterator[Change]:
     """Yield the changes of an entire statement: deleted, or with another value."""
-    guard = isinstance(node, ast.If) and not node.orelse and all(isinstance(part, ast.Raise) for part in node.body)
+    guard = (
+        isinstance(node, ast.If)
+        and not node.orelse
+        and all(isinstance(statement, ast.Raise) for statement in node.body)
+    )
     call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     stored = isinstance(node, ast.Assign) and all(
         isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets
@@ -221,8 +225,8 @@ def _expressions(node: ast.AST, scope: str, lines: tuple[int, ...]) -> Iterator[
     if isinstance(node, ast.JoinedStr):
         return
     if isinstance(node, ast.expr):
-        for kind, new in _replaced(node):
-            yield scope, lines, kind, node, f"({ast.unparse(new)})"
+        for change, new in _replaced(node):
+            yield scope, lines, change, node, f"({ast.unparse(new)})"
     if isinstance(node, ast.comprehension):
         for test in node.ifs:
             yield scope, lines, "condition", test, f"(not ({ast.unparse(test)}))"
@@ -233,10 +237,10 @@ def _expressions(node: ast.AST, scope: str, lines: tuple[int, ...]) -> Iterator[
 def _replaced(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield (kind, expression) of all replacements of an expression."""
     if isinstance(node, ast.Compare):
-        for place, operator in enumerate(node.ops):
+        for index, operator in enumerate(node.ops):
             if type(operator) in COMPARISONS:
                 new = copy.deepcopy(node)
-                new.ops[place] = COMPARISONS[type(operator)]()
+                new.ops[index] = COMPARISONS[type(operator)]()
                 yield "comparison", new
     elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC and not _text(node):
         yield "arithmetic", ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
@@ -255,7 +259,7 @@ def _replaced(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield "arguments", new_call
         elif (
             len(node.args) > 1
-            and not any(isinstance(one, ast.Starred) for one in node.args[:2])
+            and not any(isinstance(argument, ast.Starred) for argument in node.args[:2])
             and ast.unparse(node.args[0]) != ast.unparse(node.args[1])
             and ast.unparse(node.func) not in ("isinstance", "cast", "getattr")
         ):
@@ -266,9 +270,9 @@ def _replaced(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 def _text(node: ast.BinOp) -> bool:
     """Return whether a sum concatenates literal strings or lists; every test would notice such a change."""
     return any(
-        isinstance(part, (ast.JoinedStr, ast.List, ast.Tuple))
-        or (isinstance(part, ast.Constant) and isinstance(part.value, (str, bytes)))
-        for part in (node.left, node.right)
+        isinstance(operand, (ast.JoinedStr, ast.List, ast.Tuple))
+        or (isinstance(operand, ast.Constant) and isinstance(operand.value, (str, bytes)))
+        for operand in (node.left, node.right)
     )
 
 

@@ -35,15 +35,18 @@ def trimmed(run: Results) -> dict[str, Any]:
     """Return a run without the fields needed only by another run."""
     names = ("module", "line", "function", "kind", "before", "after", "state", "cpu")
     mutants = [
-        {**{name: one[name] for name in names}, "killers": sorted({function(test) for test in one["killers"]})[:KEPT]}
-        for one in run["mutants"]
+        {
+            **{name: mutant[name] for name in names},
+            "killers": sorted({function(test) for test in mutant["killers"]})[:KEPT],
+        }
+        for mutant in run["mutants"]
     ]
     return {**run, "mutants": mutants}
 
 
 def table(results: Sequence[Results]) -> str:
     """Return runs in Markdown: their mutants by package and kind, and the parts of the suite."""
-    counted = [one for run in results for one in [_counted(run)]]
+    counted = [mutants for run in results for mutants in [_counted(run)]]
     lines = ["| run | tests | CPU s | mutants | " + " | ".join(STATES) + " |", "|---" * 7 + "|"]
     for run, mutants in zip(results, counted):
         costs = run["parts"].values()
@@ -51,13 +54,13 @@ def table(results: Sequence[Results]) -> str:
         lines.append(_row(*cells, len(mutants), *_states(mutants)))
     head = [name for run in results for name in (f"{run['label']}: killed", "survived")]
     lines += ["", _row("mutants", *head), "|---" * (1 + len(head)) + "|"]
-    for key in (_room, _kind):
-        for name in sorted({key(one) for mutants in counted for one in mutants}):
-            states = [_states([one for one in mutants if key(one) == name])[:2] for mutants in counted]
+    for key in (_package, _change):
+        for name in sorted({key(mutant) for mutants in counted for mutant in mutants}):
+            states = [_states([mutant for mutant in mutants if key(mutant) == name])[:2] for mutants in counted]
             lines.append(_row(name, *[count for pair in states for count in pair]))
     lines += ["", "| run | part | tests | CPU s | kills | no other part kills |", "|---" * 6 + "|"]
     for run, mutants in zip(results, counted):
-        killers = [{part(test) for test in one["killers"]} for one in mutants if one["killers"]]
+        killers = [{part(test) for test in mutant["killers"]} for mutant in mutants if mutant["killers"]]
         for name, cost in run["parts"].items():
             some, only = sum(name in parts for parts in killers), sum(parts == {name} for parts in killers)
             lines.append(_row(run["label"], f"`{name}`", cost["tests"], round(cost["seconds"]), some, only))
@@ -65,18 +68,18 @@ def table(results: Sequence[Results]) -> str:
 
 
 def _counted(run: Results) -> list[dict[str, Any]]:
-    return [one for one in run["mutants"] if one["state"] != "unusable"]
+    return [mutant for mutant in run["mutants"] if mutant["state"] != "unusable"]
 
 
 def _states(mutants: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [sum(one["state"] == state for one in mutants) for state in STATES]
+    return [sum(mutant["state"] == state for mutant in mutants) for state in STATES]
 
 
-def _room(mutant: Mapping[str, Any]) -> str:
+def _package(mutant: Mapping[str, Any]) -> str:
     return f"`{'/'.join(mutant['module'].split('.')[:2])}`"
 
 
-def _kind(mutant: Mapping[str, Any]) -> str:
+def _change(mutant: Mapping[str, Any]) -> str:
     return str(mutant["kind"])
 
 
@@ -86,12 +89,12 @@ def _row(*cells: object) -> str:
 
 def alone(mutants: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the mutants killed by a single function, by that function; mutants with untried tests are left out."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in mutants:
-        functions = {function(test) for test in one["killers"]}
-        if len(functions) == 1 and one["complete"]:
-            found[functions.pop()].append(one["key"])
-    return found
+    names: dict[str, list[str]] = defaultdict(list)
+    for mutant in mutants:
+        functions = {function(test) for test in mutant["killers"]}
+        if len(functions) == 1 and mutant["complete"]:
+            names[functions.pop()].append(mutant["key"])
+    return names
 
 
 def cover(
@@ -101,11 +104,11 @@ def cover(
     cost: defaultdict[str, float] = defaultdict(float)
     for test, spent in seconds.items():
         cost[name(test)] += spent
-    left = {one["key"]: {name(test) for test in one["killers"]} for one in mutants if one["killers"]}
+    killers = {mutant["key"]: {name(test) for test in mutant["killers"]} for mutant in mutants if mutant["killers"]}
     chosen = []
-    while left:
-        kills = Counter(killer for functions in left.values() for killer in functions)
+    while killers:
+        kills = Counter(killer for functions in killers.values() for killer in functions)
         best = max(kills, key=lambda killer: (kills[killer] / (cost[killer] + 0.05), killer))
         chosen.append((best, cost[best], kills[best]))
-        left = {key: functions for key, functions in left.items() if best not in functions}
+        killers = {key: functions for key, functions in killers.items() if best not in functions}
     return chosen

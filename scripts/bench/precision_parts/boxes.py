@@ -22,12 +22,12 @@ class Anchors:
 
     def centres(self) -> NDArray[np.float64]:
         """Return the centres (boxes, 2), x and y, relative to the size of the image."""
-        found = []
+        result = []
         for stride, each in self.maps:
             side = -(-self.size // stride)
             y, x = np.divmod(np.arange(side * side), side)
-            found.append(np.repeat(np.stack([(x + 0.5) / side, (y + 0.5) / side], axis=1), each, axis=0))
-        return np.concatenate(found)
+            result.append(np.repeat(np.stack([(x + 0.5) / side, (y + 0.5) / side], axis=1), each, axis=0))
+        return np.concatenate(result)
 
 
 FACES_NEAR = Anchors(128, ((8, 2), (16, 6)))
@@ -53,42 +53,42 @@ def detections(anchors: Anchors, boxes: NDArray[Any], scores: NDArray[Any]) -> l
         scores: (count, 1) before their sigmoid.
     """
     sure = 1.0 / (1.0 + np.exp(-np.clip(scores.astype(np.float64).ravel(), -60.0, 60.0)))
-    kept = np.flatnonzero(sure >= SEEN)
-    centres = anchors.centres()[kept]
-    numbers = boxes.reshape(len(sure), -1)[kept].astype(np.float64) / anchors.size
+    sure_enough = np.flatnonzero(sure >= SEEN)
+    centres = anchors.centres()[sure_enough]
+    numbers = boxes.reshape(len(sure), -1)[sure_enough].astype(np.float64) / anchors.size
     middle, half = numbers[:, :2] + centres, np.abs(numbers[:, 2:4]) / 2.0
     corners = np.concatenate([middle - half, middle + half], axis=1)
-    points = numbers[:, 4:].reshape(len(kept), (numbers.shape[1] - 4) // 2, 2) + centres[:, None]
-    left, found = list(np.argsort(-sure[kept], kind="stable")), []
-    while left:
-        first = left[0]
-        group = [first, *(index for index in left[1:] if overlap(corners[first], corners[index]) > SAME)]
-        weights = sure[kept][group]
-        found.append(
+    points = numbers[:, 4:].reshape(len(sure_enough), (numbers.shape[1] - 4) // 2, 2) + centres[:, None]
+    waiting, result = list(np.argsort(-sure[sure_enough], kind="stable")), []
+    while waiting:
+        first = waiting[0]
+        group = [first, *(index for index in waiting[1:] if overlap(corners[first], corners[index]) > SAME)]
+        weights = sure[sure_enough][group]
+        result.append(
             Detection(
                 float(weights[0]),
                 np.average(corners[group], axis=0, weights=weights),
                 np.average(points[group], axis=0, weights=weights),
             )
         )
-        left = [index for index in left if index not in group]
-    return found
+        waiting = [index for index in waiting if index not in group]
+    return result
 
 
-def overlap(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def overlap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """Return the intersection of two boxes over their union."""
-    size = np.clip(np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2]), 0.0, None)
+    size = np.clip(np.minimum(first[2:], second[2:]) - np.maximum(first[:2], second[:2]), 0.0, None)
     both = float(size.prod())
-    return both / float((one[2:] - one[:2]).prod() + (other[2:] - other[:2]).prod() - both + 1e-12)
+    return both / float((first[2:] - first[:2]).prod() + (second[2:] - second[:2]).prod() - both + 1e-12)
 
 
 def compared(floats: Sequence[list[Detection]], stored: Sequence[list[Detection]]) -> dict[str, float]:
     """Return the number of confident float boxes that are lost, and the differences of the others, over all images."""
     total, ious, distances, scores = 0, [], [], []
-    for wanted, given in zip(floats, stored):
-        for face in (face for face in wanted if face.score >= SURE):
+    for float_faces, stored_faces in zip(floats, stored):
+        for face in (face for face in float_faces if face.score >= SURE):
             total += 1
-            best = max(given, key=lambda other: overlap(face.box, other.box), default=None)
+            best = max(stored_faces, key=lambda candidate: overlap(face.box, candidate.box), default=None)
             if best is None or overlap(face.box, best.box) < SAME:
                 continue
             ious.append(overlap(face.box, best.box))

@@ -45,10 +45,10 @@ class Case:
         """
         node, rng = self.graph.input, np.random.default_rng(0)
         (scales, zeros), numbers = picture_range(node), node.with_attrs(fit=None)
-        nodes = tuple(numbers if one.name == node.name else one for one in self.graph.nodes)
+        nodes = tuple(numbers if each.name == node.name else each for each in self.graph.nodes)
         graph = Graph(self.graph.name, nodes, self.graph.outputs)
-        moved = [picture + rng.uniform(-most, most, picture.shape) for picture in self.test]
-        values = [np.float32((np.asarray(scales) * (one - zeros)) / 255.0) for one in moved]
+        shifted = [picture + rng.uniform(-most, most, picture.shape) for picture in self.test]
+        values = [np.float32((np.asarray(scales) * (picture - zeros)) / 255.0) for picture in shifted]
         return [reference.run(graph, {node.name: value}, mode="float") for value in values]
 
     def score(self, floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:

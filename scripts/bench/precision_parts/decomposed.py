@@ -50,11 +50,11 @@ def outputs(graph: Graph, pictures: Sequence[NDArray[np.uint8]], stored: Stored)
 
 
 def _outputs(graph: Graph, picture: NDArray[np.uint8], stored: Stored) -> Outputs:
-    given = reference.by_name(graph, {graph.input.name: picture})
+    inputs = reference.by_name(graph, {graph.input.name: picture})
     values: dict[str, NDArray[Any]] = {}
     for node in graph.nodes:
         if node.operator.is_input:
-            values[node.name] = input_values(node, given[node.name]).astype(np.float32)
+            values[node.name] = input_values(node, inputs[node.name]).astype(np.float32)
             continue
         value = reference.layer(node, [values[name] for name in node.inputs], stored=False)
         if value.ndim == 3 and node.attrs.get("scales") is not None and "bits" in node.attrs:

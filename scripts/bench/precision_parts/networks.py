@@ -27,24 +27,24 @@ LITE0 = (
 )
 
 
-def file_graph(name: str, given: tuple[float, float] = (0.0, 1.0)) -> Graph:
-    """Return the graph of a published file; ``given`` has the values of bytes 0 and 255 of its image."""
-    return reader.load(fetch(published(name)), given)
+def file_graph(name: str, input_range: tuple[float, float] = (0.0, 1.0)) -> Graph:
+    """Return the graph of a published file; ``input_range`` has the values of bytes 0 and 255 of its image."""
+    return reader.load(fetch(published(name)), input_range)
 
 
 def people(split: str, size: tuple[int, int], each: int, least: float = 0.45) -> list[Picture]:
     """Return views of every image with people."""
     return [
         view
-        for number, source in enumerate(PEOPLE[split])
-        for view in views(picture(*source), size, each, seed=number, least=least)
+        for index, source in enumerate(PEOPLE[split])
+        for view in views(picture(*source), size, each, seed=index, least=least)
     ]
 
 
-def detector(name: str, anchors: Anchors, given: tuple[float, float], each: int = 8) -> Case:
+def detector(name: str, anchors: Anchors, input_range: tuple[float, float], each: int = 8) -> Case:
     """Return a detector."""
     size = (anchors.size, anchors.size)
-    return Case(name, file_graph(name, given), *(people(split, size, each) for split in SPLITS))
+    return Case(name, file_graph(name, input_range), *(people(split, size, each) for split in SPLITS))
 
 
 def face_mesh() -> Case:
@@ -58,51 +58,53 @@ def _face_cuts(split: str, side: int) -> list[Picture]:
     graph = file_graph("face-detection", SIGNED)
     boxes, scores = ends_of_detector(graph)
     cuts = []
-    for number, source in enumerate(PEOPLE[split]):
-        rng = np.random.default_rng(number)
-        whole = picture(*source)
-        for face in _found(graph, FACES_NEAR, whole, boxes, scores):
+    for position, source in enumerate(PEOPLE[split]):
+        rng = np.random.default_rng(position)
+        photograph = picture(*source)
+        for face in _detections(graph, FACES_NEAR, photograph, boxes, scores):
             box = face.box
             centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
             for index in range(8):
                 half = 0.75 * size * rng.uniform(0.85, 1.2)
                 x, y = centre + size * rng.uniform(-0.08, 0.08, 2)
-                cuts.append(lit(cut(whole, (x - half, y - half, x + half, y + half), (side, side)), LIGHTS[index % 5]))
+                cuts.append(
+                    lit(cut(photograph, (x - half, y - half, x + half, y + half), (side, side)), LIGHTS[index % 5])
+                )
     return cuts
 
 
-def _found(
-    graph: Graph, anchors: Anchors, whole: Picture, boxes: str, scores: str, shares: Sequence[float] = (1.0,)
+def _detections(
+    graph: Graph, anchors: Anchors, photograph: Picture, boxes: str, scores: str, shares: Sequence[float] = (1.0,)
 ) -> list[Detection]:
     """Return the detections in squares of an image, in its pixels, by descending score and without duplicates.
 
     Args:
         graph: the detector.
         anchors: anchors of the detector.
-        whole: the image.
+        photograph: the image.
         boxes: name of the output of boxes.
         scores: name of the output of scores.
         shares: sides of the squares, relative to the largest that fits.
     """
-    height, width = whole.shape[:2]
+    height, width = photograph.shape[:2]
     seen: list[Detection] = []
     for side in (share * min(height, width) for share in shares):
         columns, rows = (max(math.ceil(1.2 * length / side), 1) for length in (width, height))
-        for number in range(columns * rows):
+        for tile in range(columns * rows):
             y, x = (
-                (length - side) * part / max(count - 1, 1)
-                for length, part, count in zip((height, width), divmod(number, columns), (rows, columns))
+                (length - side) * index / max(count - 1, 1)
+                for length, index, count in zip((height, width), divmod(tile, columns), (rows, columns))
             )
-            square = cut(whole, (x, y, x + side, y + side), (anchors.size, anchors.size))
+            square = cut(photograph, (x, y, x + side, y + side), (anchors.size, anchors.size))
             outputs = reference.run(graph, {graph.input.name: square}, mode="float")
-            for one in detections(anchors, outputs[boxes], outputs[scores]):
-                corners = one.box * side + np.array([x, y, x, y])
-                seen.append(Detection(one.score, corners, one.points * side + np.array([x, y])))
-    kept: list[Detection] = []
-    for one in sorted(seen, key=lambda one: -one.score):
-        if all(overlap(one.box, other.box) < SAME for other in kept):
-            kept.append(one)
-    return kept
+            for detection in detections(anchors, outputs[boxes], outputs[scores]):
+                corners = detection.box * side + np.array([x, y, x, y])
+                seen.append(Detection(detection.score, corners, detection.points * side + np.array([x, y])))
+    result: list[Detection] = []
+    for detection in sorted(seen, key=lambda detection: -detection.score):
+        if all(overlap(detection.box, earlier.box) < SAME for earlier in result):
+            result.append(detection)
+    return result
 
 
 def hand_landmarks() -> Case:
@@ -116,17 +118,17 @@ def _hand_cuts(split: str, side: int) -> list[Picture]:
     graph = file_graph("palm-detection-lite")
     boxes, scores = ends_of_detector(graph)
     cuts = []
-    for number, source in enumerate(PEOPLE[split]):
-        rng = np.random.default_rng(number)
-        whole = picture(*source)
-        for palm in _found(graph, PALMS, whole, boxes, scores, (1.0, 0.6)):
+    for position, source in enumerate(PEOPLE[split]):
+        rng = np.random.default_rng(position)
+        photograph = picture(*source)
+        for palm in _detections(graph, PALMS, photograph, boxes, scores, (1.0, 0.6)):
             size = float((palm.box[2:] - palm.box[:2]).max())
             up = (palm.points[2] - palm.points[0]) / np.linalg.norm(palm.points[2] - palm.points[0])  # from the wrist
             for index in range(8):
                 centre = (palm.box[:2] + palm.box[2:]) / 2.0 + size * (0.5 * up + rng.uniform(-0.2, 0.2, 2))
                 half = 1.3 * size * rng.uniform(0.85, 1.2)
-                cuts.append(lit(turned(whole, centre, half, up, side), LIGHTS[index % 5]))
-        cuts += views(whole, (side, side), 3, seed=number)
+                cuts.append(lit(turned(photograph, centre, half, up, side), LIGHTS[index % 5]))
+        cuts += views(photograph, (side, side), 3, seed=position)
     return cuts
 
 
@@ -140,17 +142,17 @@ def efficientnet_lite0() -> Case:
     """Return EfficientNet-Lite0 with its authors' ImageNet weights."""
     path = CACHE / "efficientnet-lite0.graph"
     if not path.is_file():
-        with tempfile.TemporaryDirectory() as given:
-            np.savez(Path(given) / "weights.npz", **torch_weights.read(member(*LITE0)))
-            graph = keras_graphs.run("efficientnet-lite0", Path(given))
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(Path(folder) / "weights.npz", **torch_weights.read(member(*LITE0)))
+            graph = keras_graphs.run("efficientnet-lite0", Path(folder))
         keras_graphs.write(graph, path)
     sides = {}
     for split in PEOPLE:
         sources = (*PEOPLE[split], *THINGS[split])
         sides[split] = [
             view
-            for number, source in enumerate(sources)
-            for view in views(picture(*source), (224, 224), 12, seed=number, least=0.35)
+            for index, source in enumerate(sources)
+            for view in views(picture(*source), (224, 224), 12, seed=index, least=0.35)
         ]
     return Case("efficientnet-lite0", keras_graphs.read(path), sides["calibration"], sides["test"])
 
@@ -160,9 +162,9 @@ def mobilenet_v2(data: Path) -> Case:
     from accuracy import photographs
 
     calibration, test = photographs(data, "train", 64, 96), photographs(data, "test", 100, 96)
-    with tempfile.TemporaryDirectory() as given:
-        np.savez(Path(given) / "pictures.npz", calibration=calibration)
-        graph = keras_graphs.run("mobilenet-v2-0.35-96", Path(given))
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder) / "pictures.npz", calibration=calibration)
+        graph = keras_graphs.run("mobilenet-v2-0.35-96", Path(folder))
     return Case("mobilenet-v2-0.35", graph, list(calibration), list(test))
 
 

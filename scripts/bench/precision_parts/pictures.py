@@ -94,18 +94,20 @@ def picture(package: str, name: str) -> Picture:
         return np.asarray(image.convert("RGB"))
 
 
-def cut(whole: Picture, box: Box, size: tuple[int, int]) -> Picture:
+def cut(photograph: Picture, box: Box, size: tuple[int, int]) -> Picture:
     """Return a crop of an image, resized to ``size`` (height, width), uint8 (height, width, 3)."""
     corners = tuple(round(end) for end in box)
-    part = Image.fromarray(whole).crop(corners)
-    return np.asarray(part.resize((size[1], size[0]), Image.Resampling.BOX if part.width > size[1] else 2))
+    region = Image.fromarray(photograph).crop(corners)
+    return np.asarray(region.resize((size[1], size[0]), Image.Resampling.BOX if region.width > size[1] else 2))
 
 
-def turned(whole: Picture, centre: NDArray[np.float64], half: float, up: NDArray[np.float64], side: int) -> Picture:
+def turned(
+    photograph: Picture, centre: NDArray[np.float64], half: float, up: NDArray[np.float64], side: int
+) -> Picture:
     """Return a square crop of an image, (side, side, 3), rotated so that ``up`` points up.
 
     Args:
-        whole: the image.
+        photograph: the image.
         centre: centre of the crop, x and y in pixels.
         half: half its side in pixels.
         up: (x, y) of length 1 in the image.
@@ -115,13 +117,15 @@ def turned(whole: Picture, centre: NDArray[np.float64], half: float, up: NDArray
     right, down = np.array([-up[1], up[0]]) * step, -up * step
     first = centre - (right + down) * side / 2.0
     lines = (right[0], down[0], first[0], right[1], down[1], first[1])
-    image = Image.fromarray(whole).transform((side, side), Image.Transform.AFFINE, lines, Image.Resampling.BILINEAR)
+    image = Image.fromarray(photograph).transform(
+        (side, side), Image.Transform.AFFINE, lines, Image.Resampling.BILINEAR
+    )
     return np.asarray(image)
 
 
-def lit(whole: Picture, light: str) -> Picture:
+def lit(photograph: Picture, light: str) -> Picture:
     """Return an image in another light: ``dark``, ``bright``, ``warm``, mirrored for ``mirror``, or unchanged."""
-    values: NDArray[Any] = whole / 255.0
+    values: NDArray[Any] = photograph / 255.0
     if light == "dark":
         values = 0.8 * values**1.6
     elif light == "bright":
@@ -136,22 +140,24 @@ def lit(whole: Picture, light: str) -> Picture:
 LIGHTS = ("", "dark", "bright", "warm", "mirror")
 
 
-def views(whole: Picture, size: tuple[int, int], count: int, seed: int = 0, least: float = 0.45) -> Iterator[Picture]:
+def views(
+    photograph: Picture, size: tuple[int, int], count: int, seed: int = 0, least: float = 0.45
+) -> Iterator[Picture]:
     """Yield the entire image fitted into ``size``, then random crops, each in one of several lights.
 
     Args:
-        whole: uint8 (height, width, 3).
+        photograph: uint8 (height, width, 3).
         size: (height, width) of the results.
         count: number of results.
         seed: seed of the crops.
         least: side of the smallest crop, relative to the largest that fits.
     """
     rng = np.random.default_rng(seed)
-    height, width = whole.shape[:2]
+    height, width = photograph.shape[:2]
     ratio = size[1] / size[0]
     largest = min(height, width / ratio)
     for index in range(count):
         side = max(height, width / ratio) if index == 0 else largest * rng.uniform(least, 1.0)
         x = (width - side * ratio) * (0.5 if index == 0 else rng.uniform())
         y = (height - side) * (0.5 if index == 0 else rng.uniform())
-        yield lit(cut(whole, (x, y, x + side * ratio, y + side), size), LIGHTS[index % len(LIGHTS)])
+        yield lit(cut(photograph, (x, y, x + side * ratio, y + side), size), LIGHTS[index % len(LIGHTS)])

@@ -14,11 +14,11 @@ from glsl_infer.lowering import builder, texture_choice, weight_bytes, weight_ro
 
 
 @contextmanager
-def changed(*places: tuple[Any, str, Any]) -> Iterator[None]:
+def changed(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     """Set attributes of modules or classes within the block."""
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     try:
-        for owner, name, value in places:
+        for owner, name, value in patches:
             setattr(owner, name, value)
         yield
     finally:
@@ -72,6 +72,6 @@ ONLY_AUTO = ("weights of 16 bits for maps of 16 bits", "weights not kept finer",
 @contextmanager
 def repaired(name: str, options: Options) -> Iterator[Options]:
     """Yield options for an export with one thing changed."""
-    of_options, places = REPAIRS.get(name, (lambda given: given, ()))
-    with changed(*places):
+    of_options, patches = REPAIRS.get(name, (lambda options: options, ()))
+    with changed(*patches):
         yield of_options(options)

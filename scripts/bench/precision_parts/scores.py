@@ -27,10 +27,10 @@ def of_boxes(graph: Graph, anchors: Anchors) -> Score:
     """Return the score of a detector."""
     boxes, scores = ends_of_detector(graph)
 
-    def found(results: Sequence[Outputs]) -> list[Any]:
+    def faces(results: Sequence[Outputs]) -> list[Any]:
         return [detections(anchors, result[boxes], result[scores]) for result in results]
 
-    return lambda floats, stored: compared(found(floats), found(stored))
+    return lambda floats, stored: compared(faces(floats), faces(stored))
 
 
 def of_face(graph: Graph) -> Score:
@@ -38,21 +38,24 @@ def of_face(graph: Graph) -> Score:
     points = max((output.name for output in graph.outputs), key=lambda end: _length(graph, end))
 
     def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        return _distances([_places(one, points) for one in floats], [_places(one, points) for one in stored])
+        return _distances(
+            [_points(outputs, points) for outputs in floats], [_points(outputs, points) for outputs in stored]
+        )
 
     return score
 
 
 def of_hand(graph: Graph) -> Score:
     """Return the score of 21 points on a hand, for images in which the float network detects one."""
-    ends = [output.name for output in graph.outputs if graph.shape_of(output) == (63,)]
+    candidates = [output.name for output in graph.outputs if graph.shape_of(output) == (63,)]
     flag = next(output.name for output in graph.outputs if graph.shape_of(output) == (1,))
 
     def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        shown = [index for index, one in enumerate(floats) if float(one[flag][0]) >= 0.5]
+        present = [index for index, outputs in enumerate(floats) if float(outputs[flag][0]) >= 0.5]
         agree = [(float(a[flag][0]) >= 0.5) == (float(b[flag][0]) >= 0.5) for a, b in zip(floats, stored)]
-        end = max(ends, key=lambda name: max(float(np.abs(one[name]).max()) for one in floats))  # pixels, not metres
-        chosen = [[_places(results[index], end) for index in shown] for results in (floats, stored)]
+        # One output is in pixels, the other in metres.
+        end = max(candidates, key=lambda name: max(float(np.abs(outputs[name]).max()) for outputs in floats))
+        chosen = [[_points(results[index], end) for index in present] for results in (floats, stored)]
         return {**_distances(*chosen), "presence": float(np.mean(agree))}
 
     return score
@@ -64,11 +67,11 @@ def of_mask(graph: Graph) -> Score:
 
     def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
         ious, alphas = [], []
-        for one, other in zip(floats, stored):
-            wanted, given = one[end] > 0.5, other[end] > 0.5
-            if wanted.mean() >= 0.01:
-                ious.append(float((wanted & given).sum() / (wanted | given).sum()))
-            alphas.append(float(np.abs(one[end] - other[end]).mean()))
+        for floats_of_image, stored_of_image in zip(floats, stored):
+            expected, actual = floats_of_image[end] > 0.5, stored_of_image[end] > 0.5
+            if expected.mean() >= 0.01:
+                ious.append(float((expected & actual).sum() / (expected | actual).sum()))
+            alphas.append(float(np.abs(floats_of_image[end] - stored_of_image[end]).mean()))
         return {
             "pictures": len(ious),
             "iou": float(np.mean(ious)),
@@ -84,25 +87,25 @@ def _length(graph: Graph, end: str) -> int:
     return int(np.prod(graph.shape_of(output)))
 
 
-def _places(outputs: Outputs, end: str) -> NDArray[np.float64]:
+def _points(outputs: Outputs, end: str) -> NDArray[np.float64]:
     return np.asarray(outputs[end].reshape(-1, 3)[:, :2], np.float64)
 
 
 def _distances(floats: Sequence[NDArray[Any]], stored: Sequence[NDArray[Any]]) -> Result:
-    apart = [np.linalg.norm(one - other, axis=1) for one, other in zip(floats, stored)]
-    means = [float(one.mean()) for one in apart]
+    distances = [np.linalg.norm(a - b, axis=1) for a, b in zip(floats, stored)]
+    means = [float(values.mean()) for values in distances]
     if not means:  # the float network detects nothing in any image
         return {"pictures": 0}
-    return {"pictures": len(apart), "pixels": float(np.mean(means)), "worst": float(np.max(means))}
+    return {"pictures": len(distances), "pixels": float(np.mean(means)), "worst": float(np.max(means))}
 
 
 def labels(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
     """Return the share of images with the float network's first label, and the signal-to-noise ratio in dB."""
     (end,) = floats[0]
-    one, other = (np.stack([np.ravel(result[end]) for result in results]) for results in (floats, stored))
-    one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
-    same = one.argmax(axis=1) == other.argmax(axis=1)
-    sqnr = 10.0 * np.log10((one**2).sum() / max(((one - other) ** 2).sum(), 1e-30))
+    logits = [np.stack([np.ravel(result[end]) for result in results]) for results in (floats, stored)]
+    exact, rounded = (rows - rows.mean(axis=1, keepdims=True) for rows in logits)
+    same = exact.argmax(axis=1) == rounded.argmax(axis=1)
+    sqnr = 10.0 * np.log10((exact**2).sum() / max(((exact - rounded) ** 2).sum(), 1e-30))
     return {"pictures": len(same), "same": float(same.mean()), "sqnr": float(sqnr)}
 
 

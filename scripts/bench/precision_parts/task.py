@@ -58,16 +58,20 @@ class Task:
             drawn = bundles.read(path).graph  # weights as drawn
             scores = case.score(floats, case.run(drawn, case.test, "stored"))
             parts = self._parts(case, floats, drawn, prepared.graph, scores) if self.parts else {}
-        draws, fine = len(program.passes), len(prepared.precision)
-        return self._row(self._given(case), scores, fine=fine, weights="stored", work=work, draws=draws, **parts)
+        draws, sixteen_bit = len(program.passes), len(prepared.precision)
+        return self._row(
+            self._image_count(case), scores, fine=sixteen_bit, weights="stored", work=work, draws=draws, **parts
+        )
 
     def _parts(
         self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph, scores: Mapping[str, float]
     ) -> dict[str, Any]:
         """Return the scores with only the weights as drawn, only rounded maps, and only bounded ranges."""
-        ways = ((drawn, decomposed.exact), (prepared, decomposed.in_steps), (prepared, decomposed.within_ends))
-        all_scores = [scores] + [case.score(floats, decomposed.outputs(graph, case.test, how)) for graph, how in ways]
-        rounded = [{key: round(value, 4) for key, value in one.items()} for one in all_scores]
+        variants = ((drawn, decomposed.exact), (prepared, decomposed.in_steps), (prepared, decomposed.within_ends))
+        all_scores = [scores] + [
+            case.score(floats, decomposed.outputs(graph, case.test, how)) for graph, how in variants
+        ]
+        rounded = [{key: round(value, 4) for key, value in scores.items()} for scores in all_scores]
         return {"parts": dict(zip(decomposed.PARTS, rounded))}
 
     def counted(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,19 +85,19 @@ class Task:
             now = (len(program.passes), len(prepared.precision))
             if now != (row["draws"], row["fine"]):
                 raise InputError(f"{self.network}, {self.bits}: exported otherwise than its row; measure it again")
-            made = {**row, "work": counted(path)}
-        print(json.dumps(made), file=sys.stderr, flush=True)
-        return made
+            result = {**row, "work": counted(path)}
+        print(json.dumps(result), file=sys.stderr, flush=True)
+        return result
 
-    def _given(self, case: Case) -> int:
+    def _image_count(self, case: Case) -> int:
         return min(self.pictures, len(case.calibration))
 
     @contextmanager
     def exported(self, case: Case) -> Iterator[tuple[Path, CompiledNetwork, PreparedGraph]]:
         """Yield the exported file, its program, and the prepared graph."""
-        most = self._given(case)
-        given = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
-        samples = [{case.graph.input.name: picture} for picture in given]
+        most = self._image_count(case)
+        images = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
+        samples = [{case.graph.input.name: picture} for picture in images]
         labels = [f"class {index}" for index in range(classes_of(case.graph))]
         with blas.one_thread(), repaired(self.change, Options(precision=self.bits)) as options:
             built, program, prepared = build(case.graph, labels, options=options, calibration=samples)
@@ -102,13 +106,13 @@ class Task:
                 bundles.write(built, path)
                 yield path, program, prepared
 
-    def _row(self, pictures: int, scores: Mapping[str, float], **others: Any) -> dict[str, Any]:
+    def _row(self, pictures: int, scores: Mapping[str, float], **columns: Any) -> dict[str, Any]:
         row = {
             "network": self.network,
             "pictures": pictures,
             "bits": self.bits,
             "scores": {key: round(value, 4) for key, value in scores.items()},
-            **others,
+            **columns,
             "planned": PLANNED,
             **({} if self.change == UNCHANGED else {"change": self.change}),
         }
@@ -123,14 +127,14 @@ def counted(path: Path) -> int | None:
         InputError: some shaders do not compile, so their draws would cost nothing; the message has their layers.
     """
     try:
-        found = report(*measure(path, driver.find(None)), str(path))
+        measured_report = report(*measure(path, driver.find(None)), str(path))
     except GlslInferError as error:
         print(f"not counted: {error}", file=sys.stderr)
         return None
-    failed = [row.layer for row in found.rows if row.failed]
+    failed = [row.layer for row in measured_report.rows if row.failed]
     if failed:
         raise InputError(f"VideoCore IV's compiler refuses {', '.join(failed)}: the cost without them is none")
-    return found.total
+    return measured_report.total
 
 
 def measured(task: Task, row: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -36,8 +36,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import tiny  # noqa: E402
 
 from glsl_infer.errors import GlslInferError, InputError, RunError  # noqa: E402
+from glsl_infer.support.child_process import module_command  # noqa: E402
 
-PEAK = "import glsl_infer.cli.inspect_model, glsl_infer.bundle; print(open('/proc/self/status').read())"
+PEAK = "import glsl_infer.cli.inspect, glsl_infer.bundle; print(open('/proc/self/status').read())"
 STEP, STEPS = 4 << 20, 12
 PROCESSES, KILLED_AFTER = 8, 3.0
 CONNECTIONS, REQUESTS = 1000, 10
@@ -50,9 +51,9 @@ def _command(*words: object, limit: int | None = None, **environment: str) -> su
     """Start a command of glsl-infer, with at most ``limit`` bytes of address space."""
     limited = [] if limit is None else ["prlimit", f"--as={limit}"]
     return subprocess.Popen(
-        [*limited, sys.executable, "-m", "glsl_infer", *map(str, words)],
+        [*limited, *module_command("glsl_infer", *words)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -75,7 +76,8 @@ def _finding(process: subprocess.Popen[str]) -> str:
 def memory(folder: Path, _: random.Random) -> Cases:
     """Inspect a bundle with the memory of the command's modules, and with a little more each time."""
     path = tiny.write_tiny(folder)
-    status = subprocess.run([sys.executable, "-c", PEAK], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    once = module_command("timeit", "-n1", "-r1", PEAK)  # timeit executes a statement
+    status = subprocess.run(once, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     peak = 1024 * int(status.partition("VmPeak:")[2].split()[0])
     for step in range(1, STEPS + 1):
         process = _command("inspect", path, "--json", limit=peak + step * STEP)

@@ -140,9 +140,9 @@ def estimates() -> dict[str, int]:
     the networks of videocore.md, without their size.
     """
     stored = json.loads((BOARDS / PREDICTED).read_text("utf-8"))["Pi Zero W"]
-    others = re.findall(r"^\| (\w[^|,]*), \d+ \|.*\| ([\d,]+) \|$", NETWORKS.read_text("utf-8"), re.MULTILINE)
+    networks = re.findall(r"^\| (\w[^|,]*), \d+ \|.*\| ([\d,]+) \|$", NETWORKS.read_text("utf-8"), re.MULTILINE)
     return {
-        **{name: int(milliseconds.replace(",", "")) for name, milliseconds in others},
+        **{name: int(milliseconds.replace(",", "")) for name, milliseconds in networks},
         **{name: round(times["total"]) for name, times in stored.items()},
         **{name: model.zero_ms for model in catalogue.read().values() for name in model.tasks or (model.name,)},
     }
@@ -193,8 +193,8 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    first, *others = (" | ".join(map(_cell, row)) for row in (head, *rows))
-    return [first, f"|{'---|' * len(head)}", *others]
+    first, *lines = (" | ".join(map(_cell, row)) for row in (head, *rows))
+    return [first, f"|{'---|' * len(head)}", *lines]
 
 
 def _cell(text: str) -> str:

@@ -44,9 +44,9 @@ def _alone(options: str, layer: str, activation: Any, restrictions: str = "", li
     return Row(layer, how, lambda x: activation()(_pool(x)), restrictions, listed=listed)
 
 
-def _each(kind: Callable[..., Row], names: Sequence[str]) -> list[Row]:
+def _each(make_row: Callable[..., Row], names: Sequence[str]) -> list[Row]:
     """Return a row for each of some functions of ``keras.activations``."""
-    return [kind(name, "Activation", partial(_function, name)) for name in names]
+    return [make_row(name, "Activation", partial(_function, name)) for name in names]
 
 
 def _function(name: str) -> Any:

@@ -40,9 +40,9 @@ class Cost:
     calibrated: bool
 
 
-def subjects(row: Row, made: Bundle) -> list[Node]:
+def subjects(row: Row, bundle: Bundle) -> list[Node]:
     """Return the nodes of the row's subject, or the node it is fused into."""
-    nodes = [node for node in made.graph.nodes if node.op != "input"]
+    nodes = [node for node in bundle.graph.nodes if node.op != "input"]
     if row.without is not None:
         return nodes[-1:]
     return [node for node in nodes if not node.name.startswith(STEM)]
@@ -56,41 +56,41 @@ def tolerance(node: Node) -> float | None:
     return 0.0 if isinstance(operator, CopyOperator) else TOLERANCE
 
 
-def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Cost:
+def cost(row: Row, bundle: Bundle, without: Bundle | None, calibrated: bool) -> Cost:
     """Return the cost of a row.
 
     Args:
         row: the row.
-        made: its bundle.
+        bundle: its bundle.
         without: bundle of the model without the subject, if the row has one.
         calibrated: see ``Cost``.
     """
-    nodes = subjects(row, made)
+    nodes = subjects(row, bundle)
     if without is None:
-        passes, fetched = totals(made, {node.name for node in nodes})
+        passes, fetched = totals(bundle, {node.name for node in nodes})
         becomes = ", ".join(f"`{op}`" for op in dict.fromkeys(node.op for node in nodes)) or "nothing"
     else:
-        given, left = totals(made), totals(without)
-        passes, fetched = given[0] - left[0], given[1] - left[1]
+        with_operator, without_operator = totals(bundle), totals(without)
+        passes, fetched = with_operator[0] - without_operator[0], with_operator[1] - without_operator[1]
         becomes = row.into if row.into in IDLE else f"part of {row.into}"
     tolerances = [limit for limit in map(tolerance, nodes) if limit is not None]
     drawn = None if row.into in IDLE else max(tolerances, default=None)
-    return Cost(becomes, passes, fetched / output_texels(made), drawn, calibrated and row.into not in IDLE)
+    return Cost(becomes, passes, fetched / output_texels(bundle), drawn, calibrated and row.into not in IDLE)
 
 
-def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
+def totals(bundle: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
     """Return (passes, texels fetched) of a frame, or of the given layers."""
-    shaders = {program.name: made.members[program.fragment].decode() for program in made.manifest.programs}
-    passes = [entry for entry in made.manifest.passes if layers is None or entry.layer in layers]
+    shaders = {program.name: bundle.members[program.fragment].decode() for program in bundle.manifest.programs}
+    passes = [entry for entry in bundle.manifest.passes if layers is None or entry.layer in layers]
     fetched = 0
     for entry in passes:
         fetched += _fetches(shaders[entry.program]) * sum(quad.width * quad.height for quad in entry.quads)
     return len(passes), fetched
 
 
-def output_texels(made: Bundle) -> int:
+def output_texels(bundle: Bundle) -> int:
     """Return pixels times slices of a bundle's outputs; a slice of a vector has 4 values."""
-    shapes = [made.graph.shapes[layer] for layer in made.graph.output_layers]
+    shapes = [bundle.graph.shapes[layer] for layer in bundle.graph.output_layers]
     return sum(math.prod(size) * -(-channels // 4) for *size, channels in shapes)
 
 

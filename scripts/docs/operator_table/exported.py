@@ -54,12 +54,12 @@ class Exported:
         """
         (end,) = self.made.manifest.outputs
         value = end.values[0]
-        given = softmax(output) if self.ends_in_softmax else output
+        expected = softmax(output) if self.ends_in_softmax else output
         if isinstance(value, FeatureMap) and not end.steps:
             width = float(np.abs(value.scale_of).max())
         else:
             width = float(self.expected.max() - self.expected.min())
-        return float(np.abs(given - self.expected).max()) / width
+        return float(np.abs(expected - self.expected).max()) / width
 
 
 def export(folder: Path, rows: Sequence[Row] = ROWS) -> None:

@@ -13,7 +13,7 @@ def _on_stem(layer: Any, channels: int = 8) -> Any:
     return lambda x: layer(stem(x, channels))
 
 
-def _joined(x: Any) -> Any:
+def _concatenated(x: Any) -> Any:
     first, second = K.split(x, 2, axis=-1)
     return L.Concatenate()([second, first])
 
@@ -117,7 +117,7 @@ PARTS = Group(
         Row(
             "`keras.ops.split`",
             "into 2; 8 channels",
-            _on_stem(_joined),
+            _on_stem(_concatenated),
             "channels, rows or columns; of maps and vectors",
         ),
         Row(

@@ -26,18 +26,18 @@ def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
     KERAS.utils.clear_session(free_memory=False)  # names unnamed layers as in a new process
     KERAS.utils.set_random_seed(1)  # for weights that keep their initial values
     x = KERAS.Input(shape, name="picture")
-    made = build(x)
-    model = made if isinstance(made, KERAS.Model) else KERAS.Model(x, made, name="functional")
+    network = build(x)
+    model = network if isinstance(network, KERAS.Model) else KERAS.Model(x, network, name="functional")
     rng = np.random.default_rng(1)
     for weight in model.weights:
-        kind = weight.path.rsplit("/", 1)[1]
-        if kind in ("gamma", "moving_variance"):
+        weight_name = weight.path.rsplit("/", 1)[1]
+        if weight_name in ("gamma", "moving_variance"):
             weight.assign(rng.uniform(0.5, 1.5, weight.shape))
-        elif kind in ("beta", "moving_mean", "bias"):
+        elif weight_name in ("beta", "moving_mean", "bias"):
             weight.assign(rng.normal(0.0, 0.3, weight.shape))
-        elif kind in ("slopes", "gaps", "centre"):  # of a LearnableSigmoid
+        elif weight_name in ("slopes", "gaps", "centre"):  # of a LearnableSigmoid
             weight.assign(rng.normal(0.0, 0.5, weight.shape))
-        elif kind.endswith("kernel"):  # neither vanishing nor saturating outputs
+        elif weight_name.endswith("kernel"):  # neither vanishing nor saturating outputs
             weight.assign(rng.normal(0.0, 1.5 / np.sqrt(_fan_in(weight)), weight.shape))
     return model
 

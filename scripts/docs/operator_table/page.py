@@ -80,10 +80,10 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
-    return "".join([HEAD, *sections, MATRIX, matrix, _made(), LIMITS, TAIL, measured])
+    return "".join([HEAD, *sections, MATRIX, matrix, _models_written(), LIMITS, TAIL, measured])
 
 
-def _made() -> str:
+def _models_written() -> str:
     """Return the operators created by the compiler from others, and their costs."""
     stages = {stage for names in videocore.STAGES.values() for stage in names}
     drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
@@ -100,10 +100,10 @@ def _section(group: Group, costs: Mapping[str, Cost]) -> str:
 def _names(line: Names) -> tuple[str, ...]:
     """Return the cells of operators: names, costs, processor unless a rounding shader; names in other formats."""
     operators = ", ".join(f"`{name}`" for name in line.each)
-    place = line.exactness() if line.runs() == "shader" else line.runs()
+    processor = line.exactness() if line.runs() == "shader" else line.runs()
     numbers = videocore.cell(line.each)
     operators += f" {numbers}" if numbers else ""
-    return operators + (f" *{place}*" if place != str(TOLERANCE) else ""), line.tflite, line.onnx
+    return operators + (f" *{processor}*" if processor != str(TOLERANCE) else ""), line.tflite, line.onnx
 
 
 def _merged(rows: Iterable[tuple[Row, str]]) -> list[tuple[str, str]]:
@@ -143,5 +143,5 @@ def _costs(row: Row, cost: Cost) -> str:
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    first, *others = (f"{' | '.join(row)} |\n" for row in (columns, *lines))
-    return "".join([first, f"|{'---|' * len(columns)}\n", *others])
+    first, *table_rows = (f"{' | '.join(row)} |\n" for row in (columns, *lines))
+    return "".join([first, f"|{'---|' * len(columns)}\n", *table_rows])

@@ -7,14 +7,14 @@ from typing import Any
 from operator_table.row import KERAS, K, L, Refusal, stem
 
 
-def _untraceable(kind: Any) -> Any:
+def _untraceable(layer_class: Any) -> Any:
     """Return a layer of another module, whose call needs a tensor of another framework."""
     members = {
         "__module__": "somewhere",
         "compute_output_spec": lambda self, inputs: KERAS.KerasTensor(inputs.shape),
         "call": lambda self, inputs: inputs.numpy(),
     }
-    return type("Own", (kind,), members)(name="subject")
+    return type("Own", (layer_class,), members)(name="subject")
 
 
 def _quantised(x: Any) -> Any:

@@ -92,8 +92,8 @@ def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> st
 def _expanded(name: str, macros: dict[str, str]) -> str:
     if name not in macros:
         return name
-    rest = {key: value for key, value in macros.items() if key != name}
-    return _NAME.sub(lambda match: _expanded(match[0], rest), macros[name])
+    remaining = {key: value for key, value in macros.items() if key != name}
+    return _NAME.sub(lambda match: _expanded(match[0], remaining), macros[name])
 
 
 def _count(text: str, functions: dict[str, str]) -> int:

@@ -18,14 +18,14 @@ def _scaled(x: Any) -> Any:
 
 
 def _plus(x: Any) -> Any:
-    left, other = _two(x)
-    return left + other
+    first, second = _two(x)
+    return first + second
 
 
 def _residual(x: Any) -> Any:
-    given = stem(x)
-    y = L.Conv2D(8, 3, padding="same", name="conv")(given)
-    return L.Activation("sigmoid")(L.Add()([given, y]))
+    features = stem(x)
+    y = L.Conv2D(8, 3, padding="same", name="conv")(features)
+    return L.Activation("sigmoid")(L.Add()([features, y]))
 
 
 def _no_residual(x: Any) -> Any:
@@ -33,8 +33,8 @@ def _no_residual(x: Any) -> Any:
 
 
 def _wide_residual(x: Any) -> Any:
-    given = stem(x, 40)
-    return L.ReLU(2.0)(L.Add()([L.Conv2D(40, 1, name="conv")(given), given]))
+    features = stem(x, 40)
+    return L.ReLU(2.0)(L.Add()([L.Conv2D(40, 1, name="conv")(features), features]))
 
 
 def _wide_no_residual(x: Any) -> Any:

@@ -38,8 +38,8 @@ def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, obj
     """Return the cost of each operator of some bundles: ``instructions``, ``floor``, ``threads``, and ``layer``."""
     best: dict[str, dict[str, object]] = {}
     for path in bundles:
-        found = report(*measure(path, driver), str(path))
-        for row in found.rows:
+        measured_report = report(*measure(path, driver), str(path))
+        for row in measured_report.rows:
             if row.failed:
                 raise SystemExit(f"{path.name}: layer '{row.layer}' ({row.op}) does not compile for VideoCore IV")
             numbers: dict[str, object] = {
@@ -48,8 +48,11 @@ def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, obj
                 "threads": row.threads if row.fetches else 2,
                 "layer": f"{path.stem}: {row.layer}",
             }
-            known = best.setdefault(row.op, numbers)
-            if (numbers["threads"], -row.total / row.pixels) > (known["threads"], -float(str(known["instructions"]))):
+            best_numbers = best.setdefault(row.op, numbers)
+            if (numbers["threads"], -row.total / row.pixels) > (
+                best_numbers["threads"],
+                -float(str(best_numbers["instructions"])),
+            ):
                 best[row.op] = numbers
     return dict(sorted(best.items()))
 
@@ -69,5 +72,5 @@ def cell(operators: Iterable[str]) -> str:
     """Return the page's text on some operators: instructions/floor of each that draws."""
     numbers = written()
     names = [stage for name in operators for stage in STAGES.get(name, (name,))]
-    known = [numbers[name] for name in names if name in numbers]
-    return ",".join(f"{one['instructions']:g}/{one['floor']:g}" for one in known)
+    rows = [numbers[name] for name in names if name in numbers]
+    return ",".join(f"{row['instructions']:g}/{row['floor']:g}" for row in rows)

@@ -26,13 +26,13 @@ from glsl_infer.runtime.verdicts import read_bundle
 
 mark(2)
 for path in sys.argv[1:]:
-    made = read_bundle(path)
-    inputs = probe.inputs(made.manifest.inputs)
+    bundle = read_bundle(path)
+    inputs = probe.inputs(bundle.manifest.inputs)
     mark(3)
     with Context("surfaceless") as context:
         context.__dict__["rounds_stores"] = False  # not measured without pixels
         mark(4)
-        with Session(made, context=context) as session:
+        with Session(bundle, context=context) as session:
             mark(5)
             for frame in range(3):
                 session.run(inputs)

@@ -37,8 +37,8 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Create and bind an RGBA8 texture, with nearest filtering, clamped to its edge, and zero without texels. */
   function texture(width: number, height: number, texels: Uint8Array | null = null): WebGLTexture {
-    const made = keep(gl.createTexture(), "texture", (object) => gl.deleteTexture(object));
-    gl.bindTexture(gl.TEXTURE_2D, made);
+    const created = keep(gl.createTexture(), "texture", (object) => gl.deleteTexture(object));
+    gl.bindTexture(gl.TEXTURE_2D, created);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
     for (const [name, value] of [
       [gl.TEXTURE_MIN_FILTER, gl.NEAREST],
@@ -48,7 +48,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     ] as const) {
       gl.texParameteri(gl.TEXTURE_2D, name, value);
     }
-    return made;
+    return created;
   }
 
   /**
@@ -57,33 +57,33 @@ export function objectsOf(gl: WebGLRenderingContext) {
    * @throws GlError the driver cannot render into it.
    */
   function framebuffer(target: WebGLTexture): WebGLFramebuffer {
-    const made = keep(gl.createFramebuffer(), "framebuffer", (object) => gl.deleteFramebuffer(object));
-    gl.bindFramebuffer(gl.FRAMEBUFFER, made);
+    const created = keep(gl.createFramebuffer(), "framebuffer", (object) => gl.deleteFramebuffer(object));
+    gl.bindFramebuffer(gl.FRAMEBUFFER, created);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, target, 0);
     const status = gl.checkFramebufferStatus(gl.FRAMEBUFFER);
     if (status !== gl.FRAMEBUFFER_COMPLETE && !gl.isContextLost()) {
       throw new GlError(`the driver cannot render into an RGBA8 texture (framebuffer status 0x${status.toString(16)})`);
     }
-    return made;
+    return created;
   }
 
   /** Create and bind a vertex buffer. */
   function buffer(data: Float32Array): WebGLBuffer {
-    const made = keep(gl.createBuffer(), "buffer", (object) => gl.deleteBuffer(object));
-    gl.bindBuffer(gl.ARRAY_BUFFER, made);
+    const created = keep(gl.createBuffer(), "buffer", (object) => gl.deleteBuffer(object));
+    gl.bindBuffer(gl.ARRAY_BUFFER, created);
     gl.bufferData(gl.ARRAY_BUFFER, data as Float32Array<ArrayBuffer>, gl.STATIC_DRAW);
-    return made;
+    return created;
   }
 
   function shader(kind: number, source: string): WebGLShader {
     const key = `${kind}\n${source}`;
-    const known = shaders.get(key);
-    if (known) return known;
-    const made = keep(gl.createShader(kind), "shader", (object) => gl.deleteShader(object));
-    shaders.set(key, made);
-    gl.shaderSource(made, source);
-    gl.compileShader(made);
-    return made;
+    const cached = shaders.get(key);
+    if (cached) return cached;
+    const created = keep(gl.createShader(kind), "shader", (object) => gl.deleteShader(object));
+    shaders.set(key, created);
+    gl.shaderSource(created, source);
+    gl.compileShader(created);
+    return created;
   }
 
   /** Compile, link and check a program whose only attribute is a position; see `startProgram` and `checkProgram`. */
@@ -95,12 +95,12 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Start to compile and link; the k-th attribute has location k. No status is queried, so nothing waits. */
   function startProgram(vertex: string, fragment: string, attributes: readonly string[]): WebGLProgram {
-    const made = keep(gl.createProgram(), "program", (object) => gl.deleteProgram(object));
-    gl.attachShader(made, shader(gl.VERTEX_SHADER, vertex));
-    gl.attachShader(made, shader(gl.FRAGMENT_SHADER, fragment));
-    attributes.forEach((name, location) => gl.bindAttribLocation(made, location, name));
-    gl.linkProgram(made);
-    return made;
+    const created = keep(gl.createProgram(), "program", (object) => gl.deleteProgram(object));
+    gl.attachShader(created, shader(gl.VERTEX_SHADER, vertex));
+    gl.attachShader(created, shader(gl.FRAGMENT_SHADER, fragment));
+    attributes.forEach((name, location) => gl.bindAttribLocation(created, location, name));
+    gl.linkProgram(created);
+    return created;
   }
 
   /**

@@ -52,16 +52,16 @@ export class Detector {
     const things = classes.flatMap((one) => {
       const of = candidates.flatMap(({ index }, i) => (one < 0 || index === one ? [i] : []));
       const own = of.map((i) => candidates[i]!.score);
-      const kept = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
-      return kept.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));
+      const chosen = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
+      return chosen.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));
     });
     things.sort((a, b) => b.score - a.score);
     const place = this._back(size);
-    const found = things.slice(0, rules.most).map(({ box, score, index }): Detection => {
+    const detections = things.slice(0, rules.most).map(({ box, score, index }): Detection => {
       const [low, high, ...points] = place(box);
       return { box: [...low!, ...high!], score, label: rules.labels[index]!, index, points };
     });
-    return { kind: "detection", size, things: found, rules };
+    return { kind: "detection", size, things: detections, rules };
   }
 
   /** Return a box, replaced by the square around its circle if the rules have one. */

@@ -64,17 +64,17 @@ export class Landmarker {
     const size = `${frame.width} ${frame.height}`;
     if (!this.rules.follow || size !== this._size) this._cuts = [];
     this._size = size;
-    let found = await this._points(frame, this._cuts);
+    let results = await this._points(frame, this._cuts);
     this._since += 1;
-    if (!found.length || (found.length < this.rules.most && this._since >= SEARCH)) {
+    if (!results.length || (results.length < this.rules.most && this._since >= SEARCH)) {
       this._since = 0;
-      const known = found.map(({ cut }) => cut);
-      const isNew = (cut: Cut): boolean => known.every((other) => !(cut.overlap(other) >= SAME));
-      const added = (await this._detected(frame)).filter(isNew).slice(0, this.rules.most - found.length);
-      found = [...found, ...(await this._points(frame, added))];
+      const currentCuts = results.map(({ cut }) => cut);
+      const isNew = (cut: Cut): boolean => currentCuts.every((other) => !(cut.overlap(other) >= SAME));
+      const added = (await this._detected(frame)).filter(isNew).slice(0, this.rules.most - results.length);
+      results = [...results, ...(await this._points(frame, added))];
     }
-    this._cuts = this.rules.follow ? distinct(found, this.rules.follow) : [];
-    return this._found(frame, found);
+    this._cuts = this.rules.follow ? distinct(results, this.rules.follow) : [];
+    return this._found(frame, results);
   }
 
   /** Return the cut in which an object is upright. */
@@ -134,13 +134,13 @@ export class Landmarker {
 
   private async _points(frame: Frame, cuts: readonly Cut[]): Promise<Landmarks[]> {
     const { width, height } = this.network.entry;
-    const found: Landmarks[] = [];
+    const results: Landmarks[] = [];
     for (const cut of cuts) {
       if (!reaches(cut, frame)) continue;
       const item = this.points(await this.network.run(frame.cut(cut, width, height)), cut);
-      if (item) found.push(item);
+      if (item) results.push(item);
     }
-    return found;
+    return results;
   }
 
   private _found({ width, height }: Extent, things: readonly Landmarks[]): FoundLandmarks {

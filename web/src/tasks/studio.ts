@@ -136,8 +136,8 @@ export class Studio {
 
   private _program(fragment: string): WebGLProgram {
     const { _gl: gl } = this;
-    const known = this._programs.get(fragment);
-    if (known) return known;
+    const cached = this._programs.get(fragment);
+    if (cached) return cached;
     const program = gl.createProgram()!;
     for (const [kind, text] of [[gl.VERTEX_SHADER, WHOLE], [gl.FRAGMENT_SHADER, fragment]] as const) {
       const shader = gl.createShader(kind)!;

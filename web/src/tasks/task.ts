@@ -74,9 +74,9 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
     const { model } = description;
     const locate = options.locate ?? ((name: string) => `models/${name}.glslnn`);
     const where = model.endsWith(".glslnn") ? new URL(model, base).href : locate(model);
-    const made = await Network.load(where, canvas, (bytes, of) => options.progress?.(model, bytes, of));
-    loaded.push(made);
-    return made;
+    const opened = await Network.load(where, canvas, (bytes, of) => options.progress?.(model, bytes, of));
+    loaded.push(opened);
+    return opened;
   }
 
   async function detector(description: Description, base: string, by?: string): Promise<Detector> {
@@ -93,17 +93,17 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
   const { rules } = description;
   try {
     if (rules.task === "detection") {
-      const made = await detector(description, base);
-      return new Task(description, [made.network], (picture) => made.run(picture));
+      const finder = await detector(description, base);
+      return new Task(description, [finder.network], (picture) => finder.run(picture));
     }
     const own = await network(description, base);
     if (rules.task === "landmarks") {
       const file = rules.detector.endsWith(".json") ? rules.detector : `${rules.detector}.json`;
       const beside = new URL(file, base).href;
       const finder = await detector(await fetchTask(beside), beside, description.name);
-      const made = named(description, () => new Landmarker(own, rules, finder));
-      const run = (picture: PictureSource, followed: boolean) => (followed ? made.follow(picture) : made.run(picture));
-      return new Task(description, [own, finder.network], run, () => made.close());
+      const landmarker = named(description, () => new Landmarker(own, rules, finder));
+      const run = (picture: PictureSource, followed: boolean) => (followed ? landmarker.follow(picture) : landmarker.run(picture));
+      return new Task(description, [own, finder.network], run, () => landmarker.close());
     }
     if (rules.task === "classification") {
       return new Task(description, [own], async (picture) => {

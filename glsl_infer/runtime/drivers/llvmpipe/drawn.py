@@ -17,7 +17,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.support.heap import trim_heap
+from glsl_infer.support.memory import trim_heap
 
 EXTENSION = "GL_OES_texture_float"
 

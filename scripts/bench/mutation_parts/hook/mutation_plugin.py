@@ -33,7 +33,7 @@ def _write(**fields: Any) -> None:
 def _cpu() -> float:
     """Return the CPU seconds of this process and of its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def pytest_configure() -> None:
@@ -65,8 +65,10 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of the list, in its order."""
-    wanted = {test: place for place, test in enumerate(TASK["tests"])}
-    items[:] = sorted((item for item in items if item.nodeid in wanted), key=lambda item: wanted[item.nodeid])
+    index_of_test = {test: index for index, test in enumerate(TASK["tests"])}
+    items[:] = sorted(
+        (item for item in items if item.nodeid in index_of_test), key=lambda item: index_of_test[item.nodeid]
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,18 +76,18 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     """Run the tests until enough functions have failed or the time is over."""
     signal.signal(signal.SIGALRM, _too_long)
     failed: set[str] = set()
-    rest = list(session.items)
-    while rest:
-        item = rest.pop(0)
+    waiting = list(session.items)
+    while waiting:
+        item = waiting.pop(0)
         if TASK["enough"]:
-            rest = [other for other in rest if function(other.nodeid) not in failed]
+            waiting = [test for test in waiting if function(test.nodeid) not in failed]
         if time.time() > TASK["until"] or (TASK["enough"] and len(failed) >= TASK["enough"]):
             break
         before, began = _cpu(), time.perf_counter()
         _write(start=item.nodeid)
         hook.begin(item.nodeid)
         signal.setitimer(signal.ITIMER_REAL, TASK["limits"].get(item.nodeid, 120.0))
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=rest[0] if rest else None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=waiting[0] if waiting else None)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         hook.begin("")
         outcome = _failures.pop(item.nodeid, "")
@@ -102,7 +104,7 @@ def function(test: str) -> str:
     return test.partition("[")[0]
 
 
-def _too_long(number: int, frame: object) -> Iterator[None]:
+def _too_long(signal_number: int, frame: object) -> Iterator[None]:
     pytest.fail("timeout", pytrace=False)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, first_shape
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, first_shape, operand_arrays, operands
 from glsl_infer.graph.activations import activation
 from glsl_infer.graph.elementwise import BINARY, UNARY
 from glsl_infer.graph.node import Array, Shape
 
 
-def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
+def _binary_operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
     operands = [*shapes, *weights.values()]
     if len(operands) != 2:
         raise ValueError(f"{len(operands)} operands; give two inputs, or one and the weight 'constant'")
@@ -22,7 +22,7 @@ def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Sha
 def _binary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     if attrs["operation"] not in BINARY:
         raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(BINARY)}")
-    return np.broadcast_shapes(*_operands(weights, shapes))
+    return np.broadcast_shapes(*_binary_operands(weights, shapes))
 
 
 def _binary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
@@ -56,23 +56,12 @@ def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 _CHOSEN = ("condition", "yes", "no")
 
 
-def _in_order(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
-    """Return condition, yes and no: each from the weights, or else the next of the inputs."""
-    waiting = list(shapes)
-    if len(waiting) + len(weights) != len(_CHOSEN):
-        raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give three in all")
-    return [weights[name] if name in weights else waiting.pop(0) for name in _CHOSEN]
-
-
 def _select_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    return np.broadcast_shapes(*_in_order(weights, shapes))
+    return np.broadcast_shapes(*operands(_CHOSEN, weights, shapes))
 
 
 def _select(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    waiting = list(inputs)
-    condition, yes, no = (
-        weights[name].astype(inputs[0].dtype) if name in weights else waiting.pop(0) for name in _CHOSEN
-    )
+    condition, yes, no = operand_arrays(_CHOSEN, weights, inputs)
     return np.where(condition != 0, yes, no)
 
 

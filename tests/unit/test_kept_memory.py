@@ -13,13 +13,13 @@ import pytest
 def test_kept_memory_is_not_mapped_again() -> None:
     code = (
         "import resource, numpy\n"
-        "from glsl_infer.support import heap\n"
+        "from glsl_infer.support import memory\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(20): numpy.ones(1 << 18)\n"  # 2 MB: too small for huge pages
         "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
-        "faults(); heap.keep_freed_memory(); faults()\n"
+        "faults(); memory.keep_freed_memory(); faults()\n"
         "print(faults())"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert int(said) < 20 * 100, "20 arrays of 512 pages each"
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(message) < 20 * 100, "20 arrays of 512 pages each"

@@ -19,7 +19,7 @@ def check(deployment: Deployment, base: Path) -> None:
         InputError: files are outside; the message lists them all.
     """
     folder = base.resolve()
-    outside = [f"{what} {given}" for what, given in _named(deployment, base) if not _within(base / given, folder)]
+    outside = [f"{what} {path}" for what, path in _named(deployment, base) if not _within(base / path, folder)]
     if outside:
         raise InputError(
             f"{'; '.join(outside)}: outside the deployment file's folder; put it there, or give --allow-outside"
@@ -44,7 +44,7 @@ def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
     service = deployment.service
     if service.task.lower().endswith(reading.SUFFIX):
         yield "service: task", service.task
-    for command in (service.on_appear, *(one.command for one in service.on)):
+    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
         words = shlex.split(command)
-        if raspberry_pi.beside(words, base) is not None:
+        if raspberry_pi.program_of(words, base) is not None:
             yield "service: the program", words[0]
