@@ -50,6 +50,7 @@ class KernelOperator(OnCpu):
     def __init__(self, name: str) -> None:
         self.kernel = cpu.KERNELS[name]
         self.attrs, self.weights = dict(self.kernel.attrs), self.kernel.weights
+        self.only_reshapes = name == "tensor_reshape"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the result of the kernel's shape rule."""

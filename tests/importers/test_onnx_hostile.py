@@ -13,19 +13,12 @@ from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.onnx import slimmed
 from glsl_infer.importers.onnx.file import read_model
 
 MAP = (1, 4, 8, 6)
 
 MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
 """Operators creating constants with any number of axes, more than NumPy's limit."""
-
-
-@pytest.fixture(autouse=True)
-def _no_onnxslim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable onnxslim, which takes a process for each file with constant operators; test_onnx_slimmed.py tests it."""
-    monkeypatch.setattr(slimmed, "find_spec", lambda name: None)
 
 
 def sound() -> bytes:

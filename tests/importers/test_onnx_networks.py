@@ -16,6 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers import onnx as importer
 from glsl_infer.importers import survey
+from glsl_infer.importers.onnx import survey as survey_of
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_CI = range(1000, 1040)
@@ -205,6 +206,54 @@ def test_operators_on_a_batch_inside_of_a_network(case: str) -> None:
     constants = [made.random(*sizes) for sizes in weights]
     made.output(made.op(case.partition(" ")[0], [x, *constants], [1] * len(shape), **attributes))
     assert agreement(made.model()) <= 2e-5
+
+
+CONSTANT = {
+    "Einsum": ([(4, 5), (5, 6)], (4, 6), {"equation": "ij,jk->ik"}),
+    "Softmax": ([(4, 6)], (4, 6), {"axis": 0}),
+    "Gemm": ([(5, 4), (5, 6), (6,)], (4, 6), {"transA": 1}),
+    "LayerNormalization": ([(4, 6), (6,)], (4, 6), {}),
+    "ReduceL2": ([(4, 3, 6)], (4, 6), {"axes": [1], "keepdims": 0}),
+    "Selu": ([(4, 6)], (4, 6), {}),
+    "Sinh": ([(4, 6)], (4, 6), {}),
+    "ArgMax": ([(4, 3, 6)], (4, 6), {"axis": 1, "keepdims": 0}),
+    "DepthToSpace": ([(1, 4, 2, 3)], (1, 1, 4, 6), {"blocksize": 2}),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTANT)
+def test_operators_on_constants(kind: str) -> None:
+    """Exporters leave operators whose inputs are all constants: they are computed once, as those of a network."""
+    inputs, shape, attributes = CONSTANT[kind]
+    made = File(4)
+    result = made.op(kind, [made.random(*size) for size in inputs], shape, **attributes)
+    result = made.op("Cast", [result], shape, to=1) if kind == "ArgMax" else result
+    x = made.input((1, 3, 4, 6))
+    made.output(made.op("Mul", [x, made.reshape(result, (4, 6))], (1, 3, 4, 6)))
+    model = made.model()
+    assert agreement(model) <= 1e-5
+    assert {row.kind for row in survey_of(model).rows} == {"input", "Mul"}
+
+
+def test_the_largest_two_constants() -> None:
+    made = File(4)
+    x = made.input((1, 3, 4, 6))
+    count = made.constant([2], "int64")
+    values, places = made.several("TopK", [made.random(3, 4, 5), count], [(3, 4, 2), (3, 4, 2)])
+    total = made.op("Add", [values, made.op("Cast", [places], (3, 4, 2), to=1)], (3, 4, 2))
+    made.output(
+        made.op("Mul", [x, made.op("ReduceSum", [total, made.constant([2], "int64")], (3, 4, 1))], (1, 3, 4, 6))
+    )
+    assert agreement(made.model()) <= 1e-5
+
+
+def test_constants_that_are_too_large_are_refused() -> None:
+    made = File(0)
+    vectors = [made.constant(np.zeros(2**18)), made.constant(np.zeros(2**18))]
+    huge = made.op("ReduceL2", [made.op("Einsum", vectors, (2**18, 2**18), equation="i,j->ij")], (1, 1), keepdims=1)
+    made.output(made.op("Add", [made.input((1, 4, 8, 6)), huge], (1, 4, 8, 6)))
+    with pytest.raises(ModelError, match="Einsum: "):
+        importer.load(made.model())
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -145,3 +145,58 @@ def test_code_that_a_file_of_keras_2_names_is_not_loaded(tmp_path: Path) -> None
             target.writestr(name, content)
     with pytest.raises(ModelError, match=r"'os\.system'"):
         importer.load_model(path)
+
+
+UNIT = np.random.default_rng(5).uniform(0.1, 0.9, (2, 4, 6, 3)).astype(np.float32)
+ABOVE = 1.0 + UNIT
+
+CALLS: dict[str, tuple[Any, ...]] = {
+    **{f"math.{name}": (UNIT,) for name in ("acos", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "sign")},
+    **{
+        f"math.{name}": (UNIT, UNIT[:, :1])
+        for name in ("atan2", "divide_no_nan", "floormod", "greater", "greater_equal", "less", "less_equal")
+    },
+    **{f"math.{name}": (UNIT, [1, 2]) for name in ("reduce_euclidean_norm", "reduce_logsumexp", "reduce_std")},
+    **{f"math.{name}": (UNIT > 0.5, UNIT > 0.3) for name in ("logical_and", "logical_or", "logical_xor")},
+    "math.acosh": (ABOVE,),
+    "math.add_n": ([UNIT, ABOVE, UNIT],),
+    "math.argmin": (UNIT, 2),
+    "math.cumsum": (UNIT, 1),
+    "math.equal": (np.round(UNIT), np.round(ABOVE)),
+    "math.not_equal": (np.round(UNIT), np.round(ABOVE)),
+    "math.logical_not": (UNIT > 0.5,),
+    "math.reduce_all": (UNIT > 0.2, 3),
+    "math.reduce_any": (UNIT > 0.8, 3),
+    "math.top_k": (UNIT, 2),
+    "broadcast_to": (UNIT[:, :1], (2, 4, 6, 3)),
+    "einsum": ("bhwc,ck->bhwk", UNIT, UNIT[0, 0, :3]),
+    "image.crop_to_bounding_box": (UNIT, 1, 2, 3, 4),
+    "image.flip_left_right": (UNIT,),
+    "image.flip_up_down": (UNIT,),
+    "image.rgb_to_grayscale": (UNIT,),
+    "nn.conv2d": (UNIT, UNIT[0, :2, :3, :, None] * np.ones(5, np.float32), 2, "SAME"),
+    "norm": (UNIT, "euclidean", 3),
+    "repeat": (UNIT, 2, 1),
+    "roll": (UNIT, 1, 2),
+    "tensordot": (UNIT, UNIT[0, 0, :3], 1),
+    "where": (UNIT > 0.5, UNIT, ABOVE),
+    "zeros_like": (UNIT,),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_of_tensorflow(name: str) -> None:
+    import tensorflow as tf
+
+    from glsl_infer.importers.keras.tensorflow_calls import _FUNCTIONS, is_known
+
+    assert is_known(name)
+    function = tf
+    for part in name.split("."):
+        function = getattr(function, part)
+    arguments = [tf.constant(value) if isinstance(value, np.ndarray) else value for value in CALLS[name]]
+    expected = keras.tree.flatten(function(*arguments))
+    results = keras.tree.flatten(_FUNCTIONS[name.rpartition(".")[2]](*CALLS[name]))
+    assert len(results) == len(expected)
+    for result, right in zip(results, expected):
+        np.testing.assert_allclose(np.asarray(result, float), np.asarray(right, float), rtol=1e-5, atol=1e-5)

@@ -215,3 +215,15 @@ def test_three_formats_one_graph(name: str) -> None:
 def test_the_gpu_computes_a_sine_between_convolutions() -> None:
     for kind, graph in graphs(NETWORKS["sine"]).items():
         assert [part.on_cpu for part in place(optimize(graph))] == [False], kind
+
+
+@pytest.mark.parametrize("pool", [L.GlobalAveragePooling1D, L.GlobalMaxPooling1D])
+def test_the_gpu_computes_a_mean_of_a_sequence(pool: Any) -> None:
+    keras.utils.set_random_seed(3)
+    sequence = keras.Input((64, 5), batch_size=1)
+    y = L.Conv1D(8, 3, activation="relu")(L.Conv1D(8, 5, strides=2, padding="same")(sequence))
+    model = randomise(keras.Model(sequence, L.Dense(3)(pool()(y))), 3, 0.3)
+    data = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    made = [optimize(graph) for graph in (from_keras(model), from_tflite(parse(data, "m.tflite")))]
+    assert described(made[0]) == described(made[1])
+    assert [part.on_cpu for part in place(made[0])] == [False]

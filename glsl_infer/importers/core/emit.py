@@ -6,7 +6,6 @@ node is the result.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Array, Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.core.moves import MOST_JOINED, joined, part_of
 from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -115,36 +115,76 @@ def from_left(name: str, operation: str, sources: Sequence[str], shapes: Sequenc
 
 
 def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int], *, keep: bool) -> list[Node]:
-    """Return a reduction along axes: ``kind`` is one of ``cpu.tensors.REDUCTIONS``."""
+    """Return a reduction along axes: ``kind`` is one of ``cpu.tensors.REDUCTIONS``. A sequence is a map of one row."""
     over, chain = tuple(sorted(set(axes))), Chain(name, source, shape)
-    rows, columns, channels = (axis in over for axis in range(3))
-    if len(shape) != 3 or kind not in _DRAWN or not (keep or over == (0, 1)):
+    line = len(shape) == 2
+    rows, columns, channels = (axis - line in over for axis in range(3))
+    sums = kind in ("mean", "sum")
+    is_drawn = kind in _DRAWN and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
+    if not is_drawn or (channels and sums and (line or not keep)):
         return [Node(name, "tensor_reduce", (source,), {"reduction": kind, "axes": over, "keep": keep})]
-    height, width, depth = shape
-    if kind in ("max", "min"):
+    if line:
+        chain.reshaped((1, *shape))
+    height, width, depth = chain.shape
+    if sums and (rows or columns):  # the mean of a row of one pixel is a global mean
+        rows, columns = rows or height == 1, columns or width == 1
+    pixels = float((height if rows else 1) * (width if columns else 1))
+    if not sums:
         if rows:
             chain.add(f"{kind}_pool", part="rows", pool=(height, 1), **ONCE)
         if columns:
             chain.add(f"{kind}_pool", part="columns", pool=(1, width), **ONCE)
         if channels:
             chain.add("channel_extreme", part="channels", operation=kind)
-        if not keep:
-            chain.add("flatten", part="vector", scale=None)
-        return chain.nodes
-    pixels = float(math.prod(shape[axis] for axis in over if axis < 2))
-    if channels:
+    elif channels:
         factor = 1.0 / depth if kind == "mean" else pixels
         weights = {"kernel": np.full((1, 1, depth, 1), factor), "bias": np.zeros(1)}
         chain.add("conv2d", part="channels", weights=weights, groups=1, activation="linear", **ONCE)
-        depth = 1
     elif kind == "sum":
         chain.add("rescaling", part="sum", scales=(pixels,), offsets=(0.0,))
-    if rows and columns:
+    chain.shape = (1 if rows else height, 1 if columns else width, 1 if channels else depth)
+    if sums and rows and columns:
         chain.add("global_average_pool", part="mean", scale=None)
-        if keep:
-            chain.add("reshape", part="map", shape=(1, 1, depth))
-    elif rows or columns:
+        chain.shape = chain.shape[2:]
+    elif sums and (rows or columns):
         chain.add("average_pool", part="mean", pool=(height, 1) if rows else (1, width), **ONCE)
+    result = tuple(1 if axis in over else size for axis, size in enumerate(shape) if keep or axis not in over)
+    if len(result) == 1 < len(chain.shape):
+        chain.add("flatten", part="vector", scale=None)
+    elif len(chain.shape) == 1 and len(result) == 3:
+        chain.add("reshape", part="map", shape=result)
+    else:
+        chain.reshaped(result)
+    return chain.nodes
+
+
+def product(name: str, source: str, shape: Shape, kernel: Array, bias: Array | None = None) -> Node:
+    """Return the last axis of a tensor times a matrix (inputs, outputs), plus a bias."""
+    weights = {"kernel": kernel} if bias is None else {"kernel": kernel, "bias": bias}
+    if not in_textures(shape):
+        return Node(name, "linear", (source,), {}, weights)
+    weights["bias"] = np.zeros(kernel.shape[1], np.float32) if bias is None else bias
+    if len(shape) == 1:
+        return Node(name, "dense", (source,), {"activation": "linear"}, weights)
+    return Node(name, "conv2d", (source,), dict(PLAIN), {**weights, "kernel": kernel[None, None]})
+
+
+def matrix_times(name: str, source: str, rank: int, matrix: Array, *, turned: bool = False) -> list[Node]:
+    """Return a matrix times a tensor, on the CPU: the transpose of the product of both transposes.
+
+    Args:
+        name: of the first node.
+        source: name of the input node, a tensor of ``rank`` axes.
+        rank: the number of its axes.
+        matrix: (outputs, inputs).
+        turned: whether the last two axes of the tensor are exchanged already.
+    """
+    axes = (*range(rank - 2), rank - 1, rank - 2)
+    chain = Chain(name, source, ())
+    if not turned:
+        chain.add("tensor_transpose", axes=axes)
+    chain.add("linear", part="product", weights={"kernel": np.ascontiguousarray(matrix.T)})
+    chain.add("tensor_transpose", part="back", axes=axes)
     return chain.nodes
 
 

@@ -56,11 +56,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
 
 def _dense(call: Call) -> list[Node]:
     weights = kernel(call)
-    if len(call.shapes[0]) == 3:  # Keras multiplies the last axis: a 1x1 convolution
-        attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
-        node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
-    else:
-        node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
+    node = emit.product(call.name, call.inputs[0], call.shapes[0], weights, bias(call, weights.shape[1]))
     return [node, *activations.own_activation(call)]
 
 
@@ -182,44 +178,15 @@ def depth_to_space(call: Call) -> list[Node]:
     return [call.node("depth_to_space", {"block": int(call.layer.block_size)})]
 
 
-TRAINING_ONLY = tuple(
-    [
-        "ActivityRegularization",
-        "AlphaDropout",
-        "AugMix",
-        "CutMix",
-        "Dropout",
-        "GaussianDropout",
-        "GaussianNoise",
-        "Identity",
-        "MaxNumBoundingBoxes",
-        "MixUp",
-        "RandAugment",
-        "RandomBrightness",
-        "RandomColorDegeneration",
-        "RandomColorJitter",
-        "RandomContrast",
-        "RandomCrop",
-        "RandomElasticTransform",
-        "RandomErasing",
-        "RandomFlip",
-        "RandomGaussianBlur",
-        "RandomGrayscale",
-        "RandomHue",
-        "RandomInvert",
-        "RandomPerspective",
-        "RandomPosterization",
-        "RandomRotation",
-        "RandomSaturation",
-        "RandomSharpness",
-        "RandomShear",
-        "RandomTranslation",
-        "RandomZoom",
-        "Solarization",
-        "SpatialDropout1D",
-        "SpatialDropout2D",
-    ]
-)
+_TRAINING_ONLY = """
+ActivityRegularization AlphaDropout AugMix CutMix Dropout GaussianDropout GaussianNoise Identity
+MaxNumBoundingBoxes MixUp RandAugment RandomBrightness RandomColorDegeneration RandomColorJitter RandomContrast
+RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale RandomHue
+RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear
+RandomTranslation RandomZoom Solarization SpatialDropout1D SpatialDropout2D
+"""
+
+TRAINING_ONLY = tuple(_TRAINING_ONLY.split())
 """Layers without an effect at inference."""
 
 LAYERS: Mapping[str, Converter] = {

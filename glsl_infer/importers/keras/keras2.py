@@ -90,6 +90,8 @@ def _layer(entry: Config) -> Config:
         return {**_object("Sequential", _sequential(name, settings, entry)), "build_config": {}}
     if kind in _NOTHING_AT_INFERENCE:
         return {**_object("Identity", {"name": name}), "build_config": {}}
+    if kind == "ThresholdedReLU":
+        return _called(name, "thresholded_relu", {"theta": settings.get("theta", 1.0)})
     if kind == "RandomCrop":  # at inference it crops the middle
         kind, settings = "Resizing", {**settings, "crop_to_aspect_ratio": True, "seed": None}
     known = _known(kind)
@@ -129,14 +131,17 @@ def _tensorflow_call(name: str, settings: Config) -> Config:
     from glsl_infer.importers.keras import tensorflow_calls  # imports Keras
 
     function = str(settings.get("function") or "__operators__.getitem")
-    known = tensorflow_calls.is_known(function)
-    return {
-        "module": None,
-        "class_name": tensorflow_calls.CLASS if known else f"tf.{function}",
-        "config": {"name": name, "function": function},
-        "registered_name": tensorflow_calls.NAME if known else None,
-        "build_config": {},
-    }
+    if tensorflow_calls.is_known(function):
+        return _called(name, function, {})
+    return _own({"class_name": f"tf.{function}"}, {"name": name, "function": function})
+
+
+def _called(name: str, function: str, options: Config) -> Config:
+    """Return the layer of a call of a function of TensorFlow."""
+    from glsl_infer.importers.keras import tensorflow_calls  # imports Keras
+
+    config = {"name": name, "function": function, "options": options}
+    return _own({"class_name": tensorflow_calls.CLASS, "registered_name": tensorflow_calls.NAME}, config)
 
 
 def _sequential(name: str, settings: Config, entry: Config) -> Config:

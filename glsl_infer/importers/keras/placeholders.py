@@ -22,6 +22,9 @@ NAME = "glsl_infer>Placeholder"
 
 LAMBDA = "Lambda"
 
+_OF_KERAS_2 = frozenset({"CuDNNGRU", "CuDNNLSTM", "LocallyConnected1D", "LocallyConnected2D"})
+"""Layers of Keras 2 without a counterpart."""
+
 _ADVICE = {
     LAMBDA: "write its computation with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
 }
@@ -148,6 +151,8 @@ def _placeholder_class() -> Any:
             """Return the reason of the refusal, and the advice."""
             if self.stands_for == LAMBDA:
                 what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
+            elif self.stands_for in _OF_KERAS_2:
+                return f"a {self.stands_for}, which is a layer of Keras 2 that Keras 3 does not have", OF_KERAS_2
             elif self.stands_for.startswith("tf."):
                 return f"{self.stands_for}, called by a model of Keras 2, has no counterpart in Keras 3", OF_KERAS_2
             elif self.stands_for in RUN_OTHERS | READ_FILES:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import PLAIN
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import activations
-from glsl_infer.importers.keras.call import Call, Converter, array, bias, is_tensor, kernel
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, kernel
 
 MOST_PRODUCTS = 1 << 24
 """Largest number of products of an einsum with a constant, because all of them can be in memory at once."""
@@ -22,13 +22,6 @@ MOST_PRODUCTS = 1 << 24
 
 Step = tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]
 """An operator, its attributes and its weights."""
-
-
-def linear(call: Call) -> list[Node]:
-    """Convert a Dense on a tensor of any rank."""
-    weights = kernel(call)
-    node = call.node("linear", {}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *activations.own_activation(call)]
 
 
 def matmul(call: Call) -> list[Node]:
@@ -40,7 +33,7 @@ def matmul(call: Call) -> list[Node]:
     if len(call.inputs) == 1 and len(call.arguments) == 2 and is_tensor(call.arguments[1]) and len(call.shapes[0]) > 1:
         weights = _matrix(call.arguments[0])
         if weights.ndim == 2:
-            return _constant_first(call, weights)
+            return emit.matrix_times(call.name, call.inputs[0], len(call.shapes[0]), weights)
     if len(call.inputs) != 2 or min(map(len, call.shapes)) < 2:
         shapes = " and ".join(map(str, call.shapes))
         raise call.refused(f"a matrix product of shapes {shapes}", "give two tensors of two axes or more, and a batch")
@@ -53,15 +46,6 @@ def _matrix(value: Any) -> NDArray[np.float32]:
     while numbers.ndim > 2 and numbers.shape[0] == 1:
         numbers = numbers[0]
     return numbers
-
-
-def _constant_first(call: Call, weights: NDArray[np.float32]) -> list[Node]:
-    """Return the nodes of ``weights @ x``: the transpose of the product of both transposes."""
-    axes = tuple(range(len(call.shapes[0])))
-    turned = {"axes": (*axes[:-2], axes[-1], axes[-2])}
-    product = Node(f"{call.name}-product", "linear", (call.name,), {}, {"kernel": np.ascontiguousarray(weights.T)})
-    back = Node(f"{call.name}-back", "tensor_transpose", (product.name,), turned)
-    return [call.node("tensor_transpose", turned), product, back]
 
 
 def dot(call: Call) -> list[Node]:
@@ -207,13 +191,7 @@ def by_matrix(call: Call) -> list[Node]:
     Raises:
         ModelError: the product is of another form.
     """
-    kernel = _constant_matrix(call)
-    bias = np.zeros(kernel.shape[1], np.float32)
-    if len(call.shapes[0]) == 3:
-        return [call.node("conv2d", dict(PLAIN), kernel=kernel[None, None], bias=bias)]
-    if len(call.shapes[0]) == 1:
-        return [call.node("dense", {"activation": "linear"}, kernel=kernel, bias=bias)]
-    return [call.node("linear", {}, kernel=kernel)]
+    return [emit.product(call.name, call.inputs[0], call.shapes[0], _constant_matrix(call))]
 
 
 def by_matrix_or(other: Converter) -> Converter:

@@ -25,16 +25,17 @@ class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
 
     Args:
         function: name of the function in ``tf``, such as ``math.truediv``.
+        options: arguments of all calls.
     """
 
-    def __init__(self, function: str, **kwargs: Any) -> None:
+    def __init__(self, function: str, options: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.function = function
+        self.function, self.options = function, dict(options or {})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the function. The options have the names in ``tf``."""
         kwargs.pop("name", None)
-        result = _FUNCTIONS[_short(self.function)](*args, **kwargs)
+        result = _FUNCTIONS[_short(self.function)](*args, **{**kwargs, **self.options})
         made = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]
         given = {id(value) for value in keras.tree.flatten((args, kwargs))}
         if len(made) == 1 and _is_tensor(result) and id(result) not in given:
@@ -172,6 +173,26 @@ def _window(value: Any) -> Any:
     return (int(sides[0]), int(sides[-1]))
 
 
+def _convolution(
+    input: Any, filters: Any, strides: Any = 1, padding: Any = "VALID", dilations: Any = 1, **_: Any
+) -> Any:
+    if not isinstance(padding, str):
+        raise ValueError("a convolution with padding in pixels")
+    return ops.conv(input, _constant(filters), _window(strides), padding.lower(), dilation_rate=_window(dilations or 1))
+
+
+def _where(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any:
+    return ops.where(condition, _constant(x), _constant(y))
+
+
+def _top_k(input: Any, k: int = 1, sorted: bool = True, **_: Any) -> Any:
+    return ops.top_k(input, int(k), bool(sorted))
+
+
+def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    return ops.norm(tensor, None if ord == "euclidean" else ord, _axes(axis), bool(keepdims))
+
+
 def _stack(values: Any, axis: int = 0) -> Any:
     return ops.stack(values, axis) if any(map(_is_tensor, values)) else list(values)
 
@@ -182,47 +203,35 @@ def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: A
     return math.prod(input_tensor)
 
 
+_OF_ONE_TENSOR = """
+ceil cos cosh elu erf exp expm1 floor log log1p log_sigmoid logical_not negative ones_like reciprocal relu
+relu6 round rsqrt selu sigmoid sign silu sin sinh softplus softsign sqrt square tan tanh zeros_like
+"""
+"""Functions of one tensor with the same names in ``tf`` and in ``keras.ops``."""
+
 # Wrappers, because the arguments have the names of ``tf``.
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: _first_of_two(getattr(ops, name)) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+    **{
+        name: _first_of_two(getattr(ops, name))
+        for name in [
+            *("equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or", "logical_xor"),
+            *("mod", "not_equal"),
+        ]
+    },
+    "atan2": _first_of_two(ops.arctan2),
     "divide": _first_of_two(ops.true_divide),
+    "divide_no_nan": _first_of_two(lambda x, y: ops.where(ops.equal(y, 0.0), 0.0, x / y)),
+    "floormod": _first_of_two(ops.mod),
     "floordiv": _first_of_two(ops.floor_divide),
     "pow": _first_of_two(ops.power),
     "squared_difference": _first_of_two(lambda x, y: ops.square(x - y)),
     "truediv": _first_of_two(ops.true_divide),
-    **{
-        name: _of_one(getattr(ops, name))
-        for name in [
-            "ceil",
-            "cos",
-            "elu",
-            "erf",
-            "exp",
-            "expm1",
-            "floor",
-            "log",
-            "log1p",
-            "log_sigmoid",
-            "negative",
-            "reciprocal",
-            "relu",
-            "relu6",
-            "round",
-            "rsqrt",
-            "selu",
-            "sigmoid",
-            "sign",
-            "silu",
-            "sin",
-            "softplus",
-            "softsign",
-            "sqrt",
-            "square",
-            "tanh",
-        ]
-    },
+    **{name: _of_one(getattr(ops, name)) for name in _OF_ONE_TENSOR.split()},
     **dict.fromkeys(("convert_to_tensor", "identity", "stop_gradient"), _of_one(lambda x: x)),
+    **{name: _of_one(getattr(ops, f"arc{name[1:]}")) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
     "abs": _of_one(ops.absolute),
+    "thresholded_relu": lambda x, theta: ops.threshold(x, theta, 0.0),
     "hard_sigmoid": _of_one(lambda x: ops.clip(0.2 * x + 0.5, 0.0, 1.0)),
     "swish": _of_one(ops.silu),
     "reduce_mean": _reduction(ops.mean),
@@ -231,7 +240,20 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "reduce_min": _reduction(ops.min),
     "reduce_variance": _reduction(ops.var),
     "reduce_std": _reduction(ops.std),
+    "reduce_all": _reduction(ops.all),
+    "reduce_any": _reduction(ops.any),
+    "reduce_logsumexp": _reduction(ops.logsumexp),
+    "reduce_euclidean_norm": _reduction(lambda x, axis, keepdims: ops.norm(x, axis=axis, keepdims=keepdims)),
     "reduce_prod": _product,
+    "norm": _norm,
+    "add_n": lambda inputs, **_: sum(inputs[1:], inputs[0]),
+    "cumsum": lambda x, axis=0, **_: ops.cumsum(x, axis),
+    "top_k": _top_k,
+    "where": _where,
+    "einsum": lambda equation, *inputs, **_: ops.einsum(equation, *map(_constant, inputs)),
+    "tensordot": lambda a, b, axes, **_: ops.tensordot(_constant(a), _constant(b), axes),
+    "conv2d": _convolution,
+    "argmin": lambda input, axis=None, output_type=None: ops.argmin(input, 0 if axis is None else axis),
     "argmax": lambda input, axis=None, output_type=None: ops.argmax(input, 0 if axis is None else axis),
     "leaky_relu": lambda features, alpha=0.2: ops.leaky_relu(features, alpha),
     "gelu": lambda features, approximate=False: ops.gelu(features, approximate=bool(approximate)),
@@ -254,6 +276,17 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "stack": _stack,
     "unstack": lambda value, num=None, axis=0: ops.unstack(value, num, axis),
     "split": _split,
+    "repeat": lambda input, repeats, axis=None, **_: ops.repeat(input, repeats, axis),
+    "roll": lambda input, shift, axis: ops.roll(input, shift, axis),  # noqa: PLW0108
+    "broadcast_to": lambda input, shape: ops.broadcast_to(input, tuple(shape)),
+    "crop_to_bounding_box": lambda image, offset_height, offset_width, target_height, target_width: image[
+        :, offset_height : offset_height + target_height, offset_width : offset_width + target_width
+    ],
+    "flip_left_right": lambda image: ops.flip(image, 2),
+    "flip_up_down": lambda image: ops.flip(image, 1),
+    "rgb_to_grayscale": lambda images: ops.sum(
+        images * np.asarray([0.2989, 0.587, 0.114], np.float32), axis=-1, keepdims=True
+    ),
     "tile": lambda input, multiples: ops.tile(input, multiples),  # noqa: PLW0108
     "pad": _pad,
     "reverse": lambda tensor, axis: ops.flip(tensor, _axes(axis)),

@@ -25,7 +25,7 @@ from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.converters import of_same_values
 from glsl_infer.importers.keras.geometry import order_of
 from glsl_infer.importers.keras.moves import norm
-from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, linear, matmul
+from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, matmul
 from glsl_infer.importers.keras.reductions import reduction
 
 
@@ -88,7 +88,6 @@ def _summed(call: Call) -> list[Node]:
 
 LAYERS: Mapping[str, Converter] = {
     "Attention": attention,
-    "Dense": linear,
     "Dot": dot,
     "EinsumDense": einsum_dense,
     "GlobalAveragePooling1D": reduction("mean", lambda layer: 1),

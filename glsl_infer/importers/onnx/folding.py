@@ -1,8 +1,10 @@
-"""Constant folding of ONNX operators, for example of those by which exporters compute shapes."""
+"""Constant folding of ONNX operators by which exporters compute shapes, exact for integers.
+
+``computed`` computes the others.
+"""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -235,26 +237,11 @@ def _reduced(compute: Callable[..., Any]) -> Compute:
     return computed
 
 
-def _extreme(compute: Callable[..., Any]) -> Compute:
-    def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
-        axis = options.get("axis", 0)
-        index = compute(inputs[0], axis=axis)
-        return np.expand_dims(index, axis) if options.get("keepdims", 1) else index
-
-    return computed
-
-
 def _clip(folder: Folder, inputs: Inputs, options: Options) -> Any:
     low, high = (
         options.get(name, inputs[place] if place < len(inputs) else None) for place, name in ((1, "min"), (2, "max"))
     )
     return np.clip(inputs[0], low, high).astype(inputs[0].dtype)
-
-
-def _cumulative(folder: Folder, inputs: Inputs, options: Options) -> Any:
-    if options.get("exclusive") or options.get("reverse"):
-        raise ValueError("an exclusive or reversed sum")
-    return np.cumsum(inputs[0], axis=int(np.asarray(inputs[1]).reshape(-1)[0]), dtype=inputs[0].dtype)
 
 
 def _batch_normalization(folder: Folder, inputs: Inputs, options: Options) -> Any:
@@ -268,43 +255,6 @@ def _batch_normalization(folder: Folder, inputs: Inputs, options: Options) -> An
     return ((x - mean) / np.sqrt(variance + options.get("epsilon", 1e-5)) * scale + bias).astype(x.dtype)
 
 
-def _convolution(folder: Folder, inputs: Inputs, options: Options) -> Any:
-    """Convolve (batch, channels, ...) with (filters, channels of a group, ...), one tap at a time."""
-    x: Any = np.asarray(inputs[0])
-    kernel: Any = np.asarray(inputs[1])
-    axes = x.ndim - 2
-    strides, dilations = (options.get(name, [1] * axes) for name in ("strides", "dilations"))
-    groups = options.get("group", 1)
-    spans = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel.shape[2:])]
-    x = folder.pad(x, [(0, 0), (0, 0), *_pads(options, x.shape[2:], spans, strides)], 0)
-    sizes = [(size - span) // stride + 1 for size, span, stride in zip(x.shape[2:], spans, strides)]
-    filters = kernel.shape[0] // groups
-    folder.shape((x.shape[0], kernel.shape[0], *sizes), x.dtype.itemsize)
-    result = np.zeros((x.shape[0], groups, filters, math.prod(sizes)), np.float64)
-    every = (slice(None), slice(None))
-    for tap in itertools.product(*map(range, kernel.shape[2:])):
-        pixels = tuple(
-            slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
-            for at, dilation, size, stride in zip(tap, dilations, sizes, strides)
-        )
-        values = x[every + pixels].reshape(x.shape[0], groups, kernel.shape[1], -1)
-        result += kernel[every + tap].reshape(groups, filters, -1) @ values
-    result = result.reshape(x.shape[0], kernel.shape[0], *sizes)
-    if len(inputs) > 2 and inputs[2] is not None:
-        result += np.asarray(inputs[2]).reshape(-1, *[1] * axes)
-    return result.astype(x.dtype)
-
-
-def _pads(options: Options, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]) -> list[Any]:
-    auto = options.get("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [max((-(-size // s) - 1) * s + span - size, 0) for size, span, s in zip(sizes, spans, strides)]
-        halves = [(each // 2, each - each // 2) for each in totals]
-        return halves if auto == "SAME_UPPER" else [pair[::-1] for pair in halves]
-    pads = options.get("pads", [0] * (2 * len(sizes)))
-    return list(zip(pads[: len(sizes)], pads[len(sizes) :]))
-
-
 POINTWISE: Mapping[str, Callable[..., Any]] = {
     **elementwise.computes(elementwise.ONNX),
     "Div": _divided,
@@ -316,8 +266,6 @@ POINTWISE: Mapping[str, Callable[..., Any]] = {
 _FOLDED: Mapping[str, Compute] = {
     **{name: _elementwise(compute) for name, compute in POINTWISE.items()},
     **dict.fromkeys(("Dropout", "Identity"), lambda f, x, o: np.asarray(x[0])),
-    "ArgMax": _extreme(np.argmax),
-    "ArgMin": _extreme(np.argmin),
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
     "CastLike": lambda f, x, o: x[0].astype(x[1].dtype),
@@ -327,8 +275,6 @@ _FOLDED: Mapping[str, Compute] = {
     "ConstantOfShape": lambda f, x, o: f.full(
         x[0].reshape(-1).tolist(), o["value"]() if "value" in o else np.zeros(1, np.float32)
     ),
-    "Conv": _convolution,
-    "CumSum": _cumulative,
     "DequantizeLinear": lambda f, x, o: dequantized(x, o),
     "Expand": lambda f, x, o: f.expand(x[0], x[1].reshape(-1).tolist()),
     "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),

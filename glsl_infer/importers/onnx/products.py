@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
@@ -52,12 +52,8 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         node = nodes.shaped(view.node, (view.size // len(kernel), len(kernel)))
         view = View(node, view.stored, view.axes)
         dims = nodes.shape(node)
-    weights: dict[str, NDArray[Any]] = {"kernel": matrix, "bias": bias}
-    if len(dims) == 3:
-        weights["kernel"] = matrix[None, None]
-        node = nodes.emit("conv2d", view.node, part="product", weights=weights, **PLAIN)
-    else:
-        node = nodes.emit("linear", view.node, part="product", weights=weights)
+    arrays = [np.ascontiguousarray(array, np.float32) for array in (matrix, bias)]
+    node = nodes.add([emit.product(nodes.new_name("product"), view.node, dims, *arrays)])
     made = fresh(node, (kernel.shape[1],))
     outer = tuple(atom for atom in view.stored if atom in others)
     return View(node, (*outer, *made.stored), (*view.axes[:-1], made.axes[0]))

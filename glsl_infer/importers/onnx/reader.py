@@ -40,7 +40,6 @@ class Imported:
         names: the names of these tensors in the file.
         spans: the value ranges of 8-bit inputs in the file, by the graph's names.
         constants: the inputs of the file that became constants, by their names in the file.
-        uncomputed: whether an operator on constants alone was refused.
     """
 
     survey: ImportReport
@@ -50,7 +49,6 @@ class Imported:
     names: Mapping[str, str]
     spans: Mapping[str, Range]
     constants: Mapping[str, NDArray[Any]]
-    uncomputed: bool
 
     def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array in the file's shape as the graph's input of this name stores it."""
@@ -92,30 +90,11 @@ def survey(source: Source, input_range: Range | None = None, ends: IoOptions | N
 
 
 def imported(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Imported:
-    """Return the same as ``survey``, with the mapping between the file's tensors and the graph's.
-
-    If operators on constants are refused, the file is simplified by onnxslim, provided that it is installed.
-    """
+    """Return the same as ``survey``, with the mapping between the file's tensors and the graph's."""
     ends = ends or IoOptions()
     if not isinstance(source, (str, Path)):
         return _imported(parse(source), input_range, ends)
-    model = read_model(source)
-    made = _imported(model, input_range, ends)
-    if not made.uncomputed:
-        return made
-    from glsl_infer.importers.onnx.slimmed import slimmed  # imported here because it also runs as a module
-
-    shapes = {made.names[name]: view.shape for name, view in made.inputs.items()}
-    simpler = slimmed(Path(source), shapes)
-    if simpler is None:
-        return made
-    try:
-        again = _imported(simpler, input_range, ends)
-    except ModelError:  # onnxslim has removed a requested tensor
-        return made
-    if len(again.survey.problems) >= len(made.survey.problems):
-        return made
-    return _of_file(again, model)
+    return _imported(read_model(source), input_range, ends)
 
 
 def declared(path: str | Path) -> dict[str, Sizes | None]:
@@ -170,9 +149,7 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
         complete=len(views) == len(wanted),
     )
     inputs = {view.node: view for view in walk.inputs}
-    return _of_file(
-        Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants, walk.uncomputed), model
-    )
+    return _of_file(Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants), model)
 
 
 def _of_file(imported: Imported, model: Model) -> Imported:

@@ -73,10 +73,8 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
 def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     whole = map_axes(view)
     node, dims = relayout.as_map(call.nodes, view, whole)
-    over = {whole.index(axis) for axis in axes}
-    if kind in ("mean", "sum") and over & {0, 1}:  # the mean of a row of one pixel is a global mean
-        over |= {dim for dim in (0, 1) if dims[dim] == 1}
-    node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), node, dims, kind, tuple(over), keep=True))
+    over = [whole.index(axis) for axis in axes]
+    node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), node, dims, kind, over, keep=True))
     return fresh(node, tuple(1 if axis in axes else size for axis, size in enumerate(view.shape)), whole)
 
 

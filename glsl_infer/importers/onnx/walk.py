@@ -15,6 +15,7 @@ from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
 from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import fusion, ranges, types
 from glsl_infer.importers.onnx.call import Call, Given, broadcast
+from glsl_infer.importers.onnx.computed import computed
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
@@ -49,7 +50,6 @@ class Walk:
         inputs: the tensors of the inputs.
         spans: the value ranges of inputs in a quantised file, by the nodes' names.
         constants: inputs of the file that became constants.
-        uncomputed: whether an operator on constants alone was refused.
     """
 
     def __init__(self, model: Model, ends: IoOptions) -> None:
@@ -61,7 +61,6 @@ class Walk:
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
         self.constants: dict[str, Numbers] = {}
-        self.uncomputed = False
         self._known_shapes = {**{each.name: each for each in reversed(model.outputs)}, **model.known}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
@@ -178,7 +177,7 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             given = [self._known(read) for read in operator.inputs]
-            if self._folded(operator, given):
+            if self._folded(name, operator, given):
                 return
             if operator.parts:
                 self._branch(operator, given, name)
@@ -189,8 +188,6 @@ class Walk:
             views = self._converted(call)
         except ModelError as refusal:
             del self.builder.nodes[before:]
-            read = [self.values.get(each) for each in operator.reads]
-            self.uncomputed |= not any(isinstance(value, View) for value in read)
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
@@ -231,10 +228,6 @@ class Walk:
             (name,) = by_name[name].inputs
 
     def _converted(self, call: Call) -> list[Given]:
-        if not call.views:
-            from glsl_infer.importers.onnx.slimmed import advice  # imported here because it also runs as a module
-
-            raise call.refused("of constants alone", advice())
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
@@ -249,9 +242,12 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, operator: Operator, given: Sequence[Given]) -> bool:
+    def _folded(self, name: str, operator: Operator, given: Sequence[Given]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
-        results = fold(operator, given, MOST_FOLDED - self._bytes)
+        room = MOST_FOLDED - self._bytes
+        results = fold(operator, given, room)
+        if results is None and not operator.parts and not any(isinstance(value, View) for value in given):
+            results = computed(name, operator, given, self._kinds(operator, given), room)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)

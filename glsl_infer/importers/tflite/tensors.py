@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.moves import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
@@ -100,13 +101,8 @@ def matmul(call: Call) -> list[Node]:
     if turned[0] and not first:
         raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
     if first:  # the transpose of the product of the transposes
-        axes = tuple(range(len(call.shapes[0])))
-        over = {"axes": (*axes[:-2], axes[-1], axes[-2])}
-        nodes = [] if turned[1] else [Node(call.name, "tensor_transpose", call.inputs[:1], over)]
-        own = f"{call.name}-product" if nodes else call.name
-        kernel = np.ascontiguousarray(weights if turned[0] else weights.T)
-        nodes.append(Node(own, "linear", (call.name,) if nodes else call.inputs[:1], {}, {"kernel": kernel}))
-        return [*nodes, Node(f"{call.name}-back", "tensor_transpose", (own,), over)]
+        matrix = weights.T if turned[0] else weights
+        return emit.matrix_times(call.name, call.inputs[0], len(call.shapes[0]), matrix, turned=turned[1])
     kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
     return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 

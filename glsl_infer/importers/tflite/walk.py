@@ -12,6 +12,7 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import OBSERVED_RANGE
+from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
 from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
@@ -121,12 +122,19 @@ class Walk:
         shape = shape_of(tensor)
         if tensor.type not in (*_FLOATS, *STORED):
             raise ModelError.layer(name, f"an input of type {tensor.type}", "inputs of float, int8 or uint8 are read")
-        if len(shape) not in (1, 3) or (len(tensor.shape) > 1 and tensor.shape[0] != 1):
-            what = f"an input of shape {tensor.shape}"
-            raise ModelError.layer(name, what, "inputs are one picture, map or vector at a time, with a batch of 1")
+        several = len(tensor.shape) > 1 and tensor.shape[0] != 1
+        if several and len(tensor.shape) == 4 and tensor.shape[3] in PICTURE_CHANNELS:
+            single = "x".join(map(str, (1, *shape[1:])))
+            advice = f"one picture at a time can be computed; give --input-shape {name}={single}"
+            raise ModelError.layer(name, f"an input of shape {tensor.shape}", advice)
         free = self.builder.free_name(name)
         nodes = [Node(free, "input_fixed", (), {"shape": shape})]
-        if self._is_grey(index):
+        if len(shape) not in (1, 3):
+            flat = Node(free, "input_fixed", (), {"shape": (math.prod(shape),)})
+            nodes = [flat, Node(f"{free}-shape", "tensor_reshape", (free,), {"shape": shape})]
+        elif several and len(shape) == 3:  # for example the state of a recurrent layer
+            nodes = [Node(free, "input", (), numbers_map(shape))]
+        elif self._is_grey(index):
             rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
             nodes, shape = [Node(free, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
         elif in_rows(shape) != shape:
