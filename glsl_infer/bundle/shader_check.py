@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 from glsl_infer.bundle.format_constants import (
@@ -38,7 +39,9 @@ _CONDITION = re.compile(r"!?defined\(\w+\)(?: && !?defined\(\w+\))*", re.ASCII)
 _TERM = re.compile(r"(!?)defined\((\w+)\)", re.ASCII)
 _DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
 _NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
-_SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
+_SWIZZLES = frozenset(
+    "".join(parts) for names in ("xyzw", "rgba") for size in range(1, 5) for parts in product(names, repeat=size)
+)
 _END = ""
 _VECTORS = frozenset(("vec2", "vec3", "vec4"))
 _LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
@@ -367,6 +370,11 @@ def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
     return _multiply(kind, left, _rounded(kind, 1.0 / right.most, 1.0 / right.least, right.marks), marks)
 
 
+def _plain(kind: int, value: Value) -> Value:
+    """Return a value as another type, and no longer as a part of a uniform."""
+    return value if value[0] == kind and not value[4] else Value(kind, value[1], value[2], value[3], "", value[5])
+
+
 def _negative(value: Value) -> Value:
     return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
 
@@ -418,6 +426,7 @@ class _Checker:
         self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
         self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
+        self.names = set[str]()  # that a shader may give
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
@@ -445,14 +454,17 @@ class _Checker:
     def expect(self, *tokens: str) -> None:
         """Go on after these tokens."""
         for token in tokens:
-            if not self.take(token):
+            if self.tokens[self.at] != token:
                 raise self.refused(f"'{token}' is expected, not '{self.tokens[self.at]}'")
+            self.at += 1
 
     def name(self) -> str:
         """Return the next token, a name that a shader may give."""
         token = self.next()
-        if not _NAME.fullmatch(token) or token in _WORDS or token in self.lines.reserved:
-            raise self.refused(f"a name is expected, not '{token}'")
+        if token not in self.names:
+            if not _NAME.fullmatch(token) or token in _WORDS or token in self.lines.reserved:
+                raise self.refused(f"a name is expected, not '{token}'")
+            self.names.add(token)
         return token
 
     def cost(self, written: int, executed: int = 1) -> None:
@@ -839,12 +851,12 @@ class _Checker:
             scope = next(scope for scope in reversed(self.scopes) if name in scope)
         before = scope[name].value  # a call in the expression can have changed it
         if sign != "=":
-            value = self.combine(sign[0], (before or value)._replace(type=type_, uniform=""), value)
+            value = self.combine(sign[0], _plain(type_, before or value), value)
         value = self.typed(type_, value)
         self.expect(";")
         if part and before:
             value = _hull(before, value)
-        scope[name] = Variable(variable.kind, variable.type, value._replace(type=variable.type, uniform=""))
+        scope[name] = Variable(variable.kind, variable.type, _plain(variable.type, value))
 
     def loop(self) -> None:
         """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
@@ -1021,14 +1033,14 @@ class _Checker:
         if self.tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
                 raise self.refused("components of a number")
-            return Value(self.component(), *value[1:])
+            return Value(self.component(), value[1], value[2], value[3], value[4], value[5])
         return value
 
     def component(self) -> int:
         """Go on after a point and the components that it picks; return their number."""
         self.expect(".")
         token = self.next()
-        if not _SWIZZLE.fullmatch(token):
+        if token not in _SWIZZLES:
             raise self.refused("a component is expected")
         return len(token)
 
@@ -1135,7 +1147,7 @@ class _Checker:
                 given.append(self.expression())
         self.nested(-1)
         inner, self.called_in_statement = self.called_in_statement, others  # arguments are computed before the call
-        given_ = [value._replace(uniform="") if value.uniform else value for value in given]
+        given_ = [_plain(value.type, value) if value.uniform else value for value in given]
         signature = "(" + ",".join([str(value.type) for value in given])
         result: Value | None = None
         before = self.saved() if len(names) > 1 else []

@@ -124,7 +124,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     with progress.status(model.name) as say:
         if args.file is not None:
             making.require(model)
-            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), say, args.labels)
+            making.make(model, fetching.provided(args.file, model, making.pin_of(model)), say, args.labels)
         elif not making.kept_file(model).is_file():
             making.require(model)
             say("fetching")
@@ -132,7 +132,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
             making.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            source = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
+            source = fetching.provided(making.kept_file(model), model, making.pin_of(model))
             making.make(model, source, say, making.labels_of(model))
     if not args.json:
         state = "is fetched" if fetched else "is there already"

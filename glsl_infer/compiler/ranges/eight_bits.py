@@ -44,7 +44,7 @@ REACH = 0.5
 The scores of a detector are negative in all calibration images without an object. Their range must not end at 0.
 """
 
-WELL_SEEN = 64
+WELL_SEEN = 16
 """Number of observed values other than 0 above which a channel's range can be narrower than the widest channel's.
 
 A channel that was seldom active can be as large as the others in another image. With n times as many values, a range
@@ -229,7 +229,8 @@ class _RangeChooser:
 
         def with_spare(seen: Sequence[Observation]) -> Range:
             low, high = (few_images(seen, depth) * extreme for extreme in observed.extremes_of(seen))
-            return self._covering(node, (low, high), ends)
+            lowest, highest = reaching(low.min(), high.max())
+            return self._covering(node, (np.minimum(low, lowest), np.maximum(high, highest)), ends)
 
         for fold, others in zip(self.folds, expected_error.others(images, len(self.folds))):
             fold.maps[name], fold.wider[name] = way(others), with_spare(others)

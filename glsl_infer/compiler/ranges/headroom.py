@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.constraints import put_together
-from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends, reaching
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
 from glsl_infer.compiler.ranges.intervals import covering_range, distinguishable_intervals, range_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.activation import INFINITY, Activation
@@ -80,7 +80,6 @@ def widened(node: Node, wider: Range, distinguishable: tuple[float, float]) -> R
     lowest, highest = function_ends(node, distinguishable)
     observed = wider.ends(max(len(wider.scales), len(wider.zeros)))
     low, high = (HEADROOM_16BIT * float(end) for end in (observed[0].min(), observed[1].max()))
-    low, high = reaching(low, high)
     return _covering(max(low, lowest), min(high, highest))
 
 

@@ -61,7 +61,7 @@ at 0.985.
 FAR_COST, FAR_WORTH = 2.0, 0.1
 """``MOST_COST`` and ``WORTH`` of a network whose outputs would otherwise have too large an error."""
 
-FAR_DRAWS = 2.5
+FAR_DRAWS = 3.0
 """Largest multiple of the draws for such a network. Small networks of many layers take little work and many draws."""
 
 FAR, NEAR, NEAR_OF_FEW = 1.0, 0.7, 0.1
@@ -308,9 +308,10 @@ class _Search:
         while self.found > 0.0 and bad > limit:
             limit = NEAR_OF_FEW if few else NEAR
             before = dict(self.made), self.found, self._costs
-            for target in (LESS * self.found, 0.0):  # one map alone can be without effect if values clip in others
+            # One map alone can be without effect if values clip in others, or only in images that are not measured.
+            for target, worth in ((LESS * self.found, FAR_WORTH), (0.0, FAR_WORTH), (0.0, 0.0)):
                 self._share, self._counts = self._share_left(FAR_COST - 1.0), MOST_COUNTS
-                self.buy(target, (FAR_COST, FAR_DRAWS), FAR_WORTH)
+                self.buy(target, (FAR_COST, FAR_DRAWS), worth)
                 then = badness(self._assigned())
                 if then <= LEAST_GAIN * bad or self.found <= LEAST_GAIN * before[1]:
                     break
