@@ -140,7 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.group(parser, "Report").add_argument(
         "--explain",
         action="store_true",
-        help="Print the tables of layers, ranges, precision, weights and memory, and what the alternatives cost.",
+        help="Print the tables of layers, ranges, precision, weights and memory, and the cost of the alternatives.",
     )
     arguments.add_json(parser, "Print the report as JSON.")
     ends.add_import(parser)

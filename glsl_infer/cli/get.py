@@ -105,7 +105,7 @@ def _list(models: list[Model], *, as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=1))
         return
-    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'here':4}  task: what it finds")
+    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'here':4}  task: purpose")
     for model in models:
         here = "yes" if making.bundle_of(model).is_file() else "-"
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
