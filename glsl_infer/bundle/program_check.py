@@ -14,13 +14,13 @@ import numpy as np
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_PRELUDE
 from glsl_infer.bundle.rules import rule
-from glsl_infer.bundle.shader_check import Shader, parse
 from glsl_infer.errors import BundleError
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice
 from glsl_infer.program.templates import vertex_shader
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
+    from glsl_infer.bundle.shader_check import Shader
 
 
 def check_vertex_shaders(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
@@ -53,6 +53,8 @@ def check_fragment_shaders(programs: Iterable[ShaderProgram], members: Mapping[s
     Raises:
         BundleError: names the shader and its line, or the program and the uniform.
     """
+    from glsl_infer.bundle.shader_check import parse  # imported late: later starts of a bundle do not check it again
+
     shaders: dict[str, Shader] = {}
     written = read = 0
     with rule("shaders"):

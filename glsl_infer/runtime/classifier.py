@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
 from glsl_infer.runtime import none_of_these
-from glsl_infer.runtime.isolation import SandboxMode
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -27,6 +26,9 @@ from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.isolation import SandboxMode
 
 _HALF = 0.5
 

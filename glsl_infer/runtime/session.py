@@ -17,16 +17,14 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require as require_limits
 from glsl_infer.graph import host_steps
 from glsl_infer.program.layout import FeatureMap
-from glsl_infer.runtime import saturation, selfcheck
+from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
-from glsl_infer.runtime.isolation import SandboxMode, run_sandboxed
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Wait, check_wait, finished
-from glsl_infer.runtime.saturation import Saturation
 from glsl_infer.runtime.state import State
 from glsl_infer.runtime.statistics import PartRun, Statistics
 from glsl_infer.runtime.transfers import Answer, Results
@@ -38,6 +36,8 @@ from glsl_infer.support.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from glsl_infer.cpu.custom import Functions
     from glsl_infer.runtime.cpu_executor import CpuExecutor
+    from glsl_infer.runtime.isolation import SandboxMode
+    from glsl_infer.runtime.saturation import Saturation
 
 Alone = Union[Picture, Numbers]
 """Value of a model's only input."""
@@ -113,6 +113,8 @@ class Session(Closing):
             self.context.make_current()
             require_limits(vars(self.bundle.manifest.limits), self.context.gl)
             if isolated:
+                from glsl_infer.runtime.isolation import run_sandboxed  # other sessions start sooner without it
+
                 run_sandboxed(self.bundle, self.context, isolated)
                 self.context.make_current()
                 clock.lap("isolation")
@@ -179,6 +181,8 @@ class Session(Closing):
             GlError: the driver reports an error on the first run.
         """
         if self._check_ranges:
+            from glsl_infer.runtime import saturation
+
             saturation.warn(self.saturation(inputs))
         self.upload(inputs)
         self.submit()
@@ -292,6 +296,8 @@ class Session(Closing):
 
     def saturation(self, inputs: Union[Named, Alone]) -> tuple[Saturation, ...]:
         """Return the layers whose ranges clip values of an input, largest share first; see ``saturation.check``."""
+        from glsl_infer.runtime import saturation  # sessions start sooner without it
+
         return saturation.check(self, inputs)
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ import pytest
 from bundle_files import members_of, rehashed, zipped
 from tiny import write_tiny
 
-from glsl_infer.bundle import program_check
+from glsl_infer.bundle import shader_check
 from glsl_infer.errors import BundleError
 from glsl_infer.runtime import verdicts
 
@@ -23,13 +23,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of the first shader of every bundle whose shaders are parsed."""
     names: list[str] = []
-    parse = program_check.parse
+    parse = shader_check.parse
 
     def seen(member: str, text: str) -> object:
         names.append(member)
         return parse(member, text)
 
-    monkeypatch.setattr(program_check, "parse", seen)
+    monkeypatch.setattr(shader_check, "parse", seen)
     return names
 
 
