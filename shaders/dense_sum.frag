@@ -1,12 +1,9 @@
 // Adds up the partial sums of two rows of a dense layer. The last such pass also multiplies each row by its
 // scale, adds its bias and applies the activation; the others only shorten the sum.
 //
-// ROW_SCALE, BIAS_SCALE   present in the last pass: units of the row constants, which lie in one texel for
-//                         each row: the scale in .xy, the bias in .zw
+// LAST   the last pass: the constants of a row are in one texel, the scale in .xy and the bias in .zw
 #ifndef COUNT
 #define COUNT 1
-#define FACTOR 1.0
-#define INVERSE_SCALE 1.0
 #endif
 
 // A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
@@ -19,7 +16,8 @@
 varying vec4 coord0; // .xy the first partial sum, .zw the constants of the first of the two rows
 uniform sampler2D source;
 uniform vec2 source_texel;
-#ifdef ROW_SCALE
+uniform vec4 units; // of partial sums, row scales and biases, and the inverse of the outputs' unit
+#ifdef LAST
 uniform sampler2D kernel;
 uniform vec2 kernel_texel;
 #endif
@@ -28,14 +26,14 @@ void main() {
     vec2 sum = vec2(0.0);
     for (int i = 0; i < TURNS(COUNT); i++) {
         END_AFTER(COUNT, i)
-        sum += decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
+        sum += decode_factor(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
     }
-    sum *= FACTOR;
-#ifdef ROW_SCALE
-    vec2 first = decode(texture2D(kernel, coord0.zw));
-    vec2 second = decode(texture2D(kernel, coord0.zw + vec2(0.0, 1.0) * kernel_texel));
-    sum = sum * vec2(first.x, second.x) * ROW_SCALE + vec2(first.y, second.y) * BIAS_SCALE;
+    sum *= units.x;
+#ifdef LAST
+    vec2 first = decode_factor(texture2D(kernel, coord0.zw));
+    vec2 second = decode_factor(texture2D(kernel, coord0.zw + vec2(0.0, 1.0) * kernel_texel));
+    sum = sum * vec2(first.x, second.x) * units.y + vec2(first.y, second.y) * units.z;
     sum = activation(sum.xyxy).xy;
 #endif
-    gl_FragColor = encode(sum * INVERSE_SCALE);
+    gl_FragColor = encode(sum * units.w);
 }

@@ -30,7 +30,7 @@ def followed(folder: Path) -> Path:
         assert not (folder / name).exists(), f"{name} is there already"
         (folder / name).write_text(text, "utf-8")
     for diff in DIFFS:
-        run(folder, "git", "apply", "-", given=diff)
+        run(folder, "git", "apply", "-", text=diff)
     return folder
 
 

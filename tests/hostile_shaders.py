@@ -127,6 +127,80 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "vec4 coord0 = vec4(1e9);\n    float y = 0.0;\n"
         f"    for (int i = 0; i < TURNS(1); i++) {{\n        END_AFTER(1, i)\n    {MANY_TURNS}",
     ),
+    "NaN that min or max returns": ("", "vec4 y = texture2D(source, clamp(log(coord0.xy), 0.0, 1.0)); //!"),
+    "bounds in the wrong order": (
+        "",
+        "float y = 1.0 / (clamp(fract(coord0.x), 1.0, 0.0) - 1.0);\n    vec4 z = texture2D(source, coord0.xy * y); //!",
+    ),
+    "a sine a little above 1": (
+        "",
+        "float y = 1.0 / (sin(coord0.x) - 1.0001);\n    vec4 z = texture2D(source, coord0.xy * y); //!",
+    ),
+    "small constants multiplied first": (
+        "",
+        "float v = fract(coord0.y) * 1e12 + 1e12;\n    float x = (fract(coord0.x) + 1.0) * 1e-19 * v * 1e-20;\n"
+        "    vec4 z = texture2D(source, coord0.xy * (1.0 / x)); //!",
+    ),
+    "added in another order": (
+        "",
+        "float b = max(min(coord0.x, -3e38), -3e38);\n    float v = 3e38 + (b + 3e38);\n"
+        "    vec4 z = texture2D(source, vec2(v - v)); //!",
+    ),
+    "another variable on some devices": (
+        "vec2 g;\n",
+        "g = log(coord0.xy);\n#ifdef LATE_FETCH\n    vec2 g = coord0.xy;\n#endif\n"
+        "    vec4 z = texture2D(source, g); //!",
+    ),
+    "another variable on the other devices": (
+        "",
+        "vec2 g = log(coord0.xy);\n    for (int i = 0; i < 2; i++) {\n"
+        "#ifdef LATE_FETCH\n        g = coord0.xy;\n#else\n"
+        "        vec2 g = coord0.xy;\n#endif\n        vec4 z = texture2D(source, g); //!\n    }",
+    ),
+    "a function of the driver on some devices": (
+        "#ifdef ROUND_STORES\nvec2 log2(vec2 x) { //!\n    return x;\n}\n#endif\n",
+        "vec4 z = texture2D(source, log2(coord0.xy));",
+    ),
+    "a variable named as a device line": (
+        "#ifndef LATE_FETCH\nconst float LATE_FETCH = 3.0; //!\n#endif\n",
+        "float y = 1.0 / (LATE_FETCH - 1.0 + 1.0);",
+    ),
+    "a variable that is a macro elsewhere": (
+        "#ifdef LATE_FETCH\nconst float A = 0.0; //!\n#else\n#define A 3.0\n#endif\n",
+        "float y = 1.0 / A;",
+    ),
+    "a function that is a macro elsewhere": (
+        "#ifdef LATE_FETCH\n#define F(x) (x)\n#endif\nfloat F(float x) { //!\n    return log(x);\n}\n",
+        "vec4 z = texture2D(source, vec2(F(coord0.x)));",
+    ),
+    "another name of a replaced function": (
+        "#ifdef ROUND_STORES\nfloat exact_exp(float x) {\n    return log(x);\n}\n#define exp exact_exp\n#endif\n"
+        "#define B exp\n",
+        "vec4 z = texture2D(source, vec2(B(coord0.x))); //!",
+    ),
+    "an end of turns after if": (
+        TURNS,
+        "vec2 u;\n    for (int i = 0; i < TURNS(4); i++) {\n        END_AFTER(4, i)\n"
+        "        if (coord0.x > 2.0) END_AFTER(4, i) //!\n        u = coord0.xy;\n"
+        "        vec4 z = texture2D(source, u);\n    }",
+    ),
+    "a call in the bound of a loop": (
+        "float g;\nfloat f(float x) {\n    g -= 1.0;\n    return x;\n}\n",
+        "g = 5.0;\n    for (int i = 0; i < int(f(4.0)); i++) { //!\n    }\n    float y = 1.0 / g;",
+    ),
+    "a bound compared before each turn": (
+        "",
+        f"for (int i = 0; i < 8000 + int(0.0 * ({' + '.join(['coord0.x'] * 200)})); i++) {{\n    }}\n"
+        "    float y = 1.0; //!",
+    ),
+    "two calls that change a variable": (
+        "float g;\nfloat f() {\n    g = 0.0;\n    return 1.0;\n}\nfloat h() {\n    g = 1.0;\n    return 1.0;\n}\n",
+        "g = 1.0;\n    float y = f() - h(); //!\n    y = 1.0 / g;",
+    ),
+    "read after a call": (
+        "float g;\nfloat f() {\n    g = 0.0;\n    return 1.0;\n}\n",
+        "g = 1.0;\n    float y = f() / g; //!",
+    ),
     "itself among overloads": (
         "float f(vec2 x) {\n    return x.x;\n}\nfloat f(float x) {\n    return f(x); //!\n}\n",
         "float y = f(coord0.x);",
@@ -215,6 +289,10 @@ REFUSED: dict[str, str] = {
     "no main": "float y; //!\n",
     "a function of the driver": "vec4 texture2D(sampler2D s, vec2 at) { //!\n    return vec4(0.0);\n}\n" + _main(),
     "coordinates of the screen": _main("vec2 at = gl_FragCoord.xy; //!"),
+    "many functions": "".join(f"void f{k}() {{{' //!' * (k == 513)}\n}}\n" for k in range(600)) + _main(),
+    "many macros": "".join(f"#define A{k} 1.0{' //!' * (k == 512)}\n" for k in range(600)) + _main(),
+    "many variables": _main(*(f"float a{k};" for k in range(600))).replace("float a508;", "float a508; //!"),
+    "many conditions": _main(*(f"#ifdef LATE_FETCH{' //!' * (k == 512)}\n#endif" for k in range(600))),
     "a name that nobody gave": _main("float y = unknown; //!"),
     "the end of the reader's own": _main("end", "discard; //!"),
     **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
@@ -245,8 +323,14 @@ TAKEN: dict[str, str] = {
     ),
     "return on both sides": "float f(float x) {\n#ifdef LATE_FETCH\n    return x;\n#else\n    return 1.0;\n#endif\n}\n"
     + _main("float y = f(coord0.x) > 0.5 ? 1.0 : 0.0;"),
-    "a call that changes another variable": "float g;\nfloat h;\nfloat f() {\n    g += 1.0;\n    return g;\n}\n"
-    + _main("g = 0.0;", "h = 0.0;", "h += f() * f();", "vec2 y = vec2(h + f(), f());"),
+    "calls that change another variable": "float g;\nfloat h;\nfloat f() {\n    g += 1.0;\n    return g;\n}\n"
+    "void add(float x) {\n    g += x;\n}\n"
+    + _main("g = 0.0;", "h = 0.0;", "h += f();", "vec2 y = vec2(h + f(), 1.0);", "add(f());"),
+    "a function after a condition": "#ifdef LATE_FETCH\nfloat exact_exp(float x) {\n    return x;\n}\n"
+    "#define exp exact_exp\n#endif\n" + _main("float y = exp(coord0.x);"),
+    "as many names as are allowed": "".join(f"#define A{k} {k}.5\n" for k in range(500))
+    + "".join(f"void f{k}() {{\n}}\n" for k in range(500))
+    + _main(*(f"float a{k} = A{k};" for k in range(500)), *["#ifdef LATE_FETCH", "#endif"] * 500),
     "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
 }
 """Valid texts, which readers must accept."""

@@ -41,6 +41,15 @@ def function(kind: str) -> Build:
     )
 
 
+def within_unit(kind: str, offset: float = 0.0) -> Build:
+    """Return a builder for a function of values in (offset, offset + 1)."""
+
+    def build(file: File, x: str) -> str:
+        return file.op(kind, [file.op("Add", [file.op("Sigmoid", [x], MAP), file.constant(offset)], MAP)], MAP)
+
+    return build
+
+
 def chosen(yes: Any, no: Any) -> Build:
     def build(file: File, x: str) -> str:
         given = [x if value is None else file.constant(value) for value in (yes, no)]
@@ -233,17 +242,24 @@ def in_any_order(file: File, x: str) -> str:
 CASES: dict[str, list[Build]] = {
     "Attention": [attention(), attention("bool", softcap=2.0, scale=0.5), attention("blind", (4, 2), 4, is_causal=1),
                   attention("float", (4, 1)), attention(rank=4, past=True, is_causal=1)],
+    "Acos": [within_unit("Acos")],
+    "Acosh": [within_unit("Acosh", 1.0)],
     "And": [logical("And")],
+    "Asin": [within_unit("Asin", -0.5)],
+    "Asinh": [function("Asinh")],
     "Atan": [function("Atan")],
+    "Atanh": [within_unit("Atanh", -0.5)],
     "Ceil": [function("Ceil")],
     "Cos": [function("Cos")],
+    "Cosh": [within_unit("Cosh", -0.5)],
     "CumSum": [summed(1), summed(2, exclusive=1), summed(3, reverse=1)],
     "Einsum": [summed_by_equation, summed_with_dots("...w,wk->k...", (6, 5), (5, 1, 4, 8)),
                summed_with_dots("b...w,...wk", (4, 8, 6, 5), (4, 8, 1, 5))],
     "Equal": [compared("Equal", None)],
     "Erf": [function("Erf")],
     "Floor": [function("Floor")],
-    "GRU": [sequence("GRU", 3), sequence("GRU", 3, "bidirectional", True, linear_before_reset=1)],
+    "GRU": [sequence("GRU", 3), sequence("GRU", 3, activations=["HardSigmoid", "Relu"]),
+            sequence("GRU", 3, "bidirectional", True, linear_before_reset=1)],
     "GatherElements": [at_best("GatherElements")],
     "GatherND": [at_best("GatherND"), of_each],
     "Greater": [compared("Greater")],
@@ -251,7 +267,9 @@ CASES: dict[str, list[Build]] = {
     "GridSample": [sampled("bilinear", "zeros", 0), sampled("bilinear", "border", 1), sampled("nearest", "zeros", 1),
                    sampled("bilinear", "reflection", 0), sampled("bilinear", "reflection", 1)],
     "IsNaN": [lambda file, x: as_float(file, file.op("IsNaN", [x], MAP))],
-    "LSTM": [sequence("LSTM", 4), sequence("LSTM", 4, "bidirectional", True), sequence("LSTM", 4, "reverse")],
+    "LSTM": [sequence("LSTM", 4), sequence("LSTM", 4, "bidirectional", True), sequence("LSTM", 4, "reverse"),
+             sequence("LSTM", 4, activations=["HardSigmoid", "Softsign", "Softsign"], activation_alpha=[0.16],
+                      activation_beta=[0.45])],
     "Less": [compared("Less")],
     "LessOrEqual": [compared("LessOrEqual", [0.1, -0.1, 0.2, 0.0, 0.3, 0.5])],
     "Mod": [row_and_column, remainder],
@@ -266,6 +284,8 @@ CASES: dict[str, list[Build]] = {
     "ScatterND": [written("ScatterND")],
     "Sign": [function("Sign")],
     "Sin": [function("Sin")],
+    "Sinh": [within_unit("Sinh", -0.5)],
+    "Tan": [within_unit("Tan", -0.5)],
     "TopK": [largest(1, 2), largest(-1, 3, 1), largest(2, 3, largest=0)],
     "Trilu": [triangle(), triangle(-2), triangle(1, upper=0)],
     "Where": [chosen(None, 0.25), chosen(np.full((4, 1, 1), -3.0), None), masked_softmax],

@@ -336,6 +336,7 @@ class PlainReference:
             "maximum": np.where(a > b, a, b),
             "minimum": np.where(a < b, a, b),
             "squared_difference": (a - b) ** 2,
+            "hypot": (a * a + b * b) ** 0.5,
         }
         return activate(attrs["activation"], results[attrs["operation"]])
 

@@ -140,6 +140,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "calls": 8,  # Calls of functions in each other.
     "brackets": 24,  # Brackets, calls and macros in each other.
     "operators": 256,  # Operations of a statement, macros in their places.
+    "names": 512,  # Variables at once, functions, definitions of macros, and conditions of devices, each.
     "array": 4096,  # Elements of a uniform array.
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.

@@ -76,6 +76,12 @@ def check_fragment_shaders(programs: Iterable[ShaderProgram], members: Mapping[s
             samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
             _compare(program.name, "sampler", set(program.samplers), samplers)
             _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
+            for name, count in program.uniforms.items():
+                if count != shader.sizes[name]:
+                    raise BundleError(
+                        f"program '{program.name}': passes set {count} numbers of the uniform '{name}', which has "
+                        f"{shader.sizes[name]}"
+                    )
     return shaders
 
 

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 from glsl_infer.bundle.format_constants import (
@@ -38,13 +39,16 @@ _CONDITION = re.compile(r"!?defined\(\w+\)(?: && !?defined\(\w+\))*", re.ASCII)
 _TERM = re.compile(r"(!?)defined\((\w+)\)", re.ASCII)
 _DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
 _NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
-_SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
+_SWIZZLES = frozenset(
+    "".join(parts) for names in ("xyzw", "rgba") for size in range(1, 5) for parts in product(names, repeat=size)
+)
 _END = ""
 _VECTORS = frozenset(("vec2", "vec3", "vec4"))
 _LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
+_EXACT = frozenset(line.split(" ")[1] for line in GLSL_LINES if "(" not in line)
 _ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
 _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")", ",", _END))
 
@@ -73,7 +77,8 @@ class Value(NamedTuple):
         most: the largest.
         marks: WILD if it can be NaN, CONST if compilers know it, GROWN if it is a sum of small numbers, of any length.
         uniform: the name of the uniform that it is a part of, or "".
-        reach: the largest product of factors within it in any order, because drivers multiply constants first.
+        reach: the largest product of factors within it in any order, because drivers multiply constants first, and the
+            inverse of the smallest.
     """
 
     type: int
@@ -127,6 +132,7 @@ class Shader:
 
     Attributes:
         uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
+        sizes: numbers of each uniform; 0 of a sampler.
         divisors: uniforms by which the shader divides: no component can be 0.
         needs_coordinates_inside: loops end after their counted turns only if ``coord0.x`` is at most 2.
         read: tokens, with those that the checker has read again.
@@ -136,6 +142,7 @@ class Shader:
     """
 
     uniforms: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     divisors: set[str] = field(default_factory=set)
     needs_coordinates_inside: bool = False
     read: int = field(default=0, compare=False)
@@ -168,7 +175,8 @@ class _Lines:
     """The tokens of a shader without comments, and the line of each.
 
     Conditions that no device decides are decided; ``#if``, ``#else`` and ``#endif`` are left of the others. ``#0``,
-    ``#1`` ... stand for ``macros``: a definition, or the name of one that ends.
+    ``#1`` ... stand for ``macros``: a definition, or the name of one that ends. ``reserved`` are the names of all
+    macros, which are not names of anything else.
     """
 
     def __init__(self, member: str, text: str) -> None:
@@ -176,9 +184,10 @@ class _Lines:
         self.tokens: list[str] = []
         self.numbers: list[int] = []
         self.macros: list[Macro | str] = []
+        self.reserved = set(GLSL_DEVICE)
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
-        self._number = 0
+        self._number = self._conditions = 0
         self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
@@ -254,6 +263,9 @@ class _Lines:
         else:
             raise self._refused(f"#{word[:12]} is not used in this format")
         if live and state is None:
+            self._conditions += word[0] == "i"
+            if self._conditions > GLSL_LIMITS["names"]:
+                raise self._refused(f"the shader has more than {GLSL_LIMITS['names']} conditions of devices")
             self.tokens.append("#if" if word[0] == "i" else f"#{word}")
             self.numbers.append(self._number)
 
@@ -270,6 +282,9 @@ class _Lines:
             self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
         name, params = found[1], tuple(found[2].split(", ")) if found[2] else None
         self._known[name] = (word == "define") if certain else None
+        self.reserved.add(name)
+        if len(self.macros) >= GLSL_LIMITS["names"]:
+            raise self._refused(f"the shader has more than {GLSL_LIMITS['names']} definitions of macros")
         self.tokens.append(f"#{len(self.macros)}")
         self.numbers.append(self._number)
         if word == "undef":
@@ -310,7 +325,11 @@ def _is_infinite(value: Value) -> bool:
 
 
 def _reach(value: Value) -> float:
-    return max(value.reach, -value.least, value.most)
+    """Return the largest product of factors, and the inverse of the smallest that is not 0 anyway."""
+    least, most = value.least, value.most
+    if least > 0.0:
+        return max(value.reach, most, 1.0 / least)
+    return max(value.reach, -least, -1.0 / most if most < 0.0 else most)
 
 
 def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
@@ -329,6 +348,8 @@ def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
             return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
     if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
         return Value(kind, -_INF, _INF, marks | WILD)
+    if max(-left.least, left.most, -right.least, right.most) > _GROWN:
+        marks |= WILD  # infinite values of both signs, in another order
     return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
 
 
@@ -349,25 +370,35 @@ def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
     return _multiply(kind, left, _rounded(kind, 1.0 / right.most, 1.0 / right.least, right.marks), marks)
 
 
+def _plain(kind: int, value: Value) -> Value:
+    """Return a value as another type, and no longer as a part of a uniform."""
+    return value if value[0] == kind and not value[4] else Value(kind, value[1], value[2], value[3], "", value[5])
+
+
 def _negative(value: Value) -> Value:
     return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
 
 
 def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
-    """Return the smaller (``min``) or larger (``max``) of two; of NaN and a number, the number."""
-    wild = (one.marks & WILD, other.marks & WILD)
-    lows, highs = [least(one.least, other.least)], [least(one.most, other.most)]
-    for is_wild, value in ((wild[0], other), (wild[1], one)):
-        if is_wild:
-            lows.append(value.least)
-            highs.append(value.most)
-    marks = (wild[0] & wild[1]) | (one.marks & other.marks & CONST)
-    low, high = min(lows), max(highs)
-    near = [v.marks & GROWN or (-v.least if least is min else v.most) <= _SMALL for v in (one, other)]
-    within = low >= -_GROWN and high <= _GROWN
-    if (one.marks | other.marks) & GROWN and within and all(near) and not wild[0] | wild[1]:
-        marks |= GROWN
+    """Return the smaller (``min``) or larger (``max``) of two, as GLSL defines it: of NaN and a number, the first."""
+    marks = (one.marks & WILD) | (one.marks & other.marks & CONST)
+    low, high = least(one.least, other.least), least(one.most, other.most)
+    if (one.marks | other.marks) & WILD:
+        low, high = min(one.least, other.least), max(one.most, other.most)
+    elif (one.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
+        near = [
+            value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (one, other)
+        ]
+        marks |= GROWN if all(near) else 0
     return Value(kind, low, high, marks)
+
+
+def _clamped(kind: int, value: Value, low: Value, high: Value) -> Value:
+    """Return a value between two bounds; if they can be in the wrong order, drivers return either."""
+    one = _bounded(kind, _bounded(kind, value, low, max), high, min)
+    if low.most <= high.least:
+        return one
+    return _hull(one, _bounded(kind, _bounded(kind, value, high, min), low, max))
 
 
 class _Checker:
@@ -392,8 +423,10 @@ class _Checker:
         self.returned: Value | None = None
         self.conditional = 0
         self.chosen = 0  # choices around the place, of which a fragment executes one side
-        self.globals_read: list[str] = []  # by the statement
+        self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
+        self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
+        self.names = set[str]()  # that a shader may give
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
@@ -421,14 +454,17 @@ class _Checker:
     def expect(self, *tokens: str) -> None:
         """Go on after these tokens."""
         for token in tokens:
-            if not self.take(token):
+            if self.tokens[self.at] != token:
                 raise self.refused(f"'{token}' is expected, not '{self.tokens[self.at]}'")
+            self.at += 1
 
     def name(self) -> str:
         """Return the next token, a name that a shader may give."""
         token = self.next()
-        if not _NAME.fullmatch(token) or token in _WORDS or token in self.macros:
-            raise self.refused(f"a name is expected, not '{token}'")
+        if token not in self.names:
+            if not _NAME.fullmatch(token) or token in _WORDS or token in self.lines.reserved:
+                raise self.refused(f"a name is expected, not '{token}'")
+            self.names.add(token)
         return token
 
     def cost(self, written: int, executed: int = 1) -> None:
@@ -456,6 +492,8 @@ class _Checker:
         """Make a variable of the innermost block."""
         self.cost(1)
         self.scopes[-1][name] = Variable(kind, type_, value, size)
+        if sum(map(len, self.scopes)) > GLSL_LIMITS["names"]:
+            raise self.refused(f"more than {GLSL_LIMITS['names']} variables at once")
 
     def find(self, name: str) -> Variable | None:
         """Return the variable of this name."""
@@ -529,6 +567,7 @@ class _Checker:
         self.declare(name, "sampler2D" if kind == "sampler2D" else word, _TYPES[kind], value, size)
         if word == "uniform":
             self.made.uniforms[name] = kind
+            self.made.sizes[name] = 0 if kind == "sampler2D" else _TYPES[kind] * max(size, 1)
 
     def function(self, kind: str) -> bool:
         """Read a function after its type, with unknown arguments; return whether it is main."""
@@ -544,6 +583,7 @@ class _Checker:
                 self.expect(",")
         main = name == "main" and kind == "void"
         builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D"
+        builtin |= bool(self.branches) and name not in _EXACT  # on other devices it can be a function of the driver
         if builtin or kind in ("int", "sampler2D") or kind not in (*_TYPES, "void") or (name == "main") != main:
             raise self.refused(f"the function '{name}' is not of this format")
         function = Function(kind, self.at, params, dict(self.macros), dict(self.functions))
@@ -564,6 +604,8 @@ class _Checker:
             raise self.refused("gl_FragColor has no value")
         signature = f"{name}({','.join(str(type_) for _, type_ in params)}"
         self.functions = {**self.functions, signature: [*self.functions.get(signature, ()), function]}
+        if len(self.functions) > GLSL_LIMITS["names"]:
+            raise self.refused(f"more than {GLSL_LIMITS['names']} functions")
         return main
 
     def body(self, function: Function, given: Sequence[Value]) -> Value | None:
@@ -576,23 +618,25 @@ class _Checker:
         self.block()
         self.blocks = outer
         self.scopes[1:] = []
-        if function.kind != "void" and self.returned is None:
+        returned = self.returned
+        self.returned = None
+        if function.kind != "void" and returned is None:
             self.at -= 1
             raise self.refused("a function ends without 'return'")
-        return self.returned
+        return returned
 
     def call(self, name: str, signature: str, given: list[Value]) -> Value:
         """Return the value of a call of a function of the shader, and change global variables as it does."""
         outer = self.saved()
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
-        before_call, self.globals_read = self.globals_read, []
+        statement = self.globals_read, self.called_in_statement, self.changed_in_statement
         cost, loops, turning = (self.written, self.executed), self.loops, self.turning
         most = (0, 0)
         result: Value | None = None
         after: _Scopes = []
         if self.chosen:
-            raise self.refused(f"'{name}' is called in one side of a choice")
+            raise self.refused(f"'{name}' is called in one side of a choice, or in the bound of a loop")
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls are too deep in each other")
@@ -627,14 +671,24 @@ class _Checker:
         self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
         self.calls -= 1
         self.scopes = [after[0], *outer[1:]]
-        self.globals_read = before_call
-        stale = [key for key in before_call if after[0][key].value != outer[0][key].value]
-        if stale:
-            raise self.refused(f"'{stale[0]}' is read before a call that changes it")
+        self.globals_read, others, changed = statement
+        self.called_in_statement = True
+        self.changed_in_statement = changed or [
+            key for key, variable in outer[0].items() if after[0][key].value != variable.value
+        ]
+        if others and self.changed_in_statement:
+            raise self.refused(f"'{name}' is not the only call of a statement that changes global variables")
+        self.unchanged(self.globals_read)
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
         return result or Value(BOOL, 0.0, 0.0)
+
+    def unchanged(self, names: Sequence[str]) -> None:
+        """Refuse variables that a call of the statement changes: drivers can read them before or after it."""
+        for name in names:
+            if name in self.changed_in_statement:
+                raise self.refused(f"'{name}' is read in a statement with a call that changes it")
 
     # Statements
 
@@ -655,6 +709,10 @@ class _Checker:
                 self.scopes, self.returned = before, returned
             else:
                 other, others = first or (before, returned)
+                for depth, (scope, there) in enumerate(zip(self.scopes, other)):
+                    for name in scope.keys() ^ there.keys():
+                        if any(name in outer for outer in self.scopes[:depth]):
+                            raise self.refused(f"'{name}' is another variable on one side of a condition")
                 self.join(other)
                 if (self.returned is None) != (others is None):
                     raise self.refused("'return' on one side of a condition")
@@ -665,8 +723,6 @@ class _Checker:
             macro = self.lines.macros[int(token[1:])]
             if isinstance(macro, str):
                 self.macros.pop(macro, None)
-            elif self.find(macro.name) or any(key.startswith(f"{macro.name}(") for key in self.functions):
-                raise self.refused(f"macro '{macro.name}' has the name of a variable or function")
             else:
                 before_ = [] if macro.certain else self.macros.get(macro.name, [])
                 if not macro.certain and not before_ and not _MACRO.fullmatch(macro.name):
@@ -690,10 +746,14 @@ class _Checker:
         self.scopes.pop()
         self.blocks -= 1
 
+    def begin(self) -> None:
+        """Begin a statement."""
+        self.operators = 0
+        self.globals_read, self.called_in_statement, self.changed_in_statement = [], False, []
+
     def statement(self) -> None:
         """Read one statement."""
-        self.operators = 0
-        self.globals_read = []
+        self.begin()
         token = self.tokens[self.at]
         after = self.tokens[self.at + 1 : self.at + 2]
         if self.returned is not None:
@@ -738,7 +798,7 @@ class _Checker:
         self.expect("(")
         self.typed(BOOL, self.expression())
         self.expect(")")
-        if self.tokens[self.at] in ("if", "for", "{", "const", "return") or self.tokens[self.at] in _TYPES:
+        if self.tokens[self.at] in ("if", "for", "{", "const", "return", *GLSL_STATEMENTS, *_TYPES):
             raise self.refused("another statement after 'if'")
         before = self.saved()
         self.conditional += 1
@@ -752,8 +812,7 @@ class _Checker:
             raise self.refused(f"'{kind[:20]}' is not of this format")
         local = len(self.scopes) > 1
         while True:
-            self.operators = 0
-            self.globals_read = []
+            self.begin()
             name = self.name()
             value = None
             if (local or constant) and self.take("="):
@@ -792,20 +851,23 @@ class _Checker:
             scope = next(scope for scope in reversed(self.scopes) if name in scope)
         before = scope[name].value  # a call in the expression can have changed it
         if sign != "=":
-            value = self.combine(sign[0], (before or value)._replace(type=type_, uniform=""), value)
+            value = self.combine(sign[0], _plain(type_, before or value), value)
         value = self.typed(type_, value)
         self.expect(";")
         if part and before:
             value = _hull(before, value)
-        scope[name] = Variable(variable.kind, variable.type, value._replace(type=variable.type, uniform=""))
+        scope[name] = Variable(variable.kind, variable.type, _plain(variable.type, value))
 
     def loop(self) -> None:
         """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
         self.expect("for", "(", "int")
         turn = self.name()
         self.expect("=", "0", ";", turn, "<")
-        bound = self.at
+        bound, before = self.at, self.executed
+        self.chosen += 1
         turns = self.expression()
+        self.chosen -= 1
+        compared = self.executed - before
         self.expect(";")
         if not (self.take("++") and self.take(turn)):
             self.expect(turn, "++")
@@ -836,7 +898,7 @@ class _Checker:
             self.join(scopes)
         self.breaks = outer
         once = self.executed - executed
-        self.cost(GLSL_LIMITS["loop"], (most - 1) * once)
+        self.cost(GLSL_LIMITS["loop"], (most - 1) * once + most * compared)
         self.loops.insert(place, Loop(self.turning, most, most * once))
         self.turning -= 1
 
@@ -963,6 +1025,7 @@ class _Checker:
                     value = variable.value
                     if variable.kind in ("global", "output"):
                         self.globals_read.append(token)
+                        self.unchanged([token])
                     if value[3] & CONST:
                         self.constant(value)
         else:
@@ -970,14 +1033,14 @@ class _Checker:
         if self.tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
                 raise self.refused("components of a number")
-            return Value(self.component(), *value[1:])
+            return Value(self.component(), value[1], value[2], value[3], value[4], value[5])
         return value
 
     def component(self) -> int:
         """Go on after a point and the components that it picks; return their number."""
         self.expect(".")
         token = self.next()
-        if not _SWIZZLE.fullmatch(token):
+        if token not in _SWIZZLES:
             raise self.refused("a component is expected")
         return len(token)
 
@@ -1072,6 +1135,7 @@ class _Checker:
         if names == ["texture2D"]:
             return self.fetch()
         given: list[Value] = []
+        others = self.called_in_statement
         while not self.take(")"):
             if given:
                 self.expect(",")
@@ -1082,7 +1146,8 @@ class _Checker:
             else:
                 given.append(self.expression())
         self.nested(-1)
-        given_ = [value._replace(uniform="") if value.uniform else value for value in given]
+        inner, self.called_in_statement = self.called_in_statement, others  # arguments are computed before the call
+        given_ = [_plain(value.type, value) if value.uniform else value for value in given]
         signature = "(" + ",".join([str(value.type) for value in given])
         result: Value | None = None
         before = self.saved() if len(names) > 1 else []
@@ -1099,6 +1164,7 @@ class _Checker:
             result = value if result is None else _hull(result, self.typed(result.type, value))
         if before:
             self.scopes = after
+        self.called_in_statement |= inner
         assert result is not None
         return result
 
@@ -1130,7 +1196,7 @@ class _Checker:
         if name in ("min", "max"):
             return _bounded(kind, first, given[1], min if name == "min" else max)
         if name == "clamp":
-            return _bounded(kind, _bounded(kind, first, given[1], max), given[2], min)
+            return _clamped(kind, *given)
         if name == "mix":
             return _mixed(kind, *given)
         if name == "dot":
@@ -1185,6 +1251,8 @@ class _Checker:
         if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
+            if any(token != name and token in self.macros for entry in definitions for token in entry.body):
+                raise self.refused(f"macro '{name}' is another name of a macro")
             return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
         alone = self.tokens[place - 1] in _BEFORE if place else self.alone
         given = self.arguments(name, len(params)) if params else []
@@ -1247,11 +1315,11 @@ class _Checker:
 
 
 _RANGES = {
-    "cos": (-1.0, 1.0),
+    "cos": (-1.01, 1.01),
     "exp": (0.0, _INF),
     "exp2": (0.0, _INF),
     "fract": (0.0, 1.0),
-    "sin": (-1.0, 1.0),
+    "sin": (-1.01, 1.01),
     "step": (0.0, 1.0),
 }
 

@@ -149,7 +149,7 @@ def _as_lines(args: argparse.Namespace, source: CameraSource, listeners: Sequenc
                 return
             what = frame.name or f"frame {frame.index}"
             labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
-            print(one_line(f"{what}: {labels} ({rate:.1f} frames a second)"), flush=True)
+            print(one_line(f"{what}: {labels}{camera_tasks.rate_text(rate)}"), flush=True)
 
         _classify(args, classifier, frames, report, listeners)
 

@@ -207,6 +207,11 @@ def _look(background: str | None) -> Any:
     return ground(background) or background
 
 
+def rate_text(rate: float) -> str:
+    """Return a frame rate as the end of a line; empty for the first frame, which has none."""
+    return f" ({rate:.1f} frames a second)" if rate else ""
+
+
 def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
     """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
     started, end_times = time.monotonic(), deque[float](maxlen=_RATE_OVER)
@@ -238,7 +243,7 @@ def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[An
                 what = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")
             name = frame.name or f"frame {frame.index}"
-            print(one_line(f"{name}: {task.description.name}: {what} ({rate:.1f} frames a second){note}"), flush=True)
+            print(one_line(f"{name}: {task.description.name}: {what}{rate_text(rate)}{note}"), flush=True)
         return rate
 
     return show

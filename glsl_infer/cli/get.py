@@ -124,7 +124,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     with progress.status(model.name) as say:
         if args.file is not None:
             making.require(model)
-            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), say, args.labels)
+            making.make(model, fetching.provided(args.file, model, making.pin_of(model)), say, args.labels)
         elif not making.kept_file(model).is_file():
             making.require(model)
             say("fetching")
@@ -132,9 +132,10 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
             making.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            source = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
+            source = fetching.provided(making.kept_file(model), model, making.pin_of(model))
             making.make(model, source, say, making.labels_of(model))
     if not args.json:
-        how = "fetched as" if fetched else "is there already:"
-        print(f"{model.name}: {how} {bundle} (by {model.author}; {model.licence}: {making.licence_of(model)})")
+        state = "is fetched" if fetched else "is there already"
+        licence = f"{model.licence}: {making.licence_of(model)}"
+        print(f"{model.name} {state}: {bundle} (by {model.author}; {licence})")
     return {"name": model.name, "bundle": str(bundle), "fetched": fetched, "licence": model.licence}

@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     _check_arguments(args, paths)
     bundle = read_bundle(args.model)
     names = _input_names(args, paths, bundle.manifest)
-    files = batch.files_of(args, paths, also=_also(bundle)) if paths else []
+    files = batch.files_of(args, paths, also=_array_suffixes(bundle)) if paths else []
     try:
         drawn = _check_model(args, bundle, several=len(files) > 1 or any(path.is_dir() for path in paths))
     except InputError as error:
@@ -180,7 +180,7 @@ def _many(
     return ImageError.exit_code if many.failed else 0
 
 
-def _also(bundle: Bundle) -> tuple[str, ...]:
+def _array_suffixes(bundle: Bundle) -> tuple[str, ...]:
     """Return the suffixes of input files in folders that are not images."""
     from glsl_infer.bundle.manifest import NUMBERS
 

@@ -64,5 +64,5 @@ def _text(result: SelfCheck) -> list[str]:
         wrong = "" if output.passed else "  WRONG"
         lines.append(f"whole frame, {output.output}: off by {output.error:g}, allowed {output.allowed:g}{wrong}")
     if result.wrong is None:
-        lines += ["", f"all {len(result.layers)} layers are right on this driver"]
+        lines += ["", f"this driver computes all {len(result.layers)} layers correctly"]
     return lines

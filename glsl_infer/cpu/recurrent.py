@@ -69,17 +69,15 @@ def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, st
     return result
 
 
-_sigmoid, _tanh = activation("sigmoid"), np.tanh
-
-
 def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     recurrent = weights["recurrent"].astype(inputs[0].dtype)
+    gate, function = activation(attrs["gates"]), activation(attrs["function"])
 
     def step(direction: int) -> Step:
         def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
             i, f, c, o = np.split(added + output @ recurrent[direction], 4)
-            cell = _sigmoid(f) * cell + _sigmoid(i) * _tanh(c)
-            return _sigmoid(o) * _tanh(cell), cell
+            cell = gate(f) * cell + gate(i) * function(c)
+            return gate(o) * function(cell), cell
 
         return cell_step
 
@@ -91,19 +89,20 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     recurrent = weights["recurrent"].astype(dtype)
     hidden = recurrent.shape[1]
     bias = weights.get("recurrent_bias", np.zeros((len(recurrent), 3 * hidden))).astype(dtype)
+    gate, function = activation(attrs["gates"]), activation(attrs["function"])
 
     def step(direction: int) -> Step:
         matrix, constant = recurrent[direction], bias[direction]
 
         def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
-            gates = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
-            update, reset = _sigmoid(added[: 2 * hidden] + gates).reshape(2, hidden)
+            summed = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
+            update, reset = gate(added[: 2 * hidden] + summed).reshape(2, hidden)
             new, inner = added[2 * hidden :], constant[2 * hidden :]
             if attrs["reset_after"]:
                 new = new + reset * (output @ matrix[:, 2 * hidden :] + inner)
             else:
                 new = new + (reset * output) @ matrix[:, 2 * hidden :] + inner
-            return update * output + (1 - update) * _tanh(new), cell
+            return update * output + (1 - update) * function(new), cell
 
         return cell_step
 
@@ -121,17 +120,21 @@ def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 _WEIGHTS = ("kernel", "recurrent", "bias", "first")
 
+_FUNCTIONS: Mapping[str, str] = {"gates": "sigmoid", "function": "tanh"}
+"""Activations of the gates, and of new values and the cell's output."""
+
 KERNELS: Mapping[str, Kernel] = {
     "lstm": Kernel(
         "An LSTM over a sequence (length, width), from a state of zeros, or one in weights or two more inputs "
         "(directions, hidden). The output is (length, directions, hidden). With ``cells`` the cells follow the outputs "
-        "in the last axis. Gates are in the order input, forget, cell, output.",
+        "in the last axis. Gates are in the order input, forget, cell, output. ``gates`` is the activation of the "
+        "gates, and ``function`` that of the cell's input and output.",
         (1, 3),
         _rule(4),
         _lstm,
-        {"direction": "forward", "cells": False},
+        {"direction": "forward", "cells": False, **_FUNCTIONS},
         (*_WEIGHTS, "first_cell"),
-        ("cells",),
+        ("cells", *_FUNCTIONS),
     ),
     "gru": Kernel(
         "A GRU over a sequence (length, width), from a state as of ``lstm``: (length, directions, hidden). The gates' "
@@ -139,8 +142,9 @@ KERNELS: Mapping[str, Kernel] = {
         (1, 2),
         _rule(3),
         _gru,
-        {"direction": "forward", "reset_after": False},
+        {"direction": "forward", "reset_after": False, **_FUNCTIONS},
         (*_WEIGHTS, "recurrent_bias"),
+        tuple(_FUNCTIONS),
     ),
     "recurrent": Kernel(
         "A plain recurrent layer over a sequence (length, width), from a state as of ``lstm``: (length, directions, "

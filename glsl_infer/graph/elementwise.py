@@ -1,7 +1,7 @@
 """Functions of one or two values that are not activations, each as a row of a table.
 
-Operators with shaders (``ops.binary``, ``ops.vector_binary``) and CPU kernels (``cpu.elementwise``) read these tables.
-A new function needs a row here, and a row with its names in frameworks (``importers.core.elementwise``).
+Operators with shaders (``ops.binary``, ``ops.vector_binary``), CPU kernels (``cpu.elementwise``) and the importers of
+all formats (``importers.core.elementwise``) read these tables. A new function needs a row here and no more.
 """
 
 from __future__ import annotations
@@ -32,12 +32,17 @@ class Elementwise:
             intervals (``monotone``) are wrong for most functions.
         glsl: expression of the vec4s ``a`` and ``b``; empty for functions without a shader.
         steep: whether the function can enlarge the errors of its operands, so that these need 32 bits.
+        keras, onnx, tflite: names of its operators in each format, separated by spaces; empty if the format does not
+            have one, or if it has options.
     """
 
     compute: Callable[..., Array]
     interval: IntervalRule
     glsl: str = ""
     steep: bool = True
+    keras: str = ""
+    onnx: str = ""
+    tflite: str = ""
 
     def range(self, *operands: Interval) -> Interval:
         """Return bounds of the results for operands within (low, high) each."""
@@ -77,27 +82,33 @@ def within(low: float, high: float) -> IntervalRule:
 UNBOUNDED, UNIT, WAVE = within(-np.inf, np.inf), within(0.0, 1.0), within(-1.0, 1.0)
 
 BINARY: Mapping[str, Elementwise] = {
-    "add": Elementwise(np.add, monotone, "a + b", steep=False),
-    "subtract": Elementwise(np.subtract, monotone, "a - b", steep=False),
-    "multiply": Elementwise(np.multiply, monotone, "a * b", steep=False),
-    "divide": Elementwise(np.divide, quotient, "a / b"),
-    "maximum": Elementwise(np.maximum, monotone, "max(a, b)"),
-    "minimum": Elementwise(np.minimum, monotone, "min(a, b)"),
-    "power": Elementwise(np.power, UNBOUNDED),
-    "squared_difference": Elementwise(lambda a, b: np.square(a - b), from_zero, "(a - b) * (a - b)"),
-    "equal": Elementwise(np.equal, UNIT),
-    "not_equal": Elementwise(np.not_equal, UNIT),
-    "greater": Elementwise(np.greater, UNIT),
-    "greater_equal": Elementwise(np.greater_equal, UNIT),
-    "less": Elementwise(np.less, UNIT),
-    "less_equal": Elementwise(np.less_equal, UNIT),
-    "and": Elementwise(np.logical_and, UNIT),
-    "or": Elementwise(np.logical_or, UNIT),
-    "xor": Elementwise(np.logical_xor, UNIT),
-    "floor_divide": Elementwise(lambda a, b: np.floor(a / b), quotient),
+    "add": Elementwise(np.add, monotone, "a + b", steep=False, keras="Add", onnx="Add", tflite="ADD"),
+    "subtract": Elementwise(np.subtract, monotone, "a - b", steep=False, keras="Subtract", onnx="Sub", tflite="SUB"),
+    "multiply": Elementwise(np.multiply, monotone, "a * b", steep=False, keras="Multiply", onnx="Mul", tflite="MUL"),
+    "divide": Elementwise(np.divide, quotient, "a / b", keras="Divide TrueDivide", onnx="Div", tflite="DIV"),
+    "maximum": Elementwise(np.maximum, monotone, "max(a, b)", keras="Maximum", onnx="Max", tflite="MAXIMUM"),
+    "minimum": Elementwise(np.minimum, monotone, "min(a, b)", keras="Minimum", onnx="Min", tflite="MINIMUM"),
+    "power": Elementwise(np.power, UNBOUNDED, keras="Power", onnx="Pow", tflite="POW"),
+    "squared_difference": Elementwise(
+        lambda a, b: np.square(a - b), from_zero, "(a - b) * (a - b)", tflite="SQUARED_DIFFERENCE"
+    ),
+    "hypot": Elementwise(np.hypot, from_zero, "sqrt(a * a + b * b)", keras="Hypot"),
+    "atan2": Elementwise(np.arctan2, within(-np.pi, np.pi), keras="Arctan2", tflite="ATAN2"),
+    "equal": Elementwise(np.equal, UNIT, keras="Equal", onnx="Equal", tflite="EQUAL"),
+    "not_equal": Elementwise(np.not_equal, UNIT, keras="NotEqual", tflite="NOT_EQUAL"),
+    "greater": Elementwise(np.greater, UNIT, keras="Greater", onnx="Greater", tflite="GREATER"),
+    "greater_equal": Elementwise(
+        np.greater_equal, UNIT, keras="GreaterEqual", onnx="GreaterOrEqual", tflite="GREATER_EQUAL"
+    ),
+    "less": Elementwise(np.less, UNIT, keras="Less", onnx="Less", tflite="LESS"),
+    "less_equal": Elementwise(np.less_equal, UNIT, keras="LessEqual", onnx="LessOrEqual", tflite="LESS_EQUAL"),
+    "and": Elementwise(np.logical_and, UNIT, keras="LogicalAnd", onnx="And", tflite="LOGICAL_AND"),
+    "or": Elementwise(np.logical_or, UNIT, keras="LogicalOr", onnx="Or", tflite="LOGICAL_OR"),
+    "xor": Elementwise(np.logical_xor, UNIT, keras="LogicalXor", onnx="Xor"),
+    "floor_divide": Elementwise(lambda a, b: np.floor(a / b), quotient, keras="FloorDivide", tflite="FLOOR_DIV"),
     "whole_divide": Elementwise(lambda a, b: np.trunc(a / b), quotient),
-    "modulo": Elementwise(np.mod, UNBOUNDED),
-    "remainder": Elementwise(np.fmod, UNBOUNDED),
+    "modulo": Elementwise(np.mod, UNBOUNDED, keras="Mod", onnx="Mod", tflite="FLOOR_MOD"),
+    "remainder": Elementwise(np.fmod, UNBOUNDED, keras="Fmod"),
 }
 """Functions of two values, with NumPy's broadcasting."""
 
@@ -107,16 +118,26 @@ DRAWN: Mapping[str, Elementwise] = {name: row for name, row in BINARY.items() if
 _erf = np.frompyfunc(erf, 1, 1)
 
 UNARY: Mapping[str, Elementwise] = {
-    "ceil": Elementwise(np.ceil, monotone),
+    "acos": Elementwise(np.arccos, within(0.0, np.pi), keras="Arccos", onnx="Acos"),
+    "acosh": Elementwise(np.arccosh, within(0.0, np.inf), keras="Arccosh", onnx="Acosh"),
+    "asin": Elementwise(np.arcsin, within(-np.pi / 2.0, np.pi / 2.0), keras="Arcsin", onnx="Asin"),
+    "asinh": Elementwise(np.arcsinh, monotone, keras="Arcsinh", onnx="Asinh"),
+    "atan": Elementwise(np.arctan, monotone, keras="Arctan", onnx="Atan"),
+    "atanh": Elementwise(np.arctanh, UNBOUNDED, keras="Arctanh", onnx="Atanh"),
+    "ceil": Elementwise(np.ceil, monotone, keras="Ceil", onnx="Ceil", tflite="CEIL"),
     "cos": Elementwise(np.cos, WAVE),
-    "erf": Elementwise(lambda x: np.asarray(_erf(x)).astype(x.dtype), monotone),
-    "floor": Elementwise(np.floor, monotone),
-    "not": Elementwise(lambda x: x == 0, UNIT),
-    "round": Elementwise(np.rint, monotone),
-    "sign": Elementwise(np.sign, monotone),
+    "cosh": Elementwise(np.cosh, within(1.0, np.inf), keras="Cosh", onnx="Cosh"),
+    "erf": Elementwise(lambda x: np.asarray(_erf(x)).astype(x.dtype), monotone, keras="Erf", onnx="Erf"),
+    "floor": Elementwise(np.floor, monotone, keras="Floor", onnx="Floor", tflite="FLOOR"),
+    "is_finite": Elementwise(np.isfinite, UNIT, keras="Isfinite"),
+    "is_inf": Elementwise(np.isinf, UNIT, keras="Isinf"),
+    "is_nan": Elementwise(np.isnan, UNIT, keras="Isnan", onnx="IsNaN"),
+    "not": Elementwise(lambda x: x == 0, UNIT, keras="LogicalNot", onnx="Not", tflite="LOGICAL_NOT"),
+    "round": Elementwise(np.rint, monotone, onnx="Round", tflite="ROUND"),
+    "sign": Elementwise(np.sign, monotone, keras="Sign", onnx="Sign", tflite="SIGN"),
     "sin": Elementwise(np.sin, WAVE),
-    "truncate": Elementwise(np.trunc, monotone),
-    "atan": Elementwise(np.arctan, monotone),
-    "is_nan": Elementwise(np.isnan, UNIT),
+    "sinh": Elementwise(np.sinh, monotone, keras="Sinh", onnx="Sinh"),
+    "tan": Elementwise(np.tan, UNBOUNDED, keras="Tan", onnx="Tan"),
+    "truncate": Elementwise(np.trunc, monotone, keras="Trunc"),
 }
 """Functions of one value. Those with a shader are activations (``graph.activations``)."""

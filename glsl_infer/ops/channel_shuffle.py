@@ -19,6 +19,7 @@ class ChannelShuffle(ViewOperator):
     """Attribute ``step``, as of ``shuffle_order``."""
 
     attrs = {"step": 8}
+    moves = True
     local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:

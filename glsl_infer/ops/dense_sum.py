@@ -82,11 +82,7 @@ class DenseSum(Operator):
         fragment = codegen.fragment(
             "dense_sum.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={
-                "COUNT": node.attrs["count"],
-                "FACTOR": 1.0,
-                "INVERSE_SCALE": source.scale / target.scale,
-            },
+            defines={"COUNT": node.attrs["count"]},
         )
         build.draw(
             node,
@@ -95,7 +91,10 @@ class DenseSum(Operator):
             samplers=[("source", source.texture)],
             sources=[Source(0, float(node.attrs["count"]), 1.0)],
             quads=[Quad(0, 0, *target.size, ((0, 0),))],
-            uniforms={"source_texel": build.texel(source.texture)},
+            uniforms={
+                "source_texel": build.texel(source.texture),
+                "units": [1.0, 1.0, 1.0, source.scale / target.scale],
+            },
         )
 
     def read_weights(
@@ -136,13 +135,7 @@ class DenseSum(Operator):
             activation=node.activation,
             constants=macros,
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={
-                "COUNT": node.attrs["count"],
-                "FACTOR": source.scale,
-                "ROW_SCALE": 256.0 * row_unit,
-                "BIAS_SCALE": bias_scale,
-                "INVERSE_SCALE": 1.0 / target.scale,
-            },
+            defines={"COUNT": node.attrs["count"], "LAST": 1},
         )
         texels = range(target.size[0])
         separate_draws = bool(codegen.uniforms(macros, 0))
@@ -157,6 +150,7 @@ class DenseSum(Operator):
                 uniforms={
                     "source_texel": build.texel(source.texture),
                     "kernel_texel": build.texel(rows),
+                    "units": [source.scale, 256.0 * row_unit, bias_scale, 1.0 / target.scale],
                     **codegen.uniforms(macros, texels_of_draw[0]),
                 },
             )

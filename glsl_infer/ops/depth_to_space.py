@@ -34,6 +34,7 @@ class DepthToSpace(CopyOperator):
     attrs = {"block": 2, "order": ORDERS[0]}
     implied = ("order",)
     equal_scales = True
+    moves = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * block, width * block, channels / block**2)."""

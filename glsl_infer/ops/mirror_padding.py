@@ -28,6 +28,7 @@ class MirrorPadding(CopyOperator):
     """
 
     attrs = {"padding": (0, 0, 0, 0), "mode": "reflect"}
+    moves = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape, enlarged by the padding."""

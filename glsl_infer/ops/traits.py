@@ -52,7 +52,9 @@ class Traits:
         has_kernel: whether it is a sum of products with a weight ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it is the identity; None if there are no such attributes.
+        interpolates: whether each output value is a weighted mean of its channel's values; the weights add up to 1.
         is_constant: whether its output depends on weights only.
+        moves: whether each output value is one of its input's values.
         on_cpu: whether it runs in CPU parts, without a shader.
         on_vectors: the equivalent operator for vectors, which are stored in 16 bits; None if there is none.
         on_parts: treatment of long vectors in parts (``optimize.long_vectors``): ``rows`` flattens a map into parts,
@@ -60,6 +62,7 @@ class Traits:
             ``map`` combines them to a map; empty if it needs the entire vector.
         only_pads: whether it only adds zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it only changes the shape.
+        repeats: whether it only repeats pixels.
         staged: whether ``prepare`` replaces it by other operators.
         margin: factor by which 16-bit values can exceed their interval bound.
         local: whether output pixel (y, x) depends only on pixel (y, x) of each input.
@@ -74,12 +77,15 @@ class Traits:
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
+    interpolates: bool = False
     is_constant: bool = False
+    moves: bool = False
     on_cpu: bool = False
     on_vectors: str | None = None
     on_parts: str = ""
     only_pads: bool = False
     only_reshapes: bool = False
+    repeats: bool = False
     staged: bool = False
     margin: float = 1.0
     local: bool = False

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class Transpose(CopyOperator):
     """Output pixel (y, x) is input pixel (x, y). It has no attributes."""
 
+    moves = True
+
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (width, height, channels)."""
         height, width, channels = feature_map(node, inputs[0])

@@ -27,6 +27,7 @@ class UpsampleBilinear(Operator):
 
     attrs = {"size": (2, 2), "scales": None, "zeros": None}
     keeps_range = True
+    interpolates = True
     idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:

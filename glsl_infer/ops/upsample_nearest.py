@@ -20,6 +20,8 @@ class UpsampleNearest(CopyOperator):
     """Output pixel (y, x) is input pixel (y // size_y, x // size_x). Attribute ``size`` (y, x)."""
 
     attrs = {"size": (2, 2)}
+    moves = True
+    repeats = True
     idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:

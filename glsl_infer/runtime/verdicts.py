@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from glsl_infer.gl.context import Context
     from glsl_infer.runtime.session import Session
 
-SHADERS_FORMAT, SHADERS_SUFFIX = "glsl-infer shaders 2", ".shaders"
+SHADERS_FORMAT, SHADERS_SUFFIX = "glsl-infer shaders 3", ".shaders"
 """The number increases whenever the check of shaders refuses more than before."""
 
 SELF_CHECK_FORMAT, SELF_CHECK_SUFFIX = "glsl-infer self-check 1", ".passed"

@@ -113,7 +113,7 @@ class Detector(Task[Found[Detection]]):
         self._columns = 4 + 2 * len(rules.points)
         self._classes = len(rules.labels) + rules.background
         for noun, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
-            rows = self._rows(names, columns)
+            rows = self._row_count(names, columns)
             if rows != len(self._anchors):
                 raise InputError(
                     f"{', '.join(names)}: {rows} rows of {columns} numbers for the {noun} of {len(self._anchors)} "

@@ -151,10 +151,10 @@ class Landmarker(Task[Found[Landmarks]]):
         assert isinstance(rules, LandmarkRules)
         self._rules, self._most = rules, self._requested_most or rules.most
         self._picture_input()
-        self.number = point_count = self._rows([rules.points], rules.dimensions)
+        self.number = point_count = self._row_count([rules.points], rules.dimensions)
         for name in (rules.presence, *rules.attributes.values()):
-            if name is not None and self._rows([name], 1) != 1:
-                raise InputError(f"output '{name}' has {self._rows([name], 1)} numbers, where one is needed")
+            if name is not None and self._row_count([name], 1) != 1:
+                raise InputError(f"output '{name}' has {self._row_count([name], 1)} numbers, where one is needed")
         _check_indices("'lines'", [index for line in rules.lines for index in line], point_count)
         _check_indices("'fine'", [index for pair in rules.fine for index in pair], point_count)
         if rules.follow is not None:

@@ -101,7 +101,7 @@ class Task(Closing, Generic[Result]):
         """Release the GPU's resources."""
         self.session.close()
 
-    # For tasks ---------------------------------------------------------------------------------------
+    # Methods for subclasses
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         """Return the session of the bundle."""
@@ -138,7 +138,7 @@ class Task(Closing, Generic[Result]):
             )
         return outputs[name].shape
 
-    def _rows(self, names: Sequence[str], columns: int) -> int:
+    def _row_count(self, names: Sequence[str], columns: int) -> int:
         """Return the total number of rows of some outputs, with ``columns`` elements each.
 
         Raises:

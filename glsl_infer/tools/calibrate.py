@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
-from glsl_infer.tools.export import ends_of
+from glsl_infer.tools.export import io_options_of
 
 
 def calibrate(
@@ -48,7 +48,7 @@ def calibrate(
     if isinstance(model, Graph):
         graph = model
     else:
-        graph = importers.survey(model, options.input_range, ends_of(options)).whole()
+        graph = importers.survey(model, options.input_range, io_options_of(options)).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")

@@ -133,7 +133,7 @@ def export(
     return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def ends_of(options: Options) -> IoOptions:
+def io_options_of(options: Options) -> IoOptions:
     """Return the options of a model's inputs and outputs."""
     return IoOptions(
         options.input_ranges,
@@ -151,7 +151,7 @@ def _survey(model: str | Path | Graph, options: Options, problems: list[InputErr
     if isinstance(model, Graph):
         return ImportReport((), model)
     try:
-        survey = importers.survey(model, options.input_range, ends_of(options))
+        survey = importers.survey(model, options.input_range, io_options_of(options))
     except MissingExtraError:
         raise
     except InputError as error:

@@ -53,7 +53,7 @@ FIRST, LATER = 6.0, 40.0
 
 
 @dataclass
-class Reach:
+class Coverage:
     """Cost and executed lines of every test."""
 
     seconds: dict[str, float]
@@ -64,7 +64,7 @@ class Reach:
     by_module: dict[str, list[str]]
 
     @classmethod
-    def read(cls, path: Path) -> Reach:
+    def read(cls, path: Path) -> Coverage:
         """Read a file of --reach."""
         stored = _stored(path)
         names = stored["tests"]
@@ -289,7 +289,7 @@ def in_rounds(tests: Sequence[str], seconds: dict[str, float], first: Sequence[s
     return sorted(keys, key=lambda test: keys[test])
 
 
-def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[str, Any]:
+def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> dict[str, Any]:
     """Run the mutants until the time is over; return the contents of --out."""
     sources = {name: path.read_text("utf-8") for name, path in modules(ROOT, ROOMS).items()}
     everything = [mutant for name, source in sources.items() for mutant in of_module(name, source)]
@@ -302,14 +302,14 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         print(f"{len(chosen)} of {len(earlier)} mutants are still there", flush=True)
     else:
         chosen = pick(everything, arguments.count, arguments.seed)
-    names = [*reach.seconds]
+    names = [*coverage.seconds]
     shard, parts = map(int, arguments.shard.split("/"))
     states = []
     for mutant in chosen[shard - 1 :: parts]:
-        tests = [test for test in reach.of(mutant) if test.startswith(tuple(arguments.tests))]
+        tests = [test for test in coverage.of(mutant) if test.startswith(tuple(arguments.tests))]
         killers = list(earlier.get(mutant.key, {}).get("killers", {}))
-        order = in_rounds(tests, reach.seconds, killers)
-        state = State(mutant, order, sum(reach.seconds[test] for test in tests))
+        order = in_rounds(tests, coverage.seconds, killers)
+        state = State(mutant, order, sum(coverage.seconds[test] for test in tests))
         if arguments.resume:
             before = earlier[mutant.key]
             state.killers, state.cpu, state.runs = before["killers"], before["cpu"], 1
@@ -337,7 +337,7 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
                 time.sleep(0.2)
                 continue
             try:
-                _run_some(state, runner, reach, sources[state.mutant.module], arguments.enough)
+                _run_some(state, runner, coverage, sources[state.mutant.module], arguments.enough)
             finally:
                 with lock:
                     busy.discard(state.mutant.key)
@@ -351,7 +351,7 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         "candidates": len(everything),
         "seed": arguments.seed,
         "enough": arguments.enough,
-        "parts": _costs(reach),
+        "parts": _costs(coverage),
         "mutants": [
             state.result(arguments.enough, {name: index for index, name in enumerate(names)}) for state in states
         ],
@@ -362,7 +362,7 @@ def _over(state: State, enough: int) -> bool:
     return bool(state.unusable) or not state.waiting or len(state.functions) >= enough
 
 
-def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: int) -> None:
+def _run_some(state: State, runner: Runner, coverage: Coverage, source: str, enough: int) -> None:
     """Run the next tests of a mutant, in one process."""
     functions = state.functions
     now: list[str] = []
@@ -371,7 +371,7 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         if function(test) in functions and not state.last:
             continue
         now.append(test)
-        budget -= reach.seconds[test] + 0.02
+        budget -= coverage.seconds[test] + 0.02
         if budget < 0:
             break
     if not now:  # the remaining tests belong to failed functions
@@ -381,10 +381,10 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         return
     hook = {"module": state.mutant.module, "source": state.mutant.apply(source)}
     missing = 0 if state.last else enough - len(functions)
-    walls = sum(reach.wall[test] for test in now)
+    walls = sum(coverage.wall[test] for test in now)
     ordered = sorted(now, key=lambda test: test.partition("::")[0])
     before = time.perf_counter()
-    lines = runner.run(ordered, hook, reach.wall, 120 + 6 * walls, missing)
+    lines = runner.run(ordered, hook, coverage.wall, 120 + 6 * walls, missing)
     state.runs += 1
     state.unusable = next((line["unusable"] for line in lines if "unusable" in line), "")
     ran = set()
@@ -404,14 +404,14 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
     state.waiting = [test for test in state.waiting if test not in ran]
 
 
-def _costs(reach: Reach) -> dict[str, dict[str, float]]:
+def _costs(coverage: Coverage) -> dict[str, dict[str, float]]:
     """Return tests and CPU seconds of each folder."""
     costs: dict[str, dict[str, float]] = defaultdict(lambda: {"tests": 0, "seconds": 0.0, "left out": 0})
-    for test, seconds in reach.seconds.items():
+    for test, seconds in coverage.seconds.items():
         part = "/".join(test.split("/")[:2])
         costs[part]["tests"] += 1
         costs[part]["seconds"] += seconds
-    for test in reach.left_out:
+    for test in coverage.left_out:
         costs["/".join(test.split("/")[:2])]["left out"] += 1
     return costs
 
@@ -457,7 +457,7 @@ def main() -> int:
         if arguments.measure or not arguments.reach.exists():
             measure(arguments, runner)
         if arguments.out:
-            result = kill(arguments, runner, Reach.read(arguments.reach))
+            result = kill(arguments, runner, Coverage.read(arguments.reach))
             arguments.out.write_text(json.dumps(result, indent=1), "utf-8")
             print(table([result]))
     return 0

@@ -19,7 +19,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _moved(archive: bytes, before: bytes, between: bytes) -> bytes:
+def _shifted(archive: bytes, before: bytes, between: bytes) -> bytes:
     """Return a zip file with extra bytes before its members, or between them and the directory, and correct offsets."""
     directory = struct.unpack("<L", archive[-6:-2])[0]
     entries, at = bytearray(archive[directory:-22]), 0
@@ -36,8 +36,8 @@ def _local(archive: bytes) -> bytes:
 
 
 TWO_MEANINGS: dict[str, Callable[[bytes], bytes]] = {
-    "before": lambda archive: _moved(archive, b"#!/bin/sh\n", b""),
-    "between": lambda archive: _moved(archive, b"", b"PK\3\4"),
+    "before": lambda archive: _shifted(archive, b"#!/bin/sh\n", b""),
+    "between": lambda archive: _shifted(archive, b"", b"PK\3\4"),
     "behind": lambda archive: archive + b"\n",
     "comment": lambda archive: archive[:-2] + b"\1\0x",
     "header": _local,

@@ -105,7 +105,7 @@ def written(page: str, text: str) -> str:
     return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
-def made() -> str:
+def new_page() -> str:
     """Return the section for the current code and pyproject.toml."""
     rows = layers()
     return section(rows, imports([package for row in rows for package in row]), forbidden())
@@ -119,7 +119,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     try:
-        page = written(args.out.read_text("utf-8"), made())
+        page = written(args.out.read_text("utf-8"), new_page())
         args.out.write_text(page, "utf-8")
     except (OSError, ValueError) as error:
         print(f"error: {args.out}: {error}", file=sys.stderr)

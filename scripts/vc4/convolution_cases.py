@@ -127,7 +127,7 @@ def batches(seed: int = SEED) -> Iterator[Batch]:
         kinds = KINDS if index < BATCHES else ("dilated",) if index < BATCHES + DILATED_BATCHES else ("shared",)
         turns = turns if index != BATCHES else itertools.cycle(DILATED_ACTIVATIONS)
         cases = [
-            _drawn(rng, size, kinds[place % len(kinds)], weights, next(turns), next(number)) for place in range(BATCH)
+            _drawn(rng, size, kinds[index % len(kinds)], weights, next(turns), next(number)) for index in range(BATCH)
         ]
         yield Batch(size, tuple(cases))
 
@@ -157,8 +157,8 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
         filters = groups * (1 + case.number % 7)
         wide -= groups * (1 + case.number % 3)
     dilation = case.step if case.kind == "dilated" else 1
-    reach = [(taps - 1) * dilation for taps in case.window]
-    around = tuple(part for taps in reach for part in (taps // 2, taps - taps // 2))
+    spans = [(taps - 1) * dilation for taps in case.window]
+    around = tuple(part for taps in spans for part in (taps // 2, taps - taps // 2))
 
     def convolution(name: str, inputs: tuple[str, ...], shape: tuple[int, ...], **attrs: Any) -> Node:
         kernel = rng.normal(0.0, 1.0 / np.sqrt(np.prod(shape[:3])), shape).astype(np.float32)

@@ -100,18 +100,18 @@ def compiled_by_each(
         weights=weights.removesuffix("-16"), memory="naive", uniform_vectors=uniform_vectors, precision="8"
     )
     with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if weights == SIXTEEN else np.inf):
-        made, program, _ = build(network(batch), (), options=options, calibration=[picture])
+        bundle, program, _ = build(network(batch), (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
-    bundles.write(made, path)
-    return {driver.mesa: _results(batch, made, program, vc4.measure(path, driver)[1]) for driver in drivers}
+    bundles.write(bundle, path)
+    return {driver.mesa: _results(batch, bundle, program, vc4.measure(path, driver)[1]) for driver in drivers}
 
 
-def _results(batch: Batch, made: Bundle, program: CompiledNetwork, measured: Measured) -> list[Result]:
-    rows = {row.layer: row for row in vc4.report(made, measured).rows}
+def _results(batch: Batch, bundle: Bundle, program: CompiledNetwork, measured: Measured) -> list[Result]:
+    rows = {row.layer: row for row in vc4.report(bundle, measured).rows}
     results = []
     for case in batch.cases:
         names = (case.name, f"{case.name}-products")
-        passes = [entry for entry in made.manifest.passes if entry.layer in names]
+        passes = [entry for entry in bundle.manifest.passes if entry.layer in names]
         programs = list(dict.fromkeys(entry.program for entry in passes))
         shaders = [measured.programs[name] for name in programs if name in measured.programs]
         longest = max(shaders, key=lambda shader: shader.instructions, default=None)
@@ -155,11 +155,11 @@ def read(path: Path) -> list[Result]:
 
 def written(results: Sequence[Result]) -> str:
     """Return a table as JSON, a row a line."""
-    rows = ",\n".join(json.dumps(asdict(result)) for result in sorted(results, key=lambda result: _number(result.name)))
+    rows = ",\n".join(json.dumps(asdict(result)) for result in sorted(results, key=lambda result: _index(result.name)))
     return f"[\n{rows}\n]\n"
 
 
-def _number(name: str) -> int:
+def _index(name: str) -> int:
     return int(name[1:].partition("-")[0])
 
 
@@ -181,11 +181,11 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
     for result in results:
         numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
         ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
-        said = result.failure and f" {result.failure} {result.reason}"
+        failure = result.failure and f" {result.failure} {result.reason}"
         print(
             f"{result.name:36} {mesa:>4} {result.size:4} {result.taken:>12} {result.passes:6.1f}",
             *(f"{number:6}" for number in numbers),
-            f"{ratio:>6}{said}",
+            f"{ratio:>6}{failure}",
             flush=True,
         )
 
@@ -239,8 +239,12 @@ def main() -> int:
             by_mesa[args.mesa] = [result for path in args.merge for result in read(path)]
         else:
             part, count = args.shard
-            wanted = None if args.batches is None else {number for some in args.batches for number in some}
-            drawn = [batch for number, batch in enumerate(batches(args.seed)) if wanted is None or number in wanted]
+            chosen_numbers = None if args.batches is None else {number for some in args.batches for number in some}
+            drawn = [
+                batch
+                for number, batch in enumerate(batches(args.seed))
+                if chosen_numbers is None or number in chosen_numbers
+            ]
             chosen = drawn[:: args.every][part - 1 :: count]
             heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
             drivers = vc4.find_all(args.driver, args.mesa)

@@ -2,7 +2,8 @@
 """Cost of well-known networks on a VideoCore IV: passes, programs, instructions times pixels, an estimate, export time.
 
     python scripts/vc4/networks.py                       # all rows, some minutes; a Markdown table
-    python scripts/vc4/networks.py --only mobilenet-0.25 --uniform-vectors 216
+    python scripts/vc4/networks.py --only mobilenet-0.25-128 --uniform-vectors 216
+    python scripts/vc4/networks.py --only x22-385 --draw-cost 45
 
 Weights are random (seeded); batch norms have the statistics of the calibration images. Keras creates the graphs in a
 separate process (networks_in_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
@@ -35,7 +36,7 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges.precision import AUTO, PRECISIONS
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph
-from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
+from glsl_infer.lowering.weights_plan import DRAW, LONGEST_ARRAY
 from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver, estimate
@@ -60,7 +61,7 @@ KERAS = (
 )
 NETWORKS = (*KERAS, "x22-385")
 PICTURES = 4
-COSTS = ("passes", "jobs", "programs", "of two threads", "weights", "million", "floor", "Zero W, ms")
+COSTS = ("passes", "jobs", "programs", "of two threads", "weights", "million", "floor", "GPU, ms", "Zero W, ms")
 HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 
 
@@ -68,8 +69,9 @@ HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 class Row:
     """Results of a network; ``millions`` are instructions times pixels, ``floor`` those that its products need.
 
-    ``two_threads`` programs have two threads or fetch nothing. ``single`` lists layers with one thread, and their share
-    of ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is
+    ``computing`` is the part of ``zero`` that does not depend on the costs of draws and jobs. ``two_threads``
+    programs have two threads or fetch nothing. ``single`` lists layers with one thread, and their share of
+    ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is
     the peak memory of this process in bytes.
     """
 
@@ -81,6 +83,7 @@ class Row:
     modes: str
     millions: float
     floor: float
+    computing: float
     zero: float
     seconds: float
     processor: float
@@ -120,8 +123,8 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         shape = graph.shapes[graph.output]
         labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
         began, worked = time.monotonic(), time.process_time()
-        made, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
-        bundles.write(made, folder / "network.glslnn", read_back=True)
+        bundle, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
+        bundles.write(bundle, folder / "network.glslnn", read_back=True)
         seconds, processor = time.monotonic() - began, time.process_time() - worked
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         report = vc4.report(*vc4.measure(folder / "network.glslnn", driver), name)
@@ -129,6 +132,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
     counts = ", ".join(f"{modes.count(mode)} {mode}" for mode in dict.fromkeys(modes))
     floor = sum(row.least_total or 0 for row in report.rows)
     totals = report.totals
+    estimated = estimate.estimate(report, estimate.BOARDS[0])
     return Row(
         name,
         totals["passes"],
@@ -138,7 +142,8 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         counts,
         report.total / 1e6,
         floor / 1e6,
-        estimate.estimate(report, estimate.BOARDS[0]).total,
+        estimated.gpu,
+        estimated.total,
         seconds,
         processor,
         peak,
@@ -156,6 +161,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What networks cost a VideoCore IV.", allow_abbrev=False)
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
+    parser.add_argument("--draw-cost", type=float, default=DRAW, help="see glsl-infer export")
     parser.add_argument("--weights", default="auto", help="see glsl-infer export")
     parser.add_argument("--precision", default=AUTO, choices=PRECISIONS, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
@@ -163,7 +169,12 @@ def main() -> int:
     print(f"| {' | '.join(HEADS)} |")
     print(f"| {' | '.join(['---'] * len(HEADS))} |")
     failed = False
-    options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors, precision=args.precision)
+    options = Options(
+        weights=args.weights,
+        uniform_vectors=args.uniform_vectors,
+        precision=args.precision,
+        draw_cost=args.draw_cost,
+    )
     for name in args.only:
         try:
             result = row(name, vc4.find(args.driver), options)
@@ -174,8 +185,8 @@ def main() -> int:
         failed = failed or bool(result.problems)
         print(
             f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.two_threads} | "
-            f"{result.modes} | {result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
-            f"{result.processor:.0f} | {result.peak / 1e6:.0f} |",
+            f"{result.modes} | {result.millions:.1f} | {result.floor:.1f} | {result.computing:.1f} | "
+            f"{result.zero:.0f} | {result.seconds:.0f} | {result.processor:.0f} | {result.peak / 1e6:.0f} |",
             flush=True,
         )
         for problem in (*result.single, *result.problems):

@@ -64,9 +64,9 @@ def exceeding(before: Mapping[str, Mapping[str, int]], after: Counts) -> Iterato
     """Yield a line for each layer with more differing bytes than before, beyond chance."""
     for rounding, layers in after.items():
         for layer, count in layers.items():
-            known = before.get(rounding, {}).get(layer, 0)
-            if count > known + 3 + known // 10:
-                yield f"{layer}, {rounding}: {count} bytes differ, {known} did"
+            accepted = before.get(rounding, {}).get(layer, 0)
+            if count > accepted + 3 + accepted // 10:
+                yield f"{layer}, {rounding}: {count} bytes differ, {accepted} did"
 
 
 def main() -> int:
@@ -76,28 +76,28 @@ def main() -> int:
     args = parser.parse_args()
     try:
         chip = executor.find()
-        made: dict[str, dict[str, Any]] = {
+        differences: dict[str, dict[str, Any]] = {
             "models": {path.stem: of_model(compare(path, chip)) for path in sorted((ROOT / "models").glob("*.glslnn"))},
             "networks": of_networks(SEEDS, chip),
         }
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    for kind, named in made.items():
+    for kind, named in differences.items():
         for rounding in ROUNDINGS:
             sums = {name: sum(counts[rounding].values()) for name, counts in named.items()}
-            shown = ", ".join(f"{name} {count:,}" for name, count in sums.items()) if kind == "models" else ""
-            print(f"{kind}, {rounding}: {sum(sums.values()):,} bytes differ {shown}".rstrip())
+            sums_text = ", ".join(f"{name} {count:,}" for name, count in sums.items()) if kind == "models" else ""
+            print(f"{kind}, {rounding}: {sum(sums.values()):,} bytes differ {sums_text}".rstrip())
     stored = json.loads(STORED.read_text("utf-8")) if STORED.is_file() else {"models": {}, "networks": {}}
     more = [
         f"{name}: {line}"
-        for kind, named in made.items()
+        for kind, named in differences.items()
         for name, counts in named.items()
         for line in exceeding(stored[kind].get(name, {}), counts)
     ]
     print("\n".join(more))
     if args.write:
-        text = re.sub(r"\{[^{}]*\}", lambda match: re.sub(r"\s+", " ", match[0]), json.dumps(made, indent=1))
+        text = re.sub(r"\{[^{}]*\}", lambda match: re.sub(r"\s+", " ", match[0]), json.dumps(differences, indent=1))
         STORED.write_text(f"{text}\n", "utf-8")
         return 0
     return 1 if more else 0

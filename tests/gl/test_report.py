@@ -89,8 +89,10 @@ def test_this_machine_is_right(tmp_path: Path, capsys: Capture) -> None:
     names = [words[1] for words in lines if words[0] in ("ok", "warning", "problem")]
     assert {"board", "system", "memory", "cache", "python", "libraries", "driver", "layers"} <= set(names)
     assert not {"camera", "config.txt", "power"} & set(names)
-    assert "layers of tiny are right" in printed.out
-    assert printed.out.splitlines()[-1] == "all is well" or "glsl-infer works here" in printed.out.splitlines()[-1]
+    assert "layers of tiny are computed correctly" in printed.out
+    assert (
+        printed.out.splitlines()[-1] == "no problems found" or "glsl-infer works here" in printed.out.splitlines()[-1]
+    )
 
 
 def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Capture) -> None:

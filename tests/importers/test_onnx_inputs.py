@@ -14,7 +14,7 @@ from onnx_networks import File, TensorProto, helper, onnx, run
 from glsl_infer.errors import InputError
 from glsl_infer.graph import reference
 from glsl_infer.importers import onnx as importer
-from glsl_infer.tools.validate.job import ABOUT, ends_file
+from glsl_infer.tools.validate.job import ABOUT, outputs_file
 from glsl_infer.tools.validate.onnx_outputs import work
 
 Shapes = dict[str, tuple[int, ...]]
@@ -152,7 +152,7 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
           "outputs": [{"name": end.name, "layers": list(end.layers), "steps": 0}], "count": 1, "layer_pictures": 1,
           "out": str(tmp_path)})  # fmt: skip
     outputs = reference.run(graph, {"x": values[0]}, mode="float")[end.name]
-    assert np.abs(np.load(tmp_path / ends_file(0))[0] - outputs).max() < 1e-4
+    assert np.abs(np.load(tmp_path / outputs_file(0))[0] - outputs).max() < 1e-4
     assert json.loads((tmp_path / ABOUT).read_text("utf-8"))["layers"]
 
 

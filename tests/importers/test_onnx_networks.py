@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -179,6 +180,31 @@ def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(InputError, match="pip install onnx"):
         survey(path)
+
+
+BATCHES = {
+    "Conv": ((5, 3, 8, 9), [(4, 3, 3, 2)], {"pads": [1, 1, 1, 1]}),
+    "Conv of lines": ((5, 4, 20), [(4, 2, 3)], {"group": 2, "strides": [2], "pads": [1, 0]}),
+    "ConvTranspose": ((3, 4, 5, 6), [(4, 2, 3, 3)], {"strides": [2, 2]}),
+    "ConvTranspose of lines": ((3, 4, 10), [(4, 2, 3)], {"strides": [2]}),
+    "MaxPool": ((5, 3, 8, 9), [], {"kernel_shape": [3, 2], "strides": [2, 1]}),
+    "AveragePool of lines": ((5, 3, 20), [], {"kernel_shape": [3], "strides": [2], "pads": [1, 1], "ceil_mode": 1}),
+    "GlobalAveragePool": ((5, 3, 8, 9), [], {}),
+    "GlobalMaxPool of lines": ((5, 3, 20), [], {}),
+    "InstanceNormalization": ((3, 4, 5, 6), [(4,), (4,)], {}),
+    "DepthToSpace": ((3, 8, 4, 5), [], {"blocksize": 2}),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_operators_on_a_batch_inside_of_a_network(case: str) -> None:
+    """Networks reshape parts of an input to a batch, such as the frames of a signal."""
+    shape, weights, attributes = BATCHES[case]
+    made = File(3)
+    x = made.reshape(made.input((1, math.prod(shape))), shape)
+    constants = [made.random(*sizes) for sizes in weights]
+    made.output(made.op(case.partition(" ")[0], [x, *constants], [1] * len(shape), **attributes))
+    assert agreement(made.model()) <= 2e-5
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -208,3 +209,48 @@ def test_half_and_packed_weights() -> None:
 def test_a_file_without_ranges_asks_for_pictures() -> None:
     with pytest.raises(ModelError, match="--images"):
         prepare(optimize(importer.load(random_network(2).model())))
+
+
+def dynamic(kind: str, opset: int) -> tuple[Any, Any]:
+    """Return a network and the same with dynamic quantisation, of before opset 11 in pieces or of ONNX Runtime."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    made = File(5, opset)
+    x = made.conv(made.input((1, 4, 9, 8)), 6)
+    made.output(made.op("MatMul", [made.reshape(x, (1, 6 * 9 * 8)), made.random(6 * 9 * 8, 5, spread=0.05)], (1, 5)))
+    with tempfile.TemporaryDirectory() as folder:
+        plain, written = Path(folder) / "plain.onnx", Path(folder) / "quantized.onnx"
+        onnx.save(made.model(), plain)
+        quantize_dynamic(plain, written, weight_type=getattr(QuantType, kind))
+        return made.model(), onnx.load(written)
+
+
+@pytest.mark.parametrize("kind", ["QInt8", "QUInt8"])
+@pytest.mark.parametrize("opset", [10, 13])
+def test_scales_that_the_network_computes(kind: str, opset: int) -> None:
+    """Before opset 11, dynamic quantisation is ReduceMin, ReduceMax, Sub, Div, Floor and QuantizeLinear."""
+    plain, model = dynamic(kind, opset)
+    assert "Integer" in str({node.op_type for node in model.graph.node})
+    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    assert not {node.op for node in graph.nodes} & {"tensor_binary", "tensor_reduce"}
+    assert agreement(model) <= 0.02 and agreement(plain) <= 1e-5
+
+
+def test_constants_of_quantised_tensors() -> None:
+    """A quantised tensor is padded with its zero point, and a table of quantised rows is gathered from."""
+    made = File(2, 17)
+    x, ends = made.input((1, 6, 5, 7)), [made.constant(0.03), made.constant(40, "uint8")]
+    held = made.op("QuantizeLinear", [x, *ends], (1, 6, 5, 7))
+    pads, value = made.constant([0, 0, 1, 1, 0, 0, 1, 1], "int64"), made.constant(40, "uint8")
+    held = made.op("Pad", [held, pads, value], (1, 6, 7, 9), mode="constant")
+    held = made.op("MaxPool", [held], (1, 6, 3, 4), kernel_shape=[2, 2], strides=[2, 2])
+    table = made.constant(made.rng.integers(0, 255, (5, 6, 3, 4)), "uint8")
+    row = made.op("Gather", [table, made.constant([3], "int64")], (1, 6, 3, 4), axis=0)
+    joined = made.op("Concat", [held, row], (1, 12, 3, 4), axis=1)
+    made.output(made.op("DequantizeLinear", [joined, *ends], (1, 12, 3, 4)))
+    feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
+    imported = importer.imported(made.model(), ends=importer.IoOptions(fits={"": "none"}))
+    (expected,) = run(made.model(), feeds)
+    computed = reference.run(imported.survey.whole(), {"x": imported.given("x", feeds["x"])}, mode="float")
+    (name,) = imported.outputs
+    assert np.abs(imported.returned(name, computed[name]) - expected).max() <= 0.0151

@@ -13,6 +13,8 @@ from tflite_files import File, close, parsed
 
 from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph.elementwise import BINARY
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.recognition import EXACT, activation_like, norm_like
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.operators import OPERATORS
@@ -232,6 +234,10 @@ def divided(kind: str) -> Build:
     return build
 
 
+def angle(file: File, x: int) -> int:
+    return file.op("ATAN2", [x, file.conv(x, 4)], (1, 8, 6, 4), {"ATan2": {}})
+
+
 def rows_taken(file: File, x: int) -> int:
     best, flat = best_pixels(file, x)
     return file.op("GATHER", [flat, best], (4, 4), {"Gather": {"axis": 0}})
@@ -299,6 +305,8 @@ def suppressed(kind: str) -> Build:
 
 PADDED = [[0, 0], [0, 0], [1, 2], [0, 0], [1, 1]]
 
+WITHOUT_SHADER = {kind for kind, row in elementwise.operations("tflite").items() if not BINARY[row].glsl} - {"POW"}
+
 ON_CPU: dict[str, list[Build]] = {
     **{kind: [compared(kind)] for kind in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")},
     **{kind: [logical(kind)] for kind in ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR")},
@@ -306,6 +314,7 @@ ON_CPU: dict[str, list[Build]] = {
     **{kind: [divided(kind)] for kind in ("DIV", "FLOOR_DIV", "FLOOR_MOD")},
     **{kind: [chosen(kind)] for kind in ("SELECT", "SELECT_V2")},
     **{kind: [suppressed(kind)] for kind in ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")},
+    "ATAN2": [angle],
     "CUMSUM": [summed],
     "GATHER": [rows_taken],
     "GATHER_ND": [points_taken],
@@ -329,6 +338,7 @@ ON_CPU: dict[str, list[Build]] = {
 
 def test_every_operator_of_the_cpu_alone_has_a_case() -> None:
     assert set(TENSORS) - {*OPERATORS, *BATCHES, *SEQUENCES, "ARG_MAX"} <= set(ON_CPU)  # test_tflite_sequences
+    assert set(ON_CPU) >= WITHOUT_SHADER
 
 
 @pytest.mark.parametrize("kind", ON_CPU)

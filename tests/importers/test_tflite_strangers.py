@@ -11,7 +11,7 @@ from tflite_pieces import two
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.importers.tflite.reader import to_graph
-from glsl_infer.tools.validate.job import ends_file
+from glsl_infer.tools.validate.job import outputs_file
 from glsl_infer.tools.validate.litert_outputs import work
 
 MAP = (1, 8, 6, 4)
@@ -93,5 +93,5 @@ def test_validation_beside_litert(softmax: bool, tmp_path: Path) -> None:
     work({"model": str(path), "inputs": {"image": str(tmp_path / "image.npy")}, "numbers": [], "input_ranges": {},
           "outputs": [{"name": output.name, "layers": [layer], "steps": 0}], "layers": [],
           "count": 1, "layer_pictures": 0, "out": str(tmp_path)})  # fmt: skip
-    ends = np.load(tmp_path / ends_file(0))
+    ends = np.load(tmp_path / outputs_file(0))
     assert ends.size == 48 * 4 and ends.min() < 0.0

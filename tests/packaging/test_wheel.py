@@ -161,7 +161,6 @@ def test_it_needs_four_packages(metadata: Message) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "train",
         "tools",
-        "memory",
         "camera",
         "mqtt",
         "gpio",

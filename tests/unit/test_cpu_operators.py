@@ -197,7 +197,7 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
     "op, attrs, shapes, message",
     [
         ("select", {}, [(2,), (2,)], "2 inputs and 0 constants; give 3 in all"),
-        ("tensor_unary", {"operation": "twice"}, [(2,)], "there are: ceil"),
+        ("tensor_unary", {"operation": "twice"}, [(2,)], "there are: acos"),
         ("tensor_pad", {"padding": (1,)}, [(2,)], "for each axis"),
         ("gather_points", {}, [(2, 3), (4, 3)], "indices of shape"),
         ("gather_elements", {"axis": 0}, [(2, 3), (4, 4)], "indices of shape"),

@@ -72,13 +72,13 @@ def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tm
     path = tmp_path / "net.tflite"
     path.write_bytes(DATA)
     with pytest.raises(InputError, match="is not the published file of face-mesh"):
-        fetching.by_hand(path, other)
-    assert fetching.by_hand(path, model).data == DATA
+        fetching.provided(path, other)
+    assert fetching.provided(path, model).data == DATA
     path.write_bytes(DATA + b"longer" * 1000)
     with pytest.raises(InputError, match="is not the published file"):
-        fetching.by_hand(path, model)
+        fetching.provided(path, model)
     with pytest.raises(InputError, match="cannot be read"):
-        fetching.by_hand(tmp_path / "none", model)
+        fetching.provided(tmp_path / "none", model)
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
@@ -207,11 +207,11 @@ def test_weights_that_nobody_has_seen_are_known_by_the_first_file(tmp_path: Path
     assert (dogs.sha256, dogs.sources, dogs.weights_of) == ("", (), "x22")
     (tmp_path / "one.h5").write_bytes(b"one")
     (tmp_path / "two.h5").write_bytes(b"two")
-    first = fetching.by_hand(tmp_path / "one.h5", dogs)
+    first = fetching.provided(tmp_path / "one.h5", dogs)
     pin = fetching.digest(first.data)
-    assert fetching.by_hand(tmp_path / "one.h5", dogs, pin).data == b"one"
+    assert fetching.provided(tmp_path / "one.h5", dogs, pin).data == b"one"
     with pytest.raises(InputError, match=r"dogs\.sha256"):
-        fetching.by_hand(tmp_path / "two.h5", dogs, pin)
+        fetching.provided(tmp_path / "two.h5", dogs, pin)
     with pytest.raises(InputError, match=r"WEIGHTS\.h5"):
         fetching.fetch(dogs)
     with pytest.raises(InputError, match=r"dogs: give its labels"):

@@ -127,7 +127,7 @@ def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
     assert "rename this folder to 'none'" in text
 
 
-def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
+def test_a_contact_sheet_has_rows_of_each_class(tmp_path: Path) -> None:
     for label, colour in (("cat", "red"), ("none", "blue")):
         (tmp_path / label).mkdir()
         for index in range(5):
@@ -139,8 +139,11 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
     assert result.warnings[0] == f"{tmp_path}: 1 image is left out, because it is not in the folder of a class"
     assert (result.classes, result.truth) == (("cat",), (0,) * 5 + (-1,) * 5)
     sheet = contact_sheet(result, side=8)
-    assert sheet.size == (80, 16)
-    assert (sheet.getpixel((0, 0)), sheet.getpixel((0, 15))) == ((255, 0, 0), (0, 0, 255))
+    assert sheet.size == (80, 8 + 1 + 8)
+    assert [sheet.getpixel((0, y)) for y in (0, 8, 16)] == [(255, 0, 0), (255, 255, 255), (0, 0, 255)]
+    long = contact_sheet(result, side=8, columns=2)
+    assert long.size == (16, 3 * 8 + 1 + 3 * 8)
+    assert [long.getpixel((9, y)) for y in (12, 20, 30)] == [(255, 0, 0), (255, 255, 255), (0, 0, 255)]
     views = list(variations(Image.new("RGB", (40, 30), "red"), 4, 0))
     assert len(views) == 4
     assert views[0].size == (40, 30)

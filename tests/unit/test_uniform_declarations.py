@@ -83,6 +83,8 @@ def test_a_sampler_that_no_unit_is_for() -> None:
         ),
         (DECLARED.replace("sampler2D", "vec4"), "set the sampler 'image', which its shader does not declare"),
         (DECLARED.replace("uniform vec4 weights[2];\n", ""), "set the uniform 'weights', which its shader does not"),
+        (DECLARED.replace("[2]", "[3]"), "set 8 numbers of the uniform 'weights', which has 12"),
+        (DECLARED.replace("float late", "vec2 late"), "set 1 numbers of the uniform 'late', which has 2"),
     ],
 )
 def test_what_is_set_and_what_is_declared_are_the_same(text: str, message: str) -> None:

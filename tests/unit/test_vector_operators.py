@@ -58,6 +58,7 @@ def test_numbers_of_a_vector() -> None:
         ("maximum", [3, 1]),
         ("minimum", [1, -2]),
         ("squared_difference", [4, 9]),
+        ("hypot", [10**0.5, 5**0.5]),
     ],
 )
 def test_two_vectors(operation: str, expected: list[float]) -> None:

@@ -108,7 +108,7 @@ MODEL = ROOT / "models/trashnet-x22-129.glslnn"
 @pytest.mark.exhaustive
 def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
     bundle, measured = measure(MODEL, driver)
-    verification = verify(bundle, 120.0, given=driver.prefix)
+    verification = verify(bundle, 120.0, prefix=driver.prefix)
     assert verification.driver.startswith("VC4") and verification.note == "" and verification.warnings == ()
     assert [check.layer for check in verification.layers] == list(
         dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
@@ -127,13 +127,13 @@ def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
 @pytest.mark.exhaustive
 def test_too_few_registers_are_a_warning_that_names_the_layer(driver: Driver, tmp_path: Path) -> None:
     bundle = bundles.read(replaced.write(tmp_path, replaced.alive(18)))
-    (warning,) = verify(bundle, 60.0, given=driver.prefix).warnings
+    (warning,) = verify(bundle, 60.0, prefix=driver.prefix).warnings
     assert "layer 'expand': the compiler has too few registers" in warning
 
 
 @pytest.mark.exhaustive
 def test_one_thread_is_a_warning(driver: Driver, tmp_path: Path) -> None:
-    verification = verify(bundles.read(replaced.write(tmp_path, replaced.alive(8))), 60.0, given=driver.prefix)
+    verification = verify(bundles.read(replaced.write(tmp_path, replaced.alive(8))), 60.0, prefix=driver.prefix)
     (check,) = (check for check in verification.layers if check.layer == replaced.LAYER)
     assert check.threads == 1 and check.failure == ONE_THREAD
 
@@ -143,7 +143,7 @@ def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: D
     verification = verify(
         bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
         60.0,
-        given=driver.prefix,
+        prefix=driver.prefix,
     )
     (check,) = (check for check in verification.layers if check.failure)
     assert check.layer == replaced.LAYER and "the driver refuses it" in check.failure
@@ -152,7 +152,7 @@ def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: D
 
 @pytest.mark.exhaustive
 def test_without_time_everything_is_predicted(driver: Driver) -> None:
-    verification = verify(bundles.read(MODEL), 0.001, given=driver.prefix)
+    verification = verify(bundles.read(MODEL), 0.001, prefix=driver.prefix)
     assert not any(check.verified for check in verification.layers)
     assert verification.note == "0.001 seconds were over" and verification.warnings == ()
 
@@ -163,6 +163,6 @@ def test_a_driver_that_does_not_work_fails_nothing(driver: Driver, tmp_path: Pat
     for name in ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", "lib/libvc4_noop_drm_shim.so"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    verification = verify(bundles.read(MODEL), 60.0, given=tmp_path)
+    verification = verify(bundles.read(MODEL), 60.0, prefix=tmp_path)
     assert "does not work here" in verification.note
     assert not any(check.verified or check.failure for check in verification.layers)

@@ -13,7 +13,7 @@ from glsl_infer.tools.videocore.verify import measured
 @pytest.mark.parametrize("name", ["trashnet-x22-129", "superres-x2-96"])
 def test_it_is_near_the_compiler(name: str, driver: Driver) -> None:
     bundle = bundles.read(ROOT / f"models/{name}.glslnn")
-    _, result = measured(bundle, 120.0, given=driver.prefix)
+    _, result = measured(bundle, 120.0, prefix=driver.prefix)
     forecast, foreseen = foresight.foresee(bundle, result.programs), foresight.foresee(bundle, {})
     assert (forecast.compiled, foreseen.compiled) == (1.0, 0.0)
     assert foreseen.milliseconds == pytest.approx(forecast.milliseconds, rel=0.1)

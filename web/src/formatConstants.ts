@@ -152,6 +152,8 @@ export const GLSL_MOST_BLOCKS = 6; // Blocks in each other.
 export const GLSL_MOST_CALLS = 8; // Calls of functions in each other.
 export const GLSL_MOST_BRACKETS = 24; // Brackets, calls and macros in each other.
 export const GLSL_MOST_OPERATORS = 256; // Operations of a statement, macros in their places.
+// Variables at once, functions, definitions of macros, and conditions of devices, each.
+export const GLSL_MOST_NAMES = 512;
 export const GLSL_MOST_ARRAY = 4096; // Elements of a uniform array.
 export const GLSL_MOST_TURNS = 8192; // Turns of a loop.
 export const GLSL_MOST_COORDINATE = 65536; // The largest constant in a coordinate of texture2D.

@@ -24,6 +24,7 @@ import {
   GLSL_MOST_LOOP,
   GLSL_MOST_MACRO,
   GLSL_MOST_NAME,
+  GLSL_MOST_NAMES,
   GLSL_MOST_OPERATORS,
   GLSL_MOST_SLOW,
   GLSL_MOST_SLOWEST,
@@ -44,6 +45,8 @@ import { refuse } from "./refusal.ts";
 /** Declarations and costs of a shader: kinds of uniforms by name, and operations as compilers see them. */
 export interface Shader {
   readonly kinds: Map<string, string>;
+  /** Numbers of each uniform; 0 of a sampler. */
+  readonly sizes: Map<string, number>;
   /** Uniforms used as divisors, whose components must not be 0. */
   readonly divisors: Set<string>;
   /** Loops end after their counted turns only if `coord0.x` is at most 2. */
@@ -55,7 +58,7 @@ export interface Shader {
 
 /**
  * Type; smallest and largest possible component; marks; the largest product of factors within it in any order, because
- * drivers multiply constants first; the uniform that it is a part of.
+ * drivers multiply constants first, and the inverse of the smallest; the uniform that it is a part of.
  */
 type Value = readonly [type: number, least: number, most: number, marks: number, reach: number, uniform?: string | undefined];
 
@@ -115,17 +118,18 @@ const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...TYPES.keys(), "for", "if", "return", "void", "const", "break"];
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
+const EXACT = GLSL_LINES.filter((line) => !line.includes("(")).map((line) => line.split(" ")[1]);
 const ARGUMENTS = new Map(
   "clamp3 mix3 dot2 lessThan2 max2 min2 pow2 step2"
     .split(" ")
     .map((entry) => [entry.slice(0, -1), +entry.slice(-1)]),
 );
 const RANGES = new Map<string, readonly [number, number]>([
-  ["cos", [-1, 1]],
+  ["cos", [-1.01, 1.01]],
   ["exp", [0, Infinity]],
   ["exp2", [0, Infinity]],
   ["fract", [0, 1]],
-  ["sin", [-1, 1]],
+  ["sin", [-1.01, 1.01]],
   ["step", [0, 1]],
 ]);
 
@@ -134,7 +138,8 @@ const canBeZero = ([, least, most]: Value): boolean => least <= TINY && most >= 
 const isInfinite = ([, least, most]: Value): boolean => least === -Infinity || most === Infinity;
 const isWithin = (least: number, most: number): boolean => least >= -MOST_GROWN && most <= MOST_GROWN;
 const negative = ([type, least, most, marks, reach]: Value): Value => [type, -most, -least, marks, reach];
-const reachOf = ([, least, most, , reach]: Value): number => Math.max(reach, -least, most);
+const reachOf = ([, least, most, , reach]: Value): number =>
+  Math.max(reach, -least, most, least > 0 ? 1 / least : 0, most < 0 ? -1 / most : 0);
 const longer = (one: Value, other: Value): number => Math.max(one[4], other[4]);
 const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD, 1];
 const joined = (one: number, other: number): number => ((one | other) & WILD) | (one & other & CONST);
@@ -169,6 +174,7 @@ function sum(type: number, left: Value, right: Value, marks: number): Value {
   const [grown, other] = left[3] & GROWN ? [left, right] : [right, left];
   if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, longer(left, right)];
   const [least, most] = [left[1] + right[1], left[2] + right[2]];
+  if (Math.max(-left[1], left[2], -right[1], right[2]) > MOST_GROWN) marks |= WILD; // infinite in another order
   const opposed = (left[2] === Infinity && right[1] === -Infinity) || (left[1] === -Infinity && right[2] === Infinity);
   return opposed ? unknown(type, marks) : rounded(type, least, most, marks, longer(left, right));
 }
@@ -186,15 +192,20 @@ function quotient(type: number, left: Value, right: Value, marks: number): Value
   return canBeZero(right) ? unknown(type, marks) : product(type, left, rounded(type, 1 / right[2], 1 / right[1], right[3]), marks);
 }
 
-/** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
+/** Return the smaller (`Math.min`) or larger (`Math.max`) of two values, as GLSL defines it: of NaN and a number, the first. */
 function bounded(type: number, one: Value, other: Value, pick: (...numbers: number[]) => number): Value {
-  const wild = [one[3] & WILD, other[3] & WILD];
-  const others = [...(wild[0] ? [other] : []), ...(wild[1] ? [one] : [])];
-  const least = Math.min(pick(one[1], other[1]), ...others.map((value) => value[1]));
-  const most = Math.max(pick(one[2], other[2]), ...others.map((value) => value[2]));
+  const isWild = (one[3] | other[3]) & WILD;
+  const least = (isWild ? Math.min : pick)(one[1], other[1]);
+  const most = (isWild ? Math.max : pick)(one[2], other[2]);
   const isNear = (value: Value): boolean => (pick === Math.min ? -value[1] : value[2]) <= SMALL;
-  const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !others.length && [one, other].every((value) => value[3] & GROWN || isNear(value));
-  return [type, least, most, (wild[0]! & wild[1]!) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0), 1];
+  const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !isWild && [one, other].every((value) => value[3] & GROWN || isNear(value));
+  return [type, least, most, (one[3] & WILD) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0), 1];
+}
+
+/** Return a value between two bounds; if they can be in the wrong order, drivers return either. */
+function clamped(type: number, value: Value, low: Value, high: Value): Value {
+  const one = bounded(type, bounded(type, value, low, Math.max), high, Math.min);
+  return low[2] <= high[1] ? one : hull(one, bounded(type, bounded(type, value, high, Math.min), low, Math.max));
 }
 
 function mixed(type: number, left: Value, right: Value, share: Value): Value {
@@ -218,12 +229,14 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
  * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
-  const made: Shader = { kinds: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
+  const made: Shader = { kinds: new Map(), sizes: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
   const code: string[] = [];
   const lines: number[] = [];
   const definitions: (Macro | string)[] = [];
   const defined = new Map<string, Decision>(GLSL_DEVICE.map((name) => [name, undefined]));
+  const reserved = new Set<string>(GLSL_DEVICE); // names of macros, which are not names of anything else
   const decided: Decision[] = [];
+  let conditions = 0;
   let number = 0;
   let nextLine = ""; // that has to follow
 
@@ -250,7 +263,9 @@ export function parse(member: string, text: string): Shader {
   let returned: Value | undefined;
   let conditional = 0;
   let chosen = 0; // choices around the current token, of which a fragment executes one side
-  let globalsRead = new Set<string>(); // by the current statement
+  let globalsRead = new Set<string>(); // by the current statement, and whether it calls functions, which change these
+  let isCalling = false;
+  let changed: string[] = [];
   let turning = 0;
   let breaks: Scopes[] = [];
 
@@ -310,7 +325,10 @@ export function parse(member: string, text: string): Shader {
       if (isLive) define(word, rest);
       return;
     }
-    if (isLive && state === undefined) add(word[0] === "i" ? "#if" : `#${word}`);
+    if (!isLive || state !== undefined) return;
+    conditions += +(word[0] === "i");
+    if (conditions > GLSL_MOST_NAMES) refuseLine(number, `the shader has more than ${GLSL_MOST_NAMES} conditions of devices`);
+    add(word[0] === "i" ? "#if" : `#${word}`);
   }
 
   function define(word: string, rest: string): void {
@@ -323,6 +341,8 @@ export function parse(member: string, text: string): Shader {
     if (!found || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
     nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
     defined.set(name, certain ? word === "define" : undefined);
+    reserved.add(name);
+    if (definitions.length >= GLSL_MOST_NAMES) refuseLine(number, `the shader has more than ${GLSL_MOST_NAMES} definitions of macros`);
     add("#" + definitions.length);
     if (word === "undef") {
       definitions.push(certain ? name : "");
@@ -358,7 +378,7 @@ export function parse(member: string, text: string): Shader {
 
   function newName(): string {
     const token = next();
-    if (!NAME.test(token) || WORDS.includes(token) || macros.has(token)) fail(`a name is expected, not '${token}'`);
+    if (!NAME.test(token) || WORDS.includes(token) || reserved.has(token)) fail(`a name is expected, not '${token}'`);
     return token;
   }
 
@@ -384,6 +404,7 @@ export function parse(member: string, text: string): Shader {
   function declare(name: string, kind: string, type: number, value: Value | undefined, size = 0): void {
     cost(1);
     scopes[scopes.length - 1]!.set(name, { kind, type, value, size });
+    if (scopes.reduce((count, scope) => count + scope.size, 0) > GLSL_MOST_NAMES) fail(`more than ${GLSL_MOST_NAMES} variables at once`);
   }
 
   function scopeOf(name: string): Map<string, Variable> | undefined {
@@ -455,7 +476,9 @@ export function parse(member: string, text: string): Shader {
     expect(";");
     const far = word === "uniform" ? GLSL_MOST_UNIFORM : GLSL_MOST_VARYING;
     declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, 1, word === "uniform" ? name : undefined], size);
-    if (word === "uniform") made.kinds.set(name, kind);
+    if (word !== "uniform") return;
+    made.kinds.set(name, kind);
+    made.sizes.set(name, type === SAMPLER ? 0 : type * (size || 1));
   }
 
   /** Read a function after its type, with unknown arguments; return whether it is main. */
@@ -471,7 +494,8 @@ export function parse(member: string, text: string): Shader {
       if (peek() !== ")") expect(",");
     }
     const isMain = name === "main" && kind === "void";
-    const isTaken = [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name);
+    const isElsewhere = branches.length && !EXACT.includes(name); // on other devices it can be a function of the driver
+    const isTaken = isElsewhere || [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name);
     if (isTaken || !(kind === "void" || NUMBERS.includes(kind)) || (name === "main") !== isMain) fail(`the function '${name}' is not of this format`);
     const called: Called = { kind, at, params, macros: new Map(macros), functions };
     const outer = scopes[0]!;
@@ -485,6 +509,7 @@ export function parse(member: string, text: string): Shader {
     else if (!find("gl_FragColor")!.value) fail("gl_FragColor has no value");
     const signature = `${name}(${params.map(([, type]) => type)}`;
     functions = new Map(functions).set(signature, [...(functions.get(signature) ?? []), called]);
+    if (functions.size > GLSL_MOST_NAMES) fail(`more than ${GLSL_MOST_NAMES} functions`);
     return isMain;
   }
 
@@ -496,19 +521,21 @@ export function parse(member: string, text: string): Shader {
     params.forEach(([name, type], k) => declare(name, type === SAMPLER ? "sampler2D" : "parameter", type, given[k]));
     block();
     scopes.length = 1;
-    if (kind !== "void" && !returned) {
+    const value = returned;
+    returned = undefined;
+    if (kind !== "void" && !value) {
       at -= 1;
       fail("a function ends without 'return'");
     }
-    return returned;
+    return value;
   }
 
   /** Return the value of a call of a shader's function, including its changes of global variables. */
   function call(signature: string, given: readonly Value[]): Value {
     const outer = scopes[0]!;
-    const reads = globalsRead;
-    globalsRead = new Set();
-    if (chosen) fail(`'${signature.split("(")[0]}' is called in one side of a choice`);
+    const statement = [globalsRead, isCalling, changed] as const;
+    const name = signature.split("(")[0];
+    if (chosen) fail(`'${name}' is called in one side of a choice, or in the bound of a loop`);
     calls += 1;
     if (calls > GLSL_MOST_CALLS) fail("calls are too deep in each other");
     cost(1);
@@ -524,11 +551,17 @@ export function parse(member: string, text: string): Shader {
       return result;
     });
     calls -= 1;
-    globalsRead = reads;
-    for (const name of reads) {
-      if (`${find(name)!.value}` !== `${outer.get(name)!.value}`) fail(`'${name}' is read before a call that changes it`);
-    }
+    [globalsRead, , changed] = statement;
+    isCalling = true;
+    if (!changed.length) changed = [...outer.keys()].filter((key) => `${scopes[0]!.get(key)!.value}` !== `${outer.get(key)!.value}`);
+    if (statement[1] && changed.length) fail(`'${name}' is not the only call of a statement that changes global variables`);
+    globalsRead.forEach(unchanged);
     return value ?? [BOOL, 0, 0, 0, 1];
+  }
+
+  /** Refuse a variable that a call of the statement changes: drivers can read it before or after the call. */
+  function unchanged(name: string): void {
+    if (changed.includes(name)) fail(`'${name}' is read in a statement with a call that changes it`);
   }
 
   function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number] {
@@ -564,6 +597,12 @@ export function parse(member: string, text: string): Shader {
         returned = value;
       } else {
         const [there, other] = first ?? [before, value];
+        scopes.forEach((scope, depth) => {
+          for (const name of [...scope.keys(), ...there[depth]!.keys()]) {
+            const isOnBoth = scope.has(name) && there[depth]!.has(name);
+            if (!isOnBoth && scopes.some((outer, k) => k < depth && outer.has(name))) fail(`'${name}' is another variable on one side of a condition`);
+          }
+        });
         join(there);
         if (!returned !== !other) fail("'return' on one side of a condition");
         returned = returned && other && hull(returned, other);
@@ -576,7 +615,6 @@ export function parse(member: string, text: string): Shader {
         macros.delete(macro);
       } else {
         const { name, certain } = macro;
-        if (find(name) || isFunction(name)) fail(`macro '${name}' has the name of a variable or function`);
         let before = certain ? [] : (macros.get(name) ?? []);
         // a function of GLSL on other devices
         if (!certain && !before.length && !GLSL_MACRO_PATTERN.test(name)) before = [{ name, params: undefined, body: [name], certain }];
@@ -602,9 +640,15 @@ export function parse(member: string, text: string): Shader {
     blocks -= 1;
   }
 
-  function statement(): void {
+  function begin(): void {
     operators = 0;
     globalsRead = new Set();
+    isCalling = false;
+    changed = [];
+  }
+
+  function statement(): void {
+    begin();
     const token = peek();
     const isCall = peek(1) === "(";
     if (returned) fail("a statement after 'return'");
@@ -642,7 +686,7 @@ export function parse(member: string, text: string): Shader {
     expect("(");
     typed(BOOL, expression());
     expect(")");
-    if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("another statement after 'if'");
+    if (["if", "for", "{", "const", "return", ...GLSL_STATEMENTS].includes(peek()) || TYPES.has(peek())) fail("another statement after 'if'");
     const before = saved();
     conditional += 1;
     statement();
@@ -655,8 +699,7 @@ export function parse(member: string, text: string): Shader {
     const isLocal = scopes.length > 1;
     const type = TYPES.get(kind)!;
     do {
-      operators = 0;
-      globalsRead = new Set();
+      begin();
       const name = newName();
       const value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : undefined;
       if (isConstant && !(value && value[3] & CONST)) fail(`'${name}' is no constant`);
@@ -697,7 +740,11 @@ export function parse(member: string, text: string): Shader {
     const turn = newName();
     expect("=", "0", ";", turn, "<");
     const bound = at;
+    const before = executed;
+    chosen += 1;
     const [type, least, most, marks] = expression();
+    chosen -= 1;
+    const compared = executed - before;
     expect(";");
     if (!(take("++") && take(turn))) expect(turn, "++");
     expect(")");
@@ -734,7 +781,8 @@ export function parse(member: string, text: string): Shader {
     breaks.forEach((there) => join(there));
     breaks = outer;
     turning -= 1;
-    cost(GLSL_MOST_LOOP, (Math.max(count, 1) - 1) * (executed - start[2]));
+    count = Math.max(count, 1);
+    cost(GLSL_MOST_LOOP, (count - 1) * (executed - start[2]) + count * compared);
   }
 
   // Expressions
@@ -852,7 +900,10 @@ export function parse(member: string, text: string): Shader {
         fail(`an index of '${token}' is a constant from 0 to ${variable.size - 1}`);
       }
     }
-    if (isState(variable)) globalsRead.add(token);
+    if (isState(variable)) {
+      globalsRead.add(token);
+      unchanged(token);
+    }
     return constant(variable.value ?? fail(`'${token}' is used before it has a value`));
   }
 
@@ -872,6 +923,7 @@ export function parse(member: string, text: string): Shader {
     expect("(");
     if (names.length === 1 && names[0] === "texture2D") return fetch();
     const given: Value[] = [];
+    const others = isCalling;
     while (!take(")")) {
       if (given.length) expect(",");
       if (find(peek())?.type === SAMPLER) {
@@ -883,11 +935,15 @@ export function parse(member: string, text: string): Shader {
       }
     }
     nested(-1);
+    const inner = isCalling;
+    isCalling = others; // arguments are computed before the call
     const types = given.map(([type]) => type);
-    return each(names, (name) => {
+    const value = each(names, (name) => {
       const signature = `${name}(${types}`;
       return functions.has(signature) ? call(signature, given) : constant(builtin(name, given));
     })!;
+    isCalling ||= inner;
+    return value;
   }
 
   /** Return the value of a built-in function. */
@@ -909,7 +965,7 @@ export function parse(member: string, text: string): Shader {
     if (name === "lessThan") return [BOOL, 0, 1, 0, 1];
     if (GLSL_WILD.includes(name)) return unknown(type, marks);
     if (name === "min" || name === "max") return bounded(type, first, second, Math[name]);
-    if (name === "clamp") return bounded(type, bounded(type, first, second, Math.max), third, Math.min);
+    if (name === "clamp") return clamped(type, first, second, third);
     if (name === "mix") return mixed(type, first, second, third);
     let [, least, most] = first;
     let reach = 1;
@@ -961,6 +1017,9 @@ export function parse(member: string, text: string): Shader {
     const count = definitions[0]!.params?.length ?? 0;
     if (expanding > 3 || definitions.some((other) => (other.params?.length ?? 0) !== count)) {
       fail(`macro '${name}' has other parameters elsewhere, or is too deep`);
+    }
+    if (!count && peek() === "(" && definitions.some(({ body }) => body.some((token) => token !== name && macros.has(token)))) {
+      fail(`macro '${name}' is another name of a macro`);
     }
     if (!count && peek() === "(") return called(definitions.map(({ body }) => (body.length === 1 ? body[0]! : name)));
     const isFirst = here ? ["=", "(", ",", "<", "return"].includes(tokens[here - 1]!) : alone;

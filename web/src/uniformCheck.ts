@@ -44,6 +44,10 @@ export function checkDeclarations(programs: readonly ShaderProgram[], members: M
     for (const [uniform, kind] of passed) {
       if (declared.get(uniform) !== kind) fail(`passes set the ${kind} '${uniform}', which its shader does not declare`);
     }
+    for (const [uniform, count] of uniforms) {
+      const size = shader.sizes.get(uniform);
+      if (count !== size) fail(`passes set ${count} numbers of the uniform '${uniform}', which has ${size}`);
+    }
   }
   return shadersByMember;
 }

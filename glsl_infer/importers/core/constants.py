@@ -9,42 +9,50 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import clipped, powers
+from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.program.layout import TEXTURE_RANKS
 
-OPERATIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+_WITHOUT_MAP = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+"""Operations on one constant per channel that are computed without a map of constants."""
 
 
 def beside_map(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
-    """Return the nodes of an operation on a map and a map of constants, or [] if it is not such an operation.
+    """Return the nodes of an operation on a tensor and a map of constants, or [] if it is not such an operation.
 
     Args:
         name: of the operator.
         source: name of the input node.
         shape: the shape of ``source``.
-        operation: one of ``OPERATIONS``.
+        operation: one of ``elementwise.BINARY``.
         value: the constants. They are broadcast to the shape, with or without leading axes of 1.
         first: whether the constants are the first operand.
     """
     numbers = np.asarray(value, np.float64)
     while numbers.ndim > len(shape) and numbers.shape[0] == 1:
         numbers = numbers[0]
-    numbers = numbers.reshape((1,) * (len(shape) - numbers.ndim) + numbers.shape)
-    sizes: list[tuple[int, int]] = list(zip(numbers.shape, shape))
-    fits = numbers.ndim == len(shape) == 3 and all(own in (1, whole) for own, whole in sizes)
-    if not fits or operation not in OPERATIONS or max(numbers.shape[:2]) == 1 or not np.isfinite(numbers).all():
+    numbers = numbers.reshape((1,) * (3 - numbers.ndim) + numbers.shape)
+    whole = (1,) * (3 - len(shape)) + tuple(shape)
+    fits = len(shape) in TEXTURE_RANKS and all(own in (1, size) for own, size in zip(numbers.shape, whole))
+    per_channel = max(numbers.shape[:2]) == 1
+    if not fits or operation not in DRAWN or (per_channel and operation in _WITHOUT_MAP):
+        return []
+    if not np.isfinite(numbers).all():
         return []
     if operation == "divide" and not first:
         if not numbers.all():
             return []
         operation, numbers = "multiply", 1.0 / numbers
-    constant = constant_map(name, numbers)
-    inputs = (name, source) if first else (source, name)
-    if operation == "add" and numbers.shape == tuple(shape):
-        return [constant, Node(f"{name}-add", "add", inputs, {"activation": "linear"})]
-    return [constant, Node(f"{name}-{operation}", "binary", inputs, {"operation": operation})]
+    nodes = [constant_map(name, numbers)]
+    if len(shape) == 1:
+        nodes.append(Node(f"{name}-vector", "reshape", (name,), {"shape": (numbers.size,)}))
+    constant = nodes[-1].name
+    inputs = (constant, source) if first else (source, constant)
+    if operation == "add" and numbers.shape == whole:
+        return [*nodes, Node(f"{name}-add", "add", inputs, {"activation": "linear"})]
+    return [*nodes, Node(f"{name}-{operation}", "binary", inputs, {"operation": operation})]
 
 
 def with_constant(

@@ -1,7 +1,6 @@
-"""Functions of one value and of two, with their names in each framework. A new function needs a row here and no more.
+"""Functions of one value and of two by the names of their operators in each framework.
 
-The columns are the name here, then the names in Keras, ONNX and TFLite. A ``-`` means: the framework does not have the
-operator, or has one with options, which the importer converts.
+Functions that are not activations are rows of ``graph.elementwise``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph.activations import activation
-from glsl_infer.graph.elementwise import BINARY, UNARY
+from glsl_infer.graph.elementwise import BINARY, UNARY, Elementwise
 
 KERAS, ONNX, TFLITE = FRAMEWORKS = ("keras", "onnx", "tflite")
 
@@ -43,74 +42,31 @@ square         Square      -                SQUARE
 tanh           Tanh        Tanh             TANH
 tanh_shrink    TanhShrink  -                -
 """
-"""Functions of one value with a shader, as texts of activations."""
+"""Activations, and their names in Keras, ONNX and TFLite.
 
-_FUNCTIONS = """
-atan           Arctan      Atan             -
-ceil           Ceil        Ceil             CEIL
-erf            Erf         Erf              -
-floor          Floor       Floor            FLOOR
-is_nan         Isnan       IsNaN            -
-not            LogicalNot  Not              LOGICAL_NOT
-round          -           Round            ROUND
-sign           Sign        Sign             SIGN
-truncate       Trunc       -                -
+A ``-`` means: the framework does not have the operator, or has one with options, which the importer converts.
 """
-"""Functions of one value without a shader: operations of the kernel ``tensor_unary``."""
-
-_OPERATIONS = """
-add                 Add          Add            ADD
-subtract            Subtract     Sub            SUB
-multiply            Multiply     Mul            MUL
-divide              Divide       Div            DIV
-divide              TrueDivide   -              -
-maximum             Maximum      Max            MAXIMUM
-minimum             Minimum      Min            MINIMUM
-squared_difference  -            -              SQUARED_DIFFERENCE
-"""
-"""Operations on two values with a shader: operations of ``binary``."""
-
-_COMPARISONS = """
-equal               Equal        Equal          EQUAL
-not_equal           NotEqual     -              NOT_EQUAL
-greater             Greater      Greater        GREATER
-greater_equal       GreaterEqual GreaterOrEqual GREATER_EQUAL
-less                Less         Less           LESS
-less_equal          LessEqual    LessOrEqual    LESS_EQUAL
-and                 LogicalAnd   And            LOGICAL_AND
-or                  LogicalOr    Or             LOGICAL_OR
-xor                 LogicalXor   Xor            -
-floor_divide        FloorDivide  -              FLOOR_DIV
-modulo              Mod          -              FLOOR_MOD
-remainder           Fmod         -              -
-"""
-"""Operations on two values without a shader: operations of the kernel ``tensor_binary``."""
-
-
-def _column(table: str, framework: str) -> dict[str, str]:
-    rows = [line.split() for line in table.strip().splitlines()]
-    place = 1 + FRAMEWORKS.index(framework)
-    return {row[place]: row[0] for row in rows if row[place] != "-"}
 
 
 def activations(framework: str) -> dict[str, str]:
     """Return the activation text of each operator of a framework."""
-    return _column(_ACTIVATIONS, framework)
+    rows = [line.split() for line in _ACTIVATIONS.strip().splitlines()]
+    place = 1 + FRAMEWORKS.index(framework)
+    return {row[place]: row[0] for row in rows if row[place] != "-"}
 
 
 def functions(framework: str) -> dict[str, str]:
     """Return the operation of ``tensor_unary`` for each operator of a framework."""
-    return _column(_FUNCTIONS, framework)
+    return _named(UNARY, framework)
 
 
 def operations(framework: str) -> dict[str, str]:
-    """Return the operation of ``binary`` for each operator of a framework."""
-    return _column(_OPERATIONS, framework)
+    """Return the operation of ``binary``, or of ``tensor_binary`` if it has no shader, by operator of a framework."""
+    return _named(BINARY, framework)
 
 
-def comparisons(framework: str) -> dict[str, str]:
-    """Return the operation of ``tensor_binary`` for each operator of a framework without a shader."""
-    return _column(_COMPARISONS, framework)
+def _named(rows: Mapping[str, Elementwise], framework: str) -> dict[str, str]:
+    return {name: operation for operation, row in rows.items() for name in getattr(row, framework).split()}
 
 
 _UNLIMITED: Mapping[str, Callable[[Any], Any]] = {
@@ -128,8 +84,5 @@ def computes(framework: str) -> dict[str, Callable[..., Any]]:
     return {
         **{name: _UNLIMITED.get(text, activation(text)) for name, text in activations(framework).items()},
         **{name: UNARY[operation].compute for name, operation in functions(framework).items()},
-        **{
-            name: BINARY[operation].compute
-            for name, operation in {**operations(framework), **comparisons(framework)}.items()
-        },
+        **{name: BINARY[operation].compute for name, operation in operations(framework).items()},
     }

@@ -81,14 +81,6 @@ def _round(call: Call) -> list[Node]:
     return chain.nodes
 
 
-def _tan(call: Call) -> list[Node]:
-    """Convert a tangent, whose values have no bounds, to nodes for the CPU."""
-    sine = call.node("tensor_function", {"function": "sin"})
-    cosine = Node(f"{call.name}-cos", "tensor_function", call.inputs, {"function": "cos"})
-    both = (sine.name, cosine.name)
-    return [sine, cosine, Node(f"{call.name}-tan", "tensor_binary", both, {"operation": "divide"})]
-
-
 def _where(call: Call) -> list[Node]:
     values = call.arguments
     if len(values) != 3 or any(value is None for value in values):
@@ -155,7 +147,9 @@ def log_softmax(name: str, source: str, axis: int) -> list[Node]:
     ]
 
 
-_FUNCTIONS = elementwise.functions(elementwise.KERAS)
+def _function(operation: str) -> Converter:
+    return lambda call: [call.node("tensor_unary", {"operation": operation})]
+
 
 LAYERS: Mapping[str, Converter] = {
     **{kind: binary(kind.lower()) for kind in ("Add", "Maximum", "Minimum", "Multiply", "Subtract")},
@@ -173,17 +167,12 @@ OPERATIONS: Mapping[str, Converter] = {
 """Converters of operations with shaders, by class name."""
 
 ON_CPU: Mapping[str, Converter] = {
-    **{kind: binary(operation) for kind, operation in elementwise.comparisons(elementwise.KERAS).items()},
-    **{
-        kind: lambda call: [call.node("tensor_unary", {"operation": _FUNCTIONS[type(call.layer).__name__]})]
-        for kind in _FUNCTIONS
-    },
+    **{kind: _function(operation) for kind, operation in elementwise.functions(elementwise.KERAS).items()},
     "Exp2": _steps(("multiply", float(np.log(2.0))), "exponential"),
     "Log10": _steps("log", ("divide", float(np.log(10.0)))),
     "Log2": _steps("log", ("divide", float(np.log(2.0)))),
     "Power": binary("power"),
     "Round": _round,
-    "Tan": _tan,
     "Where": _where,
 }
 """Converters of other operations, by class name."""

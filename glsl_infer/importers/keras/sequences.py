@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations.sigmoids import SIGMOID, TANH
 from glsl_infer.importers.core.convolutions import PLAIN, same_padding, transposed
 from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel
@@ -174,7 +173,7 @@ def _through(call: Call, layers: Sequence[Any], merge: str) -> list[Node]:
     """Return the nodes of a recurrent layer, in one direction or both."""
     first, kind = layers[0], type(layers[0]).__name__
     directions = tuple(bool(layer.go_backwards) for layer in layers)
-    advice = "use LSTM, GRU or SimpleRNN with Keras' own activations, on one tensor, without states"
+    advice = "use LSTM, GRU or SimpleRNN on one tensor, without states"
     if kind not in _OPS or any(type(layer).__name__ != kind for layer in layers) or directions not in _DIRECTIONS:
         raise call.refused(f"{type(call.layer).__name__} of {kind}", advice)
     if len(call.inputs) != 1 or any(layer.return_state or layer.stateful for layer in layers):
@@ -182,11 +181,9 @@ def _through(call: Call, layers: Sequence[Any], merge: str) -> list[Node]:
     if merge not in ("", "concat", "sum", "ave", "mul"):
         raise call.refused(f"merge_mode='{merge}'", "use 'concat', 'sum', 'ave' or 'mul'")
     attrs: dict[str, Any] = {"direction": _DIRECTIONS[directions]}
-    own = activations.function_of(call, first.activation)
-    if kind == "SimpleRNN":
-        attrs["function"] = own.text
-    elif own != TANH or activations.function_of(call, first.recurrent_activation) != SIGMOID:
-        raise call.refused("activations other than tanh and sigmoid", advice)
+    attrs["function"] = activations.function_of(call, first.activation).text
+    if kind != "SimpleRNN":
+        attrs["gates"] = activations.function_of(call, first.recurrent_activation).text
     if kind == "GRU":
         attrs["reset_after"] = bool(first.reset_after)
     node = call.node(_OPS[kind], attrs, **_gates([layer.cell for layer in layers]))

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
+from glsl_infer.graph.elementwise import BINARY
 from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
 from glsl_infer.importers.onnx.call import Call, Converter, Given, broadcast, of_rank
 from glsl_infer.importers.onnx.view import View, default_order, fresh
-
-_COMPARED = elementwise.comparisons(elementwise.ONNX)
 
 _FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
@@ -37,10 +36,6 @@ def unary(call: Call, operation: str, part: str = "") -> list[View]:
     view = call.view()
     node = call.nodes.emit("tensor_unary", view.node, part=part or operation, operation=operation)
     return [View(node, view.stored, view.axes)]
-
-
-def _compared(call: Call) -> list[View]:
-    return operated(call, _COMPARED[call.kind])
 
 
 def _function(call: Call) -> list[View]:
@@ -85,7 +80,9 @@ def binary(call: Call) -> list[View]:
     if not given or any(value is None for value in given):
         raise call.refused(f"of {len(given)} tensors", "give it one or more")
     if call.kind == "Div" and types.is_whole(call.type(0)) and types.is_whole(call.type(1)):
-        return operated(call, "whole_divide")
+        operation = "whole_divide"
+    if not BINARY[operation].glsl:
+        return operated(call, operation)
     result: Given = given[0]
     for value in given[1:]:
         result = of_two(call, operation, result, value)
@@ -274,11 +271,10 @@ def _triangle(call: Call) -> list[View]:
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(_COMPARED, _compared),
     **dict.fromkeys(_FUNCTIONS, _function),
+    **dict.fromkeys(_OPERATIONS, binary),
     "Mod": _remainder,
     "Where": _where,
-    **dict.fromkeys(_OPERATIONS, binary),
     "Neg": _negated,
     "Pow": _power,
     "Trilu": _triangle,

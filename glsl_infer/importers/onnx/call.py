@@ -41,6 +41,10 @@ class Call:
         self.operator, self.given, self.nodes = operator, tuple(given), nodes
         self._kinds, self.declared = tuple(kinds), declared
 
+    def of(self, *given: Given) -> Call:
+        """Return the call with other inputs."""
+        return Call(self.operator, given, self.nodes, self._kinds)
+
     def type(self, place: int) -> str:
         """Return NumPy's name of the type of the input at ``place``."""
         return self._kinds[place] if place < len(self._kinds) else "float32"
@@ -147,28 +151,44 @@ class Call:
             raise self.refused(f"{what} that is not finite", "give finite numbers")
         return numbers
 
-    def map(self, place: int = 0) -> tuple[str, Shape]:
+    def map(self, place: int = 0, *, lines: bool = False) -> tuple[str, Shape]:
         """Return the node and the shape (height, width, channels) of an input map.
 
-        A tensor (batch, channels, length) is a map of height 1.
+        A tensor (1, channels, length) is a map of height 1.
+
+        Args:
+            place: the index of the input.
+            lines: whether a tensor (batch, channels, length) can be a map whose rows are the batch, because the
+                operator computes each row on its own.
 
         Raises:
             ModelError: the tensor is not a map, or its batch is not 1.
         """
         view = self.view(place)
         shape = view.shape
+        if lines and len(shape) == 3:
+            view = View(view.node, view.stored, ((), view.axes[1], view.axes[0], view.axes[2]))
+            return relayout.as_map(self.nodes, view)
         if len(shape) not in (2, 3, 4) or shape[0] != 1:
             raise self.refused(
                 f"on a tensor of shape {shape}", "it needs (1, channels, height, width): one picture at a time"
             )
         return relayout.as_map(self.nodes, view if len(shape) == 4 else _spread(view))
 
-    def mapped(self, node: str, rank: int = 4) -> View:
-        """Return the tensor (1, channels, height, width) of a map, or one with 3 or 2 axes if ``rank`` is less."""
+    def mapped(self, node: str, rank: int = 4, *, lines: bool = False) -> View:
+        """Return the tensor (1, channels, height, width) of a map, or one with 3 or 2 axes if ``rank`` is less.
+
+        Args:
+            node: that computes the map.
+            rank: the number of axes.
+            lines: whether the rows of a map are the batch of a tensor with 3 axes, as in ``map``.
+        """
         height, width, channels = self.nodes.shape(node)
         view = fresh(node, (1, channels, height, width), (2, 3, 1))
         if rank == 4:
             return view
+        if lines and rank == 3:
+            return View(node, view.stored, (view.axes[2], view.axes[1], view.axes[3]))
         shorter = view.reshaped((1, channels, height * width) if rank == 3 else (1, channels))
         assert shorter is not None
         return shorter

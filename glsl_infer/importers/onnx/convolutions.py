@@ -11,6 +11,7 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core.convolutions import Padding, same_padding, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.parts import of_each
 from glsl_infer.importers.onnx.view import View, fresh
 
 Weights = NDArray[np.float32]
@@ -82,7 +83,9 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     single = kernel.shape[2:] == (1, 1) and strides == (1, 1) and groups == 1 and not any(call.attribute("pads", ()))
     if single and view.shape[0] != 1:
         return [_of_batch(call, view, kernel, bias)]
-    source, shape = call.map()
+    if rank == 4 and view.shape[0] != 1:
+        return of_each(lambda one: convolved(one, kernel, bias))(call)
+    source, shape = call.map(lines=True)
     window = (kernel.shape[2], kernel.shape[3])
     around = padding(call, shape, window, strides, dilations)
     if min(around) < 0:
@@ -99,7 +102,7 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
         dilations=dilations,
         activation="linear",
     )
-    return [call.mapped(node, rank)]
+    return [call.mapped(node, rank, lines=True)]
 
 
 def _of_batch(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
@@ -118,7 +121,7 @@ def transposed_convolution(call: Call) -> list[View]:
     """Convert a ConvTranspose: weights are (channels, filters of a group, y, x)."""
     view, weights = call.view(), kernel_of(call)
     rank, groups = len(view.axes), int(call.attribute("group", 1))
-    source, shape = call.map()
+    source, shape = call.map(lines=True)
     strides, dilations = (pair(call, name, rank - 2) for name in ("strides", "dilations"))
     if not all(1 <= stride <= 64 for stride in strides) or shape[2] != weights.shape[0] or shape[2] % max(groups, 1):
         raise call.refused(f"strides {strides}, a kernel of {weights.shape} on {shape}", "give strides of 1 to 64")
@@ -146,7 +149,7 @@ def transposed_convolution(call: Call) -> list[View]:
             )
         )
     node = parts[0] if groups == 1 else call.nodes.emit("concat", *parts, part="joined")
-    return [call.mapped(node, rank)]
+    return [call.mapped(node, rank, lines=True)]
 
 
 def _transposed(
@@ -215,4 +218,4 @@ def _sizes(
     return (wanted[0], wanted[1]), (cut[0], cut[1])
 
 
-CONVERTERS: dict[str, Converter] = {"Conv": convolution, "ConvTranspose": transposed_convolution}
+CONVERTERS: dict[str, Converter] = {"Conv": convolution, "ConvTranspose": of_each(transposed_convolution, lines=False)}

@@ -167,8 +167,8 @@ def dequantized(inputs: Inputs, options: Options) -> Numbers:
     numbers, scale = np.asarray(inputs[0]), np.asarray(inputs[1], np.float32)
     zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1)
     scale, zero = (_along(numbers, each, options) for each in (scale, zero))
-    real: Numbers = ((numbers.astype(np.float64) - zero.astype(np.float64)) * scale).astype(np.float32)
-    return real
+    real = (numbers.astype(np.float64) - zero.astype(np.float64)) * scale
+    return np.asarray(real, np.float32)
 
 
 def _along(numbers: Numbers, part: Numbers, options: Options) -> Any:

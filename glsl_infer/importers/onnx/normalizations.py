@@ -13,6 +13,7 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
 from glsl_infer.importers.onnx.fusion import GROUP
+from glsl_infer.importers.onnx.parts import of_each
 from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
@@ -204,9 +205,9 @@ def _neighbours(call: Call) -> list[View]:
 
 CONVERTERS: dict[str, Converter] = {
     "BatchNormalization": _batch,
-    "GroupNormalization": _group,
-    "InstanceNormalization": _instance,
-    "LRN": _neighbours,
+    "GroupNormalization": of_each(_group),
+    "InstanceNormalization": of_each(_instance),
+    "LRN": of_each(_neighbours),
     "LayerNormalization": _layer,
     "MeanVarianceNormalization": _mean_variance,
     "RMSNormalization": _layer,

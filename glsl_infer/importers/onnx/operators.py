@@ -31,7 +31,6 @@ OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
-    **arithmetic.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,

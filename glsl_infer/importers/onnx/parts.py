@@ -36,6 +36,32 @@ def taken(call: Call, view: View, axis: int, part: range) -> View:
     return resized(view, axis, len(part), _taken(call, view.node, dims, dim, part))
 
 
+MOST_MAPS = 64
+"""Largest number of maps in a batch. Each has its own nodes."""
+
+
+def of_each(convert: Converter, *, lines: bool = True) -> Converter:
+    """Return the converter of an operator on maps that also converts a batch of them, one by one.
+
+    Args:
+        convert: the converter of the operator on one map.
+        lines: whether tensors (batch, channels, length) are converted one by one, too.
+    """
+
+    def converted(call: Call) -> list[View]:
+        view = call.given[0] if call.given else None
+        if not isinstance(view, View) or len(view.axes) not in (3 if lines else 4, 4) or view.shape[0] == 1:
+            return convert(call)
+        if view.shape[0] > MOST_MAPS or len(call.views) > 1:
+            raise call.refused(f"on a tensor of shape {view.shape}", f"give it a batch of at most {MOST_MAPS}")
+        results = [
+            convert(call.of(taken(call, view, 0, range(n, n + 1)), *call.given[1:])) for n in range(view.shape[0])
+        ]
+        return [joined(call, outputs, 0) for outputs in zip(*results)]
+
+    return converted
+
+
 def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
     nodes = call.nodes
     if len(dims) in TEXTURE_RANKS or part.step == 1:

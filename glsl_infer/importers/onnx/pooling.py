@@ -16,13 +16,14 @@ from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import Padding
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import padding, pair
+from glsl_infer.importers.onnx.parts import of_each
 from glsl_infer.importers.onnx.view import View
 
 
 def pool(call: Call) -> list[View]:
     """Convert a pooling by a window."""
     rank = len(call.view().axes)
-    source, shape = call.map()
+    source, shape = call.map(lines=True)
     if rank not in (3, 4):
         raise call.refused(f"on a tensor of {rank} axes", "it needs a picture or a line")
     window, strides = pair(call, "kernel_shape", rank - 2), pair(call, "strides", rank - 2)
@@ -39,7 +40,7 @@ def pool(call: Call) -> list[View]:
     else:
         counted = around if call.attribute("count_include_pad", 0) else (0, 0, 0, 0)
         node = _mean(call, source, taps, counted)
-    return [call.mapped(node, rank)]
+    return [call.mapped(node, rank, lines=True)]
 
 
 @dataclass(frozen=True)
@@ -217,12 +218,10 @@ def _of_pixel(view: View, rank: int) -> View:
 
 
 CONVERTERS: dict[str, Converter] = {
-    "AveragePool": pool,
-    "GlobalAveragePool": _global("mean"),
-    "GlobalLpPool": global_norm,
-    "GlobalMaxPool": _global("max"),
-    "LpPool": pool,
-    "MaxPool": pool,
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), of_each(pool, lines=False)),
+    "GlobalAveragePool": of_each(_global("mean")),
+    "GlobalLpPool": of_each(global_norm),
+    "GlobalMaxPool": of_each(_global("max")),
 }
 
 

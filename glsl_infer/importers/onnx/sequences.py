@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.parts import as_view, joined, taken
@@ -20,7 +22,14 @@ _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (0, 1, 2), "RNN": (0,)}
 
 _OPS = {"LSTM": "lstm", "GRU": "gru", "RNN": "recurrent"}
 _DIRECTIONS = {"forward": "forward", "reverse": "reverse", "bidirectional": "both"}
-_USUAL = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
+_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_TEXTS = {
+    **{name.lower(): text for name, text in elementwise.activations(elementwise.ONNX).items()},
+    "elu": "elu(1)",
+    "hardsigmoid": "piecewise_linear(0.2,0.5)",
+    "leakyrelu": "leaky_relu(0.01)",
+}
+"""Activations by their names in lower case, with the parameters that the operators have by default."""
 
 
 def _sequence(call: Call) -> list[View]:
@@ -32,20 +41,17 @@ def _sequence(call: Call) -> list[View]:
     if len(view.shape) != 3 or view.shape[1] != 1:
         raise call.refused(f"a sequence of shape {view.shape}", "give one sequence: (length, 1, width)")
     direction = _DIRECTIONS.get(str(call.attribute("direction", "forward")), "")
-    functions = tuple(str(name).lower() for name in attrs.get("activations", ()))
-    usual = _USUAL[call.kind] * (2 if direction == "both" else 1)
-    plain = call.kind == "RNN" and len(set(functions)) == 1 and functions[0] in ("relu", "tanh", "sigmoid")
-    if not direction or (functions not in ((), usual) and not plain):
-        raise call.refused(f"direction '{attrs.get('direction')}' with {functions}", f"use {', '.join(usual)}")
+    functions = _functions(call)
+    if not direction or functions is None:
+        what = f"direction '{attrs.get('direction')}' with {attrs.get('activations')}"
+        raise call.refused(what, f"use {', '.join(_USUAL[call.kind])}, the same in both directions")
     if attrs.get("clip") or attrs.get("input_forget") or any(call.has(place) for place in (7,)):
         raise call.refused("with a clip, input_forget or peepholes", "leave them out")
     if call.has(4) and (call.constant(4, "lengths").reshape(-1) != view.shape[0]).any():
         raise call.refused("of fewer steps than there are", "give no lengths of sequences")
-    options: dict[str, Any] = {"direction": direction}
+    options: dict[str, Any] = {"direction": direction, **functions}
     if call.kind == "GRU":
         options["reset_after"] = bool(attrs.get("linear_before_reset", 0))
-    if plain:
-        options["function"] = functions[0]
     source = relayout.in_file_order(call.nodes, view, (view.shape[0], view.shape[2]))
     weights, states = _weights(call), _states(call, first)
     hidden = weights["recurrent"].shape[1]
@@ -62,6 +68,25 @@ def _sequence(call: Call) -> list[View]:
     if first:
         return [steps.transposed((2, 0, 1, 3)), *(view.transposed((1, 0, 2)) for view in made)]
     return [steps, *made]
+
+
+def _functions(call: Call) -> dict[str, str] | None:
+    """Return the attributes of a recurrent layer for its activations, or None if it has others."""
+    usual = _USUAL[call.kind]
+    names = [str(name).lower() for name in call.attribute("activations", ()) or usual]
+    each = [names[first : first + len(usual)] for first in range(0, len(names), len(usual))]
+    *gates, function = each[0]
+    if any(other != each[0] for other in each) or not set(names) <= _TEXTS.keys() or set(gates[1:]) - {function}:
+        return None
+    if call.attribute("activation_alpha", ()) or call.attribute("activation_beta", ()):
+        own = [call.attribute(f"activation_{key}", ()) for key in ("alpha", "beta")]
+        if set(names) & {"elu", "leakyrelu"} or any(len(set(numbers)) != 1 for numbers in own):
+            return None
+        text = f"piecewise_linear({shortest(own[0][0]):.9g},{shortest(own[1][0]):.9g})"
+        texts = {**_TEXTS, "hardsigmoid": text}
+    else:
+        texts = dict(_TEXTS)
+    return {"function": texts[function], **({"gates": texts[gates[0]]} if gates else {})}
 
 
 def _last(call: Call, steps: View, direction: str) -> View:

@@ -21,6 +21,7 @@ from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, rena
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
 from glsl_infer.importers.onnx.row_names import clean, kind_of, placeholder, with_note
+from glsl_infer.importers.onnx.scales import with_real_values
 from glsl_infer.importers.onnx.view import View
 
 _NO_OPTIONS = (
@@ -102,7 +103,9 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(fusion.fused(self._model.part), wanted)
+        part = fusion.fused(with_real_values(self._model.part))
+        self._stored.update(part.constants)
+        self._part(part, wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 

@@ -14,11 +14,7 @@ from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
 from glsl_infer.importers.tflite.fused_patterns import ACTIVATION
 
-OPERATIONS = {
-    **elementwise.operations(elementwise.TFLITE),
-    **elementwise.comparisons(elementwise.TFLITE),
-    "POW": "power",
-}
+OPERATIONS = elementwise.operations(elementwise.TFLITE)
 
 _NAMED = {**elementwise.activations(elementwise.TFLITE), "RELU_N1_TO_1": "relu_n1_to_1"}
 
@@ -113,7 +109,7 @@ def _source(call: Call) -> str:
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(elementwise.operations(elementwise.TFLITE), binary),
+    **dict.fromkeys(OPERATIONS, binary),
     **dict.fromkeys((*_NAMED, ACTIVATION, "GELU", "LEAKY_RELU"), _function),
     **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
     "ADD_N": _add_several,
@@ -121,5 +117,3 @@ CONVERTERS: dict[str, Converter] = {
     "POW": _power,
     "PRELU": _prelu,
 }
-
-ON_CPU: dict[str, Converter] = dict.fromkeys(elementwise.comparisons(elementwise.TFLITE), binary)

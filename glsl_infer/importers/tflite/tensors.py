@@ -202,7 +202,6 @@ def custom(call: Call, function: str) -> list[Node]:
 
 
 TENSORS: Mapping[str, Converter] = {
-    **arithmetic.ON_CPU,
     **BATCHES,
     **CHOICES,
     **DETECTIONS,

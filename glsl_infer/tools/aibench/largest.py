@@ -60,9 +60,9 @@ def largest(
     for size in sizes:
         side = round((size * 1e6) ** 0.5)
         needed = side * side * BYTES_A_PIXEL
-        there = available()
-        if there is not None and needed > there * SHARE:
-            return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {there >> 20} are free")
+        free = available()
+        if free is not None and needed > free * SHARE:
+            return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {free >> 20} are free")
         if needed > memory:
             return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {memory >> 20} may be used")
         if done and took * size / done > limit:

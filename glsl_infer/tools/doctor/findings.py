@@ -97,7 +97,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     ]
     if problems:
         return f"{', '.join(counts)}: apply the fixes above, then run glsl-infer doctor again"
-    return f"glsl-infer works here, with {counts[0]}" if warnings else "all is well"
+    return f"glsl-infer works here, with {counts[0]}" if warnings else "no problems found"
 
 
 def report(findings: Sequence[Finding], machine: Machine) -> dict[str, Any]:

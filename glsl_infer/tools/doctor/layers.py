@@ -36,5 +36,7 @@ def layers(machine: Machine) -> Finding | None:
         return Finding(f"{machine.model.stem}: {error}", Status.PROBLEM, figures={"model": machine.model.stem})
     figures = {"model": machine.model.stem, **result.as_json()}
     if result.wrong is None:
-        return Finding(f"all {len(result.layers)} layers of {machine.model.stem} are right", figures=figures)
+        return Finding(
+            f"all {len(result.layers)} layers of {machine.model.stem} are computed correctly", figures=figures
+        )
     return Finding(f"{machine.model.stem}: {result.describe_failure()}", Status.PROBLEM, result.advice, figures)

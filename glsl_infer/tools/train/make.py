@@ -182,7 +182,7 @@ def _write_card(trained: Trained, out: Path) -> None:
         "",
         f"![the photographs]({out.with_suffix('.png').name})",
         "",
-        "| cross-validation: each part of the pictures is tested with a model that did not learn from it | |",
+        "| cross-validation: each picture is tested with a model that did not learn from it | |",
         "|---|---|",
         f"| photographs whose most probable class is correct | {100 * verdict.accuracy:.1f} % |",
         f"| photographs with the answer '{NONE}', by mistake | {100 * verdict.known_refused:.1f} % |",

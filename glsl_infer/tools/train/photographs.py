@@ -23,6 +23,9 @@ NEGATIVE = "none"
 
 MOST_CLASSES = 200
 
+_CLASS_ROWS, _SHEET_ROWS = 6, 60
+"""Largest numbers of rows on a contact sheet, of a class and of all classes."""
+
 
 @dataclass(frozen=True)
 class Photographs:
@@ -128,13 +131,28 @@ def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Imag
 
 
 def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -> Image.Image:
-    """Return an image with a row of photographs for each class, and for the folder ``none``."""
-    rows = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
-    sheet = Image.new("RGB", (columns * side, len(rows) * side), "white")
-    for row, index in enumerate(rows):
-        mine = [file for file, truth in zip(photographs.files, photographs.truth) if truth == index]
-        for column, file in enumerate(paths.spread(mine, columns)):
-            sheet.paste(_thumbnail(file, side), (column * side, row * side))
+    """Return an image with the photographs of each class, and last of the folder ``none``, in rows.
+
+    A white line separates the classes. Of a class with more than ``_CLASS_ROWS`` rows, or if there are many classes,
+    evenly spaced photographs are shown.
+    """
+    indices = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
+    rows = min(_CLASS_ROWS, max(1, _SHEET_ROWS // len(indices)))
+    shown = [
+        paths.spread(
+            [file for file, truth in zip(photographs.files, photographs.truth) if truth == index], rows * columns
+        )
+        for index in indices
+    ]
+    heights = [side * -(-len(files) // columns) for files in shown]
+    gap = side // 8
+    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(shown) - 1)), "white")
+    top = 0
+    for files, height in zip(shown, heights):
+        for number, file in enumerate(files):
+            row, column = divmod(number, columns)
+            sheet.paste(_thumbnail(file, side), (column * side, top + row * side))
+        top += height + gap
     return sheet
 
 

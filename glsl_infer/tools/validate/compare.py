@@ -31,7 +31,7 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.support.progress import CountCallback
 from glsl_infer.tools.validate import verdict
-from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
+from glsl_infer.tools.validate.job import ABOUT, layer_file, outputs_file
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.verdict import ClippedCount, stored_ranges
 
@@ -108,7 +108,7 @@ def compare(
         }
         about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, job, progress)
         outputs = [
-            (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
+            (output, _in_shape(model, bundle, output, np.load(folder / outputs_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
         ]
         totals, by_layer = [Agreement() for _ in outputs], {layer: Agreement() for layer in about["layers"]}

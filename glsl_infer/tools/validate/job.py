@@ -32,7 +32,7 @@ from glsl_infer.graph.picture import is_picture, picture_values
 ABOUT = "about.json"
 
 
-def ends_file(index: int) -> str:
+def outputs_file(index: int) -> str:
     """Return the name of the file with an output of all samples."""
     return f"ends-{index}.npy"
 

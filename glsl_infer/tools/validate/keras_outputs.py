@@ -25,9 +25,9 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
     layer_file,
     load_inputs,
+    outputs_file,
     write_about,
 )
 
@@ -71,7 +71,7 @@ def work(job: dict[str, Any]) -> None:
             row.append(np.asarray(values)[:count])
         report_progress(count)
     for index, row in enumerate(rows):
-        np.save(out / ends_file(index), np.concatenate(row))
+        np.save(out / outputs_file(index), np.concatenate(row))
     if layers:
         parts = importer.with_outputs(network, [tensors[nodes[name]] for name in layers])
         for index in range(job["layer_pictures"]):

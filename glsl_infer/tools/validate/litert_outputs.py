@@ -28,10 +28,10 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
     layer_file,
     load_inputs,
     output_of,
+    outputs_file,
     write_about,
 )
 
@@ -158,7 +158,7 @@ def work(job: dict[str, Any]) -> None:
             readable = _write_layers(runner, readable, nodes, tensors, out, index)
             report_progress(1)
     for index, row in enumerate(rows):
-        np.save(out / ends_file(index), np.stack(row))
+        np.save(out / outputs_file(index), np.stack(row))
     write_about(job, readable, nodes, [is_softmax for _, is_softmax in selected], runner.version())
 
 

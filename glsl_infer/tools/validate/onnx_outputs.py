@@ -24,10 +24,10 @@ from glsl_infer.tools.validate.job import (
     batch,
     compared,
     computed_nodes,
-    ends_file,
     layer_file,
     load_inputs,
     output_of,
+    outputs_file,
     write_about,
 )
 
@@ -150,11 +150,11 @@ def work(job: dict[str, Any]) -> None:
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.made]
-    ends_of = []
+    selected = []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, imported.made)
         tensor = (imported.names[node], imported.made[node]) if node else (name, imported.outputs[name])
-        ends_of.append((*tensor, is_softmax))
+        selected.append((*tensor, is_softmax))
     samples = load_inputs(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
     spans = {imported.names[name]: span for name, span in imported.spans.items()}
@@ -167,39 +167,49 @@ def work(job: dict[str, Any]) -> None:
             for feed, node, array in zip(feeds, graph.inputs, arrays)
         }
 
-    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
     shapes = {imported.names[name]: view.shape for name, view in imported.inputs.items()} if io_options.shapes else {}
 
     def runner_of(tensors: Iterable[str]) -> OnnxRuntime:
         return OnnxRuntime(job["model"], list(dict.fromkeys(tensors)), shapes, imported.constants)
 
-    runner = runner_of(name for name, _, _ in ends_of)
+    runner = runner_of(name for name, _, _ in selected)
+    rows: list[list[NDArray[Any]]] = [[] for _ in selected]
     for index in range(job["count"]):
         values = runner.run(read(index), spans)
-        for row, (name, view, _) in zip(rows, ends_of):
+        for row, (name, view, _) in zip(rows, selected):
             row.append(np.asarray(_as_node(view, values[name]), np.float32))
         report_progress(1)
-    sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in layers]
-    groups = _groups(sizes_of)
+    groups = _groups([int(np.prod(graph.shapes[nodes[name]])) for name in layers])
     for group in groups:
+        views = {at: imported.made[nodes[layers[at]]] for at in group}
         names = {at: imported.names[nodes[layers[at]]] for at in group}
         runner = runner_of(names.values())
         for index in range(job["layer_pictures"]):
             values = runner.run(read(index), spans)
-            for at, name in names.items():
-                np.save(out / layer_file(index, at), _as_node(imported.made[nodes[layers[at]]], values[name]))
+            for at, view in views.items():
+                np.save(out / layer_file(index, at), _as_node(view, values[names[at]]))
             if group is groups[-1]:
                 report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
-        shape = graph.shape_of(output_of(graph, output["name"]))
-        for value in row:
-            if value.size != np.prod(shape):
-                raise InputError(
-                    f"output '{output['name']}' has as many rows as the network finds: {value.size} numbers in ONNX "
-                    f"Runtime, and always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
-                )
-        np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
-    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in ends_of], runner.version())
+        np.save(
+            out / outputs_file(index), _stacked(row, graph.shape_of(output_of(graph, output["name"])), output["name"])
+        )
+    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in selected], runner.version())
+
+
+def _stacked(values: Sequence[NDArray[Any]], shape: Sequence[int], name: str) -> NDArray[Any]:
+    """Return the values of an output for all samples as one array, each in the shape of the graph's output.
+
+    Raises:
+        InputError: the size of the output depends on the input's content.
+    """
+    for value in values:
+        if value.size != np.prod(shape):
+            raise InputError(
+                f"output '{name}' has as many rows as the network finds: {value.size} numbers in ONNX Runtime, and "
+                f"always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
+            )
+    return np.stack([value.reshape(shape) for value in values])
 
 
 def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:

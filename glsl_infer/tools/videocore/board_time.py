@@ -101,10 +101,10 @@ def milliseconds(work: Work, name: str, board: Board, kernel: float) -> float:
     cpu = _cpu_ms(work, name, board, kernel)
     if ADDS[name]:
         return sum(cpu) + 1e3 * sum(work.gpu) / board.clock
-    made = done = 0.0
+    prepared = done = 0.0
     for clocks, spent in zip(work.gpu, cpu):
-        made += spent
-        done = max(made, done) + 1e3 * clocks / board.clock
+        prepared += spent
+        done = max(prepared, done) + 1e3 * clocks / board.clock
     return done
 
 
@@ -122,7 +122,7 @@ def kernel_ms(name: str, board: Board) -> float:
 
 def left_out(name: str, board: Board) -> float:
     """Return the time of the article's frame with the kernel's time of the other board, scaled by ``SPEED``."""
-    (other,) = (one for one in BOARDS if one.name != board.name)
+    (other,) = (each for each in BOARDS if each.name != board.name)
     kernel = kernel_ms(name, other) * SPEED[other.name] / SPEED[board.name]
     return milliseconds(article()[name], name, board, kernel)
 

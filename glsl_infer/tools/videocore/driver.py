@@ -78,15 +78,17 @@ class Driver:
         Args:
             disassembly: whether to log every shader's disassembly too.
         """
-        kept = {name: value for name, value in os.environ.items() if name not in _OTHERS}
+        variables = {name: value for name, value in os.environ.items() if name not in _OTHERS}
         return {
-            **kept,
-            "LD_PRELOAD": _joined(str(self.prefix / SHIM), kept.get("LD_PRELOAD")),
-            "LD_LIBRARY_PATH": _joined(":".join(map(str, _library_folders(self.prefix))), kept.get("LD_LIBRARY_PATH")),
+            **variables,
+            "LD_PRELOAD": _path_list(str(self.prefix / SHIM), variables.get("LD_PRELOAD")),
+            "LD_LIBRARY_PATH": _path_list(
+                ":".join(map(str, _library_folders(self.prefix))), variables.get("LD_LIBRARY_PATH")
+            ),
             "LIBGL_DRIVERS_PATH": str(self.prefix / "lib/dri"),
             "EGL_PLATFORM": "surfaceless",
             "PYOPENGL_PLATFORM": "egl",
-            "PYTHONPATH": _joined(str(_PACKAGE_ROOT), kept.get("PYTHONPATH")),
+            "PYTHONPATH": _path_list(str(_PACKAGE_ROOT), variables.get("PYTHONPATH")),
             "MESA_SHADER_CACHE_DISABLE": "true",  # a shader from the cache is not reported
             "VC4_DEBUG": "shaderdb,qpu" if disassembly else "shaderdb",
             "VC4_SHIM_VALIDATE": "1",
@@ -103,42 +105,42 @@ def cache_folder() -> Path | None:
     return Path(base) / "glsl-infer/vc4"
 
 
-def find(given: Path | None = None, mesa: str | None = None) -> Driver:
-    """Return the driver in ``given``, else in ``VC4_PREFIX`` or ``VC4_RUN``, else in the usual folders.
+def find(prefix: Path | None = None, mesa: str | None = None) -> Driver:
+    """Return the driver in ``prefix``, else in ``VC4_PREFIX`` or ``VC4_RUN``, else in the usual folders.
 
     Args:
-        given: a folder with a driver, or with the subfolders ``PREFIXES``.
+        prefix: a folder with a driver, or with the subfolders ``PREFIXES``.
         mesa: Mesa's major version; by default the lowest available.
 
     Raises:
         InputError: a driver was not found; the message has the build command.
     """
-    return find_all(given, mesa)[0]
+    return find_all(prefix, mesa)[0]
 
 
-def find_all(given: Path | None = None, mesa: str | None = None) -> tuple[Driver, ...]:
+def find_all(prefix: Path | None = None, mesa: str | None = None) -> tuple[Driver, ...]:
     """Return a driver of each available version of Mesa, the lowest first; see ``find``.
 
     Raises:
         InputError: a driver was not found; the message has the build command.
     """
-    found: dict[str, Driver] = {}
-    for place, origin, named in _places(given):
+    by_version: dict[str, Driver] = {}
+    for folder, origin, named in _candidates(prefix):
         for name in PREFIXES:
-            if _complete(place / name):
-                driver = Driver((place / name).resolve(), origin)
-                found.setdefault(driver.mesa, driver)
-        if named and not found:
-            raise InputError(f"{place}: no VideoCore IV driver there ({origin}); {_advice()}")
-    if not found:
+            if _complete(folder / name):
+                driver = Driver((folder / name).resolve(), origin)
+                by_version.setdefault(driver.mesa, driver)
+        if named and not by_version:
+            raise InputError(f"{folder}: no VideoCore IV driver there ({origin}); {_advice()}")
+    if not by_version:
         raise InputError(f"no VideoCore IV driver on this machine; {_advice()}")
-    drivers = sorted(found.values(), key=lambda driver: int(driver.mesa or 0))
+    drivers = sorted(by_version.values(), key=lambda driver: int(driver.mesa or 0))
     if mesa is None:
         return tuple(drivers)
-    if mesa not in found:
+    if mesa not in by_version:
         there = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
         raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({there}); {_advice(RELEASES.get(mesa))}")
-    return (found[mesa],)
+    return (by_version[mesa],)
 
 
 def _complete(prefix: Path) -> bool:
@@ -186,15 +188,15 @@ def _links_folder(folder: Path) -> Path:
             links = base / "links" / hashlib.sha256(bytes(folder)).hexdigest()[:16]
             links.mkdir(parents=True, exist_ok=True)
             return links
-    made = tempfile.mkdtemp(prefix="glsl-infer-vc4-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return Path(made)
+    temporary = tempfile.mkdtemp(prefix="glsl-infer-vc4-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
 
 
-def _places(given: Path | None) -> Iterator[tuple[Path, str, bool]]:
+def _candidates(prefix: Path | None) -> Iterator[tuple[Path, str, bool]]:
     """Yield (folder, description of its source, whether the user named it)."""
-    if given is not None:
-        yield given, "--driver", True
+    if prefix is not None:
+        yield prefix, "--driver", True
         return
     if os.environ.get("VC4_PREFIX"):
         yield Path(os.environ["VC4_PREFIX"]), "VC4_PREFIX", True
@@ -219,5 +221,5 @@ def _advice(release: str | None = None) -> str:
     )
 
 
-def _joined(first: str, rest: str | None) -> str:
-    return f"{first}:{rest}" if rest else first
+def _path_list(first: str, others: str | None) -> str:
+    return f"{first}:{others}" if others else first

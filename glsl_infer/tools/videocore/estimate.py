@@ -78,8 +78,8 @@ class Estimate:
 def costs(board: Board, draw_share: float = DRAW_SHARE) -> Costs:
     """Return the cost of a draw and of a job on a board, fitted to the article's time of a frame."""
     computing = 1e3 * ARTICLE_INSTRUCTIONS / LANES * CYCLES / QPUS / board.clock
-    rest = board.article - computing
-    return Costs(draw_share * rest / ARTICLE_DRAWS, (1.0 - draw_share) * rest / ARTICLE_JOBS)
+    remainder = board.article - computing
+    return Costs(draw_share * remainder / ARTICLE_DRAWS, (1.0 - draw_share) * remainder / ARTICLE_JOBS)
 
 
 def gpu_ms(row: Row, board: Board) -> float:

@@ -77,12 +77,12 @@ class Executor:
         """
         if rounding not in ROUNDINGS:
             raise InputError(f"rounding '{rounding}'; choose one of {', '.join(ROUNDINGS)}")
-        made = {name: value for name, value in self.driver.environment().items() if name not in _QUIET}
-        made["LD_PRELOAD"] = f"{self.library}:{made['LD_PRELOAD']}"  # before the shim, whose ioctl() it calls
-        made["VC4_EXECUTOR_ROUND"] = rounding
+        variables = {name: value for name, value in self.driver.environment().items() if name not in _QUIET}
+        variables["LD_PRELOAD"] = f"{self.library}:{variables['LD_PRELOAD']}"  # before the shim, whose ioctl() it calls
+        variables["VC4_EXECUTOR_ROUND"] = rounding
         if counts is not None:
-            made["VC4_EXECUTOR_COUNT"] = str(counts)
-        return made
+            variables["VC4_EXECUTOR_COUNT"] = str(counts)
+        return variables
 
 
 def find(driver: Driver | None = None) -> Executor:

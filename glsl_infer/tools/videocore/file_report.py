@@ -21,7 +21,7 @@ def file_report(path: Path, driver: Driver, *, watch: Watch = unwatched) -> Repo
     drawn = gpu_parts(path)
     with tempfile.TemporaryDirectory() as folder:
         files = written(drawn, path.name, Path(folder))
-        return joined([report(*measure(file, driver, watch=watch), str(path)) for file in files])
+        return merge_reports([report(*measure(file, driver, watch=watch), str(path)) for file in files])
 
 
 def gpu_parts(path: Path) -> list[Bundle]:
@@ -38,20 +38,20 @@ def written(parts: Sequence[Bundle], name: str, folder: Path) -> list[Path]:
     return files
 
 
-def joined(reports: Sequence[Report]) -> Report:
+def merge_reports(reports: Sequence[Report]) -> Report:
     """Return one report on the parts of a file: their layers, jobs and problems in order."""
     if len(reports) == 1:
         return reports[0]
     shaders = {
         f"{name}, part {number}" if number else name: shader
-        for number, one in enumerate(reports)
-        for name, shader in one.shaders.items()
+        for number, report in enumerate(reports)
+        for name, shader in report.shaders.items()
     }
     return replace(
         reports[0],
-        rows=tuple(row for one in reports for row in one.rows),
+        rows=tuple(row for report in reports for row in report.rows),
         shaders=shaders,
-        frame=tuple(job for one in reports for job in one.frame),
-        problems=tuple(problem for one in reports for problem in one.problems),
-        texture_bytes=sum(one.texture_bytes for one in reports),
+        frame=tuple(job for report in reports for job in report.frame),
+        problems=tuple(problem for report in reports for problem in report.problems),
+        texture_bytes=sum(report.texture_bytes for report in reports),
     )

@@ -91,10 +91,10 @@ class Foresight:
         if self.milliseconds > ABSURD_MS:
             blamed = sorted(self.layers, key=lambda layer: -layer.milliseconds)[:_MOST_NAMED]
             named = [layer for layer in blamed if layer.milliseconds > BLAMED * self.milliseconds] or blamed[:1]
-            said = ", ".join(f"'{layer.layer}' ({layer.op}, {_time(layer.milliseconds)})" for layer in named)
+            text = ", ".join(f"'{layer.layer}' ({layer.op}, {_time(layer.milliseconds)})" for layer in named)
             sentences.append(
                 f"a frame takes about {_time(self.milliseconds)} on a Pi Zero W, most of it in layer"
-                f"{'s' * (len(named) > 1)} {said}: give smaller pictures, strides earlier, or fewer channels there; "
+                f"{'s' * (len(named) > 1)} {text}: give smaller pictures, strides earlier, or fewer channels there; "
                 "faster boards and phones may do"
             )
         if self.programs > MANY_PROGRAMS:
@@ -106,29 +106,29 @@ class Foresight:
         return tuple(sentences)
 
 
-def foresee(made: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
+def foresee(bundle: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
     """Return the estimated time of a frame of a bundle.
 
     Args:
-        made: a bundle without parts.
+        bundle: a bundle without parts.
         shaders: the driver's statistics by program; missing programs are estimated.
     """
     board = BOARDS[0]
     each = costs(board)
-    layers = {layer.name: layer for layer in made.network.layers}
-    fragments = {entry.name: entry.fragment for entry in made.manifest.programs}
-    known: dict[tuple[str, str], float] = {}
+    layers = {layer.name: layer for layer in bundle.network.layers}
+    fragments = {entry.name: entry.fragment for entry in bundle.manifest.programs}
+    cached: dict[tuple[str, str], float] = {}
     computing: dict[str, float] = defaultdict(float)
     passes: dict[str, list[Pass]] = defaultdict(list)
     known_ms, unknown_ms = 0.0, 0.0
-    for entry in made.manifest.passes:
+    for entry in bundle.manifest.passes:
         key = entry.layer, entry.program
-        if key not in known:
+        if key not in cached:
             shader = shaders.get(entry.program)
-            text = made.members[fragments[entry.program]].decode("ascii")
-            known[key] = _foreseen(made, layers[entry.layer], text) if shader is None else float(shader.executed)
+            text = bundle.members[fragments[entry.program]].decode("ascii")
+            cached[key] = _foreseen(bundle, layers[entry.layer], text) if shader is None else float(shader.executed)
         groups = sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
-        milliseconds = 1e3 * known[key] * groups * CYCLES / QPUS / board.clock
+        milliseconds = 1e3 * cached[key] * groups * CYCLES / QPUS / board.clock
         computing[entry.layer] += milliseconds
         if entry.program in shaders:
             known_ms += milliseconds
@@ -145,13 +145,13 @@ def foresee(made: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
         )
         for name, drawn in passes.items()
     )
-    total, draws, jobs = sum(computing.values()), len(made.manifest.passes), made.manifest.jobs
+    total, draws, jobs = sum(computing.values()), len(bundle.manifest.passes), bundle.manifest.jobs
     return Foresight(
         total + draws * each.draw + jobs * each.job,
         total,
         draws,
         jobs,
-        len(made.manifest.programs),
+        len(bundle.manifest.programs),
         known_ms / ((known_ms + unknown_ms) or 1.0) if unknown_ms else 1.0,
         rows,
     )
@@ -172,7 +172,7 @@ def together(parts: Sequence[Foresight]) -> Foresight:
     )
 
 
-def _foreseen(made: Bundle, layer: Layer, text: str) -> float:
+def _foreseen(bundle: Bundle, layer: Layer, text: str) -> float:
     """Return the estimated instructions of a layer's program."""
     shader = parse(layer.name, text)
     by_text = _BESIDE + _PER_OPERATION * min(shader.executed, _TURNS * shader.written)
@@ -181,13 +181,13 @@ def _foreseen(made: Bundle, layer: Layer, text: str) -> float:
         return by_text
     height, width, channels, filters = kernel
     columns = columns_of((height, width, channels + bool(layer.attrs.get("alpha")), filters), layer.attrs["groups"])
-    kind = "uniform"
+    weights_kind = "uniform"
     textures = [member for member in layer.members if member.endswith(".rgba")]
     if textures:
-        share = sum(len(made.members[name]) for name in textures) / (16.0 * columns.count * columns.slices)
-        kind = "texture" if share > _SIXTEEN_BITS else "bytes"
+        share = sum(len(bundle.members[name]) for name in textures) / (16.0 * columns.count * columns.slices)
+        weights_kind = "texture" if share > _SIXTEEN_BITS else "bytes"
     per_column = weights_plan.DEPTHWISE_COLUMN if columns.depthwise else weights_plan.COLUMN
-    by_columns = weights_plan.FIXED[kind] + per_column[kind] * columns.count
+    by_columns = weights_plan.FIXED[weights_kind] + per_column[weights_kind] * columns.count
     return by_columns if textures else min(by_columns, by_text)
 
 

@@ -60,8 +60,8 @@ class Listener:
         ContextError: the driver is not vc4.
     """
 
-    def __init__(self, context: Context, made: Bundle) -> None:
-        self._gl, self._passes = context.gl, made.manifest.passes
+    def __init__(self, context: Context, bundle: Bundle) -> None:
+        self._gl, self._passes = context.gl, bundle.manifest.passes
         self._hearing = Hearing(context)
         self._flush = _function("glFlush")
         self._draw = self._gl.prepared.DrawArrays
@@ -91,7 +91,7 @@ class Listener:
             self._flush()
 
 
-def draw(made: Bundle) -> None:
+def draw(bundle: Bundle) -> None:
     """Draw every pass once, then a complete frame like a runner, and write the transcript to file descriptor 2.
 
     Raises:
@@ -99,15 +99,15 @@ def draw(made: Bundle) -> None:
         ShaderError: the driver refuses a shader; the message names the layer.
         RunError: a frame draws more or fewer times than it has passes.
     """
-    inputs = probe.inputs(made.manifest.inputs)
+    inputs = probe.inputs(bundle.manifest.inputs)
     with Context("surfaceless") as context:
         # Nothing is drawn here, so rounding cannot be measured. Assume stores round to nearest and sums are truncated.
         vars(driver_of(context)).update(rounds_stores=False, nearest_sums=False)
-        listener = Listener(context, made)
-        with listener.listening(), Session(made, context=context) as session:
+        listener = Listener(context, bundle)
+        with listener.listening(), Session(bundle, context=context) as session:
             session.run(inputs)
-            if listener.drawn != len(made.manifest.passes):
-                raise RunError(f"a frame draws {listener.drawn} times, it has {len(made.manifest.passes)} passes")
+            if listener.drawn != len(bundle.manifest.passes):
+                raise RunError(f"a frame draws {listener.drawn} times, it has {len(bundle.manifest.passes)} passes")
             listener.drawn = None
             write("@frame")
             session.run(inputs)
@@ -117,13 +117,13 @@ def draw(made: Bundle) -> None:
 def heard() -> Iterator[None]:
     """Redirect the output of all libraries to file descriptor 2 into standard output."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    saved = os.dup(2)
     os.dup2(1, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 def write(line: str) -> None:
@@ -141,10 +141,10 @@ def _function(name: str, *arguments: Any) -> Any:
 def main() -> int:
     """Draw the bundle named by the first argument and print the transcript; return the exit code."""
     try:
-        made = bundles.read(sys.argv[1])
+        bundle = bundles.read(sys.argv[1])
         enclose()
         with heard():
-            draw(made)
+            draw(bundle)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -40,9 +40,9 @@ def measure(
         ContextError: the driver does not work on this machine.
         RunError: the driver refuses a shader, or crashes.
     """
-    made = bundles.read(path)
-    shaders = range(2 * len({entry.program for entry in made.manifest.passes}))
-    loops = loops_of(made)
+    bundle = bundles.read(path)
+    shaders = range(2 * len({entry.program for entry in bundle.manifest.passes}))
+    loops = loops_of(bundle)
     command = module_command("glsl_infer.tools.videocore.harness", path)
     with tempfile.TemporaryFile() as messages:
         with subprocess.Popen(
@@ -56,31 +56,31 @@ def measure(
             assert process.stdout is not None
             lines = list(_counted(process.stdout, watch(shaders, Path(path).name)))
         messages.seek(0)
-        said = messages.read().decode("utf-8", "backslashreplace")
+        output = messages.read().decode("utf-8", "backslashreplace")
     if process.returncode < 0:
         raise RunError(f"{path}: the vc4 driver in {driver.prefix} broke down (signal {-process.returncode})")
     if process.returncode:
-        raise _failure(path, driver, process.returncode, said)
-    measured = parse(lines, made.manifest.passes, loops)
-    return made, measured if disassembly else replace(measured, listings={})
+        raise _failure(path, driver, process.returncode, output)
+    measured = parse(lines, bundle.manifest.passes, loops)
+    return bundle, measured if disassembly else replace(measured, listings={})
 
 
 def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:
     """Yield the lines, consuming a step for each compiled fragment shader, and the remaining steps at the end."""
-    left = iter(steps)
+    remaining = iter(steps)
     for line in lines:
         if line.startswith(FRAGMENT_COMPILED):
-            next(left, None)
+            next(remaining, None)
         yield line
-    for _ in left:
+    for _ in remaining:
         pass
 
 
-def _failure(path: str | Path, driver: Driver, code: int, said: str) -> InputError | RunError:
+def _failure(path: str | Path, driver: Driver, code: int, output: str) -> InputError | RunError:
     """Return the error for a failed harness process."""
-    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message can quote the driver's own errors
+    before, mark, message = f"\n{output}".partition("\nerror: ")  # the message can quote the driver's own errors
     if not mark:
-        return RunError(f"{path}: the process on the vc4 driver failed:\n{said.strip()}")
+        return RunError(f"{path}: the process on the vc4 driver failed:\n{output.strip()}")
     if "cannot be preloaded" in before:  # the loader reports it and continues with the machine's own driver
         return ContextError(f"the vc4 driver in {driver.prefix} cannot be loaded on this machine", LIBRARIES_HINT)
     return (InputError if code == InputError.exit_code else RunError)(f"{path}: {message.strip()}")

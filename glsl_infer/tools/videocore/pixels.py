@@ -142,42 +142,42 @@ def compare(path: str | Path, executor: Executor, pictures: Sequence[Path] = ())
     raise RunError(f"{path}: {named[0] if named else message or f'the executor ended with code {done.returncode}'}")
 
 
-def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Iterator[Pixels]:
+def draw(bundle: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Iterator[Pixels]:
     """Yield a bundle's results in each rounding. The calling process must run on the executor.
 
     Args:
-        made: the bundle.
+        bundle: the bundle.
         pictures: names and images of the network's size, for entire frames.
 
     Raises:
         InputError: this process does not run on the executor.
     """
     controls = Controls()
-    exact = exact_layers(made, pictures[0][1])
-    wanted = [reference.run(made, picture) for _, picture in pictures]
+    exact = exact_layers(bundle, pictures[0][1])
+    expected = [reference.run(bundle, picture) for _, picture in pictures]
     for rounding in ROUNDINGS:
         controls.switch("ROUND", rounding)
         with Context("surfaceless") as context:  # a context measures the device's rounding only once
-            with Session(made, context=context) as session:
+            with Session(bundle, context=context) as session:
                 session.run(pictures[0][1])  # exclude the compilation and uploads of the first frame
                 before = controls.counters()
                 outputs = [session.run(picture) for _, picture in pictures]
                 counters = {
                     name: (after - before[name]) // len(pictures) for name, after in controls.counters().items()
                 }
-                frames = [_frame(made, name, *pair) for (name, _), *pair in zip(pictures, outputs, wanted)]
+                frames = [_frame(bundle, name, *pair) for (name, _), *pair in zip(pictures, outputs, expected)]
                 layers = alone(session, exact)
             yield Pixels(rounding, tuple(layers), tuple(frames), counters)
 
 
-def _draws(made: Bundle, node: Node) -> bool:
-    return not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
+def _draws(bundle: Bundle, node: Node) -> bool:
+    return not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator) and node.name in bundle.values
 
 
-def exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]:
+def exact_layers(bundle: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]:
     """Return every node's exact output, and the values of the input image."""
-    numbers = picture_values(made.graph.input, picture).astype(np.float64)
-    return {made.graph.input.name: numbers, **dict(reference.layers(made, picture))}
+    numbers = picture_values(bundle.graph.input, picture).astype(np.float64)
+    return {bundle.graph.input.name: numbers, **dict(reference.layers(bundle, picture))}
 
 
 def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
@@ -195,28 +195,28 @@ def _layer(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels
     )
 
 
-def _frame(made: Bundle, name: str, output: NDArray[np.float32], wanted: NDArray[np.float32]) -> PicturePixels:
-    result = made.manifest.output
+def _frame(bundle: Bundle, name: str, output: NDArray[np.float32], expected: NDArray[np.float32]) -> PicturePixels:
+    result = bundle.manifest.output
     if result.steps or len(result.values) > 1:
-        steps = (output != wanted).astype(np.float64)
+        steps = (output != expected).astype(np.float64)
     else:
-        given, right = (in_steps(numbers.astype(np.float64), result.values[0]) for numbers in (output, wanted))
-        steps = np.abs(given - right)
-    top = bool(output.argmax() == wanted.argmax()) if output.ndim == 1 else None
+        actual, right = (in_steps(numbers.astype(np.float64), result.values[0]) for numbers in (output, expected))
+        steps = np.abs(actual - right)
+    top = bool(output.argmax() == expected.argmax()) if output.ndim == 1 else None
     return PicturePixels(
-        name, int(output.size), int(np.count_nonzero(steps >= 0.5)), float(np.abs(output - wanted).max()), top
+        name, int(output.size), int(np.count_nonzero(steps >= 0.5)), float(np.abs(output - expected).max()), top
     )
 
 
 def main() -> int:
     """Draw the bundle and the images named by the arguments; print JSON; return the exit code."""
     try:
-        made = bundles.read(sys.argv[1])
-        size = made.manifest.input.size
+        bundle = bundles.read(sys.argv[1])
+        size = bundle.manifest.input.size
         pictures = [("probe", probe.picture(size))]
         pictures += [(path, preprocess.load(path, size)) for path in sys.argv[2:]]
         enclose()
-        print(json.dumps([pixels.as_json() for pixels in draw(made, pictures)]))
+        print(json.dumps([pixels.as_json() for pixels in draw(bundle, pictures)]))
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -47,15 +47,15 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     thickness = 0.8 / len(reports)
     for index, (name, report) in enumerate(zip(names(reports), reports)):
         rows = {row.layer: row for row in report.rows}
-        places = [layers.index(layer) + (index - (len(reports) - 1) / 2) * thickness for layer in rows]
+        positions = [layers.index(layer) + (index - (len(reports) - 1) / 2) * thickness for layer in rows]
         axes.barh(
-            places, [row.total / 1e6 for row in rows.values()], thickness, label=f"{name}: {report.total / 1e6:.1f}"
+            positions, [row.total / 1e6 for row in rows.values()], thickness, label=f"{name}: {report.total / 1e6:.1f}"
         )
-        floors = [(place, row.least_total / 1e6) for place, row in zip(places, rows.values()) if row.least_total]
+        floors = [(y, row.least_total / 1e6) for y, row in zip(positions, rows.values()) if row.least_total]
         axes.vlines(
             [x for _, x in floors],
-            [place - thickness / 2 for place, _ in floors],
-            [place + thickness / 2 for place, _ in floors],
+            [y - thickness / 2 for y, _ in floors],
+            [y + thickness / 2 for y, _ in floors],
             colors="black",
             label="floor" if index == 0 and floors else "_",
         )

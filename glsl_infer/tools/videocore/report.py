@@ -150,17 +150,17 @@ class Report:
         }
 
 
-def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
+def report(bundle: Bundle, measured: Measured, file: str = "bundle") -> Report:
     """Return the report on a bundle from its measurements."""
-    textures = {texture.name: 4 * texture.width * texture.height for texture in made.manifest.textures}
+    textures = {texture.name: 4 * texture.width * texture.height for texture in bundle.manifest.textures}
     rows = []
-    for layer in made.network.layers:
-        passes = [entry for entry in made.manifest.passes if entry.layer == layer.name]
+    for layer in bundle.network.layers:
+        passes = [entry for entry in bundle.manifest.passes if entry.layer == layer.name]
         if passes:
             targets = sum(textures[name] for name in {entry.target for entry in passes})
             rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
-    problems = _failures(made.manifest.passes, measured) + _single_threaded(rows)
-    rendered = sum(textures[name] for name in {entry.target for entry in made.manifest.passes})
+    problems = _failures(bundle.manifest.passes, measured) + _single_threaded(rows)
+    rendered = sum(textures[name] for name in {entry.target for entry in bundle.manifest.passes})
     return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
 
 

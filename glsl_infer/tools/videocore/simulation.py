@@ -88,16 +88,16 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
     raise RunError(f"{path}: the virtual VideoCore IV failed: {message or done.returncode}")
 
 
-def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
+def draw(bundle: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
     """Draw one frame in each set. The calling process must run on the executor.
 
     Raises:
         InputError: this process does not run on the executor.
     """
     controls = Controls()
-    inputs = probe.inputs(made.manifest.inputs)
+    inputs = probe.inputs(bundle.manifest.inputs)
     sets = []
-    with Context("surfaceless") as context, Session(made, context=context) as session:
+    with Context("surfaceless") as context, Session(bundle, context=context) as session:
         session.run(inputs)  # exclude the compilation and uploads of the first frame
         jobs = jobs_of(session.frame)
         for name in names:
@@ -117,7 +117,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
             summed = {field: spent[field] for field in list(Clocks.__dataclass_fields__)[1:-1]}
             sets.append(Clocks(name=name, of_jobs=tuple(of_jobs), **summed))
         controls.switch("TIME", "off")
-    texels = sum(math.prod(entry.shape[:2]) for entry in made.manifest.inputs if entry.kind == PICTURE)
+    texels = sum(math.prod(entry.shape[:2]) for entry in bundle.manifest.inputs if entry.kind == PICTURE)
     draws = tuple(sum(function.__name__ == "glDrawArrays" for function, _ in calls) for calls in jobs)
     return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"], texels, draws)
 
@@ -135,9 +135,9 @@ def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
 def main() -> int:
     """Simulate the bundle named by the argument; print JSON; return the exit code."""
     try:
-        made = bundles.read(sys.argv[1])
+        bundle = bundles.read(sys.argv[1])
         enclose()
-        print(json.dumps(asdict(draw(made))))
+        print(json.dumps(asdict(draw(bundle))))
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -182,25 +182,25 @@ def distinct(files: Sequence[str]) -> list[str]:
 
 
 def _cells(row: Row, total: int, draw_share: float) -> list[str]:
-    known = row.instructions > 0
+    measured = row.instructions > 0
     return [
         row.layer,
         str(row.passes),
         _span(row),
-        f"{row.total / 1e6:.2f}" if known else NOTHING,
-        f"{row.total / total:.1%}" if known else NOTHING,
-        str(row.threads) if known else NOTHING,
-        str(row.uniforms) if known else NOTHING,
-        str(row.fetches) if known else NOTHING,
+        f"{row.total / 1e6:.2f}" if measured else NOTHING,
+        f"{row.total / total:.1%}" if measured else NOTHING,
+        str(row.threads) if measured else NOTHING,
+        str(row.uniforms) if measured else NOTHING,
+        str(row.fetches) if measured else NOTHING,
         NOTHING if row.per_fetch is None else f"{row.per_fetch:.1f}",
         NOTHING if row.floor_per_fetch is None else f"{row.floor_per_fetch:.1f}",
-        str(row.cycles) if known else NOTHING,
+        str(row.cycles) if measured else NOTHING,
         str(row.jobs),
         str(row.loads),
         str(row.tiles),
         f"{row.texture_bytes / 1e3:.1f}",
         f"{row.command_bytes / 1e3:.1f}",
-        f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if known else NOTHING,
+        f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if measured else NOTHING,
     ]
 
 

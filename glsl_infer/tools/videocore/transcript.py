@@ -129,11 +129,11 @@ def parse_compiled(lines: Iterable[str], loops: Loops = NO_LOOPS) -> Measured:
     return _Reader((), loops).compiled(lines)
 
 
-def loops_of(made: Bundle) -> Loops:
+def loops_of(bundle: Bundle) -> Loops:
     """Return the loops of a bundle's programs; programs without loops are omitted."""
-    texts = {entry.name: made.members[entry.fragment].decode("ascii") for entry in made.manifest.programs}
-    found = {name: parse_shader(name, text).loops for name, text in texts.items()}
-    return {name: loops for name, loops in found.items() if loops}
+    texts = {entry.name: bundle.members[entry.fragment].decode("ascii") for entry in bundle.manifest.programs}
+    loops = {name: parse_shader(name, text).loops for name, text in texts.items()}
+    return {name: turns for name, turns in loops.items() if turns}
 
 
 class _Reader:
@@ -165,19 +165,19 @@ class _Reader:
 
     def compiled(self, lines: Iterable[str]) -> Measured:
         ended, name = set[str](), ""
-        for given in lines:
-            line = given.rstrip("\n")
-            mark, _, rest = line.partition(" ")
+        for text in lines:
+            line = text.rstrip("\n")
+            mark, _, argument = line.partition(" ")
             if mark == "@compile":
-                name = rest
+                name = argument
             elif mark == "@compiled":
-                ended.add(rest)
-                if rest not in self.programs:
-                    self.failures.setdefault(rest, SKIPPED)
+                ended.add(argument)
+                if argument not in self.programs:
+                    self.failures.setdefault(argument, SKIPPED)
             elif mark == "@refused":
-                self.failures[name] = f"the driver refuses it ({rest})"
+                self.failures[name] = f"the driver refuses it ({argument})"
             elif mark == "@driver":
-                self.driver = rest
+                self.driver = argument
             elif name:
                 self._about(line, name)
         return Measured(
@@ -207,8 +207,8 @@ class _Reader:
             if self._stage == "fragment":
                 inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
                 shader = Shader(inst, inst, threads, uniforms, temporaries, cycles, fetches=0)
-                known = self.programs.get(program)
-                if known is None or shader.instructions >= known.instructions:  # keep the longer of two variants
+                earlier = self.programs.get(program)
+                if earlier is None or shader.instructions >= earlier.instructions:  # keep the longer of two variants
                     self.programs[program] = shader
         elif match := _VALIDATED.match(line):
             if match[1] == "REJECTED":
@@ -249,13 +249,13 @@ class _Reader:
         programs = dict(self.programs)
         for name, loops in self.loops.items():
             if name in programs and len(listing := self.listings.get(name, ())) == programs[name].instructions:
-                found = executed(listing, loops)
-                programs[name] = replace(programs[name], executed=found.instructions, fetches=found.fetches)
+                counts = executed(listing, loops)
+                programs[name] = replace(programs[name], executed=counts.instructions, fetches=counts.fetches)
         return programs
 
     def _look_for_skipped_draws(self) -> None:
         """Record a failure for layers whose draws were not submitted for an unknown reason."""
         for layer, jobs in self.jobs.items():
-            known = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
-            if not known and not sum(job.records for job in jobs):
+            reported = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
+            if not reported and not sum(job.records for job in jobs):
                 self.failures[layer] = "compiles, but none of its draws reaches the GPU"

@@ -87,36 +87,36 @@ class Verification:
         )
 
 
-def verify(made: Bundle, seconds: float, *, given: Path | None = None) -> Verification:
+def verify(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> Verification:
     """Compile a bundle's programs with VideoCore IV's driver, if it is installed; see ``measured``."""
-    return measured(made, seconds, given=given)[0]
+    return measured(bundle, seconds, prefix=prefix)[0]
 
 
-def measured(made: Bundle, seconds: float, *, given: Path | None = None) -> tuple[Verification, Measured]:
+def measured(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> tuple[Verification, Measured]:
     """Compile a bundle's programs with VideoCore IV's driver, if it is installed; return the results and statistics.
 
     Args:
-        made: the bundle.
+        bundle: the bundle.
         seconds: time limit; programs not compiled by then stay predicted.
-        given: the driver's folder, see ``driver.find``.
+        prefix: the driver's folder, see ``driver.find``.
     """
     users: dict[str, list[str]] = defaultdict(list)
-    for layer, program in dict.fromkeys((entry.layer, entry.program) for entry in made.manifest.passes):
+    for layer, program in dict.fromkeys((entry.layer, entry.program) for entry in bundle.manifest.passes):
         users[layer].append(program)
     try:
-        driver = drivers.find(given)
+        driver = drivers.find(prefix)
     except InputError as error:
-        return Verification("", str(error), _checks(made, users, Measured())), Measured()
-    found, note = _compiled(made, _ordered(made, users), driver, seconds)
-    checks = _checks(made, users, found)
+        return Verification("", str(error), _checks(bundle, users, Measured())), Measured()
+    compiled, note = _compiled(bundle, _ordered(bundle, users), driver, seconds)
+    checks = _checks(bundle, users, compiled)
     if not note and not all(check.verified for check in checks):
         note = f"{seconds:g} seconds were over"
-    return Verification(found.driver, note, checks), found
+    return Verification(compiled.driver, note, checks), compiled
 
 
-def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
+def _ordered(bundle: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
     """Return all programs: first the longest of each layer, then the second of each, and so on."""
-    lengths = {entry.name: len(made.members[entry.fragment]) for entry in made.manifest.programs}
+    lengths = {entry.name: len(bundle.members[entry.fragment]) for entry in bundle.manifest.programs}
     ranks: dict[str, tuple[int, int]] = {}
     for programs in users.values():
         for rank, name in enumerate(sorted(programs, key=lambda name: -lengths[name])):
@@ -124,18 +124,18 @@ def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
     return sorted(ranks, key=lambda name: ranks[name])
 
 
-def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
+def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
     """Return the driver's statistics of programs compiled in this order, and the reason if it failed to run."""
-    entries = {entry.name: entry for entry in made.manifest.programs}
-    text = {name: data.decode("ascii") for name, data in made.members.items() if name.startswith("shaders/")}
+    entries = {entry.name: entry for entry in bundle.manifest.programs}
+    text = {name: data.decode("ascii") for name, data in bundle.members.items() if name.startswith("shaders/")}
     most = max((entry.varyings for entry in entries.values()), default=0)
     common = {
-        "prelude": made.members[PRELUDE].decode("ascii"),
+        "prelude": bundle.members[PRELUDE].decode("ascii"),
         "attributes": ["position", *(f"corner{index}" for index in range(most))],
     }
     workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / A_PROCESS)))
     until = time.monotonic() + seconds
-    outputs, note, loops = [], "", loops_of(made)
+    outputs, note, loops = [], "", loops_of(bundle)
     with tempfile.TemporaryDirectory() as folder:
         processes = []
         for worker in range(workers):
@@ -148,13 +148,13 @@ def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float
             processes.append(_started(job, driver, disassembly=bool(loops)))
         for process in processes:
             try:
-                output, said = process.communicate(timeout=max(0.0, until - time.monotonic()))
+                output, messages = process.communicate(timeout=max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-                output, said = process.communicate()
+                output, messages = process.communicate()
             else:
                 if process.returncode:
-                    last = said.strip().splitlines()[-1] if said.strip() else f"exit code {process.returncode}"
+                    last = messages.strip().splitlines()[-1] if messages.strip() else f"exit code {process.returncode}"
                     note = f"the driver in {driver.prefix} does not work here ({last.removeprefix('error: ')})"
             outputs.append(parse_compiled(output.splitlines(), loops))
     shaders: dict[str, Shader] = {}
@@ -177,10 +177,10 @@ def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Pope
     )
 
 
-def _checks(made: Bundle, users: Mapping[str, Sequence[str]], measured: Measured) -> tuple[LayerCheck, ...]:
+def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measured) -> tuple[LayerCheck, ...]:
     checks = []
     work: dict[str, int] = defaultdict(int)
-    for entry in made.manifest.passes:
+    for entry in bundle.manifest.passes:
         if entry.program in measured.programs:
             pixels = sum(quad.width * quad.height for quad in entry.quads)
             work[entry.layer] += measured.programs[entry.program].executed * pixels

@@ -91,33 +91,33 @@ class Why:
         return f"; also {row.cycles - row.instructions} estimated slots for texels, which {filled}"
 
 
-def explain(made: Bundle, measured: Measured, found: Report, layer: str) -> Why:
+def explain(bundle: Bundle, measured: Measured, report: Report, layer: str) -> Why:
     """Return the cost of a layer by purpose.
 
     Args:
-        made: the bundle.
+        bundle: the bundle.
         measured: its statistics, with disassembly.
-        found: the report on both.
+        report: the report on both.
         layer: name of a layer that draws.
 
     Raises:
         RunError: one of its shaders does not compile.
     """
-    row = next(row for row in found.rows if row.layer == layer)
-    loops = loops_of(made)
+    row = next(row for row in report.rows if row.layer == layer)
+    loops = loops_of(bundle)
     totals = dict.fromkeys(PURPOSES, 0)
-    for entry in (entry for entry in made.manifest.passes if entry.layer == layer):
+    for entry in (entry for entry in bundle.manifest.passes if entry.layer == layer):
         listing = measured.listings.get(entry.program, "").splitlines()
         if row.failed or not listing:
             reason = measured.failures.get(entry.program) or measured.failures.get(layer, "nothing was compiled")
-            raise RunError(f"{found.file}: layer '{layer}': {reason}")
+            raise RunError(f"{report.file}: layer '{layer}': {reason}")
         pixels = sum(quad.width * quad.height for quad in entry.quads)
         for purpose, times in zip(purposes(listing), executions(listing, loops.get(entry.program, ()))):
             totals[purpose] += times * pixels
     floors = dict.fromkeys(PURPOSES, None if row.products is None else 0)
     if row.products is not None:
         floors.update(products=row.products, fetches=floor.COORDINATES * row.fetched)
-    return Why(found.file, found.mesa, row, {name: Part(totals[name], floors[name]) for name in PURPOSES})
+    return Why(report.file, report.mesa, row, {name: Part(totals[name], floors[name]) for name in PURPOSES})
 
 
 def purposes(listing: Sequence[str]) -> list[str]:
@@ -136,13 +136,13 @@ def purposes(listing: Sequence[str]) -> list[str]:
         for operation in together:
             for source in operation.sources:
                 readers.setdefault(source, set()).add(operation.purpose)
-    found = [{"fetches"} if _LOAD in line else set[str]() for line in listing]
+    reasons = [{"fetches"} if _LOAD in line else set[str]() for line in listing]
     for operation in operations:
-        found[operation.index].add(operation.purpose)
-    last = max((index for index, roles in enumerate(found) if roles & {"products", "fetches"}), default=-1)
+        reasons[operation.index].add(operation.purpose)
+    last = max((index for index, roles in enumerate(reasons) if roles & {"products", "fetches"}), default=-1)
     return [
         next((purpose for purpose in PURPOSES if purpose in roles), "waits" if index < last else "store")
-        for index, roles in enumerate(found)
+        for index, roles in enumerate(reasons)
     ]
 
 

@@ -132,7 +132,7 @@ class Machine:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        raise UnsoundError(f"'{name}' is not declared")
+        raise KeyError(name)
 
     def _block(self, at: int) -> tuple[int, tuple[str, Array] | None]:
         """Execute a block; return the index after it and its return value."""
@@ -218,8 +218,8 @@ class Machine:
         return at + 1
 
     def _loop(self, at: int) -> int:
-        name = self.tokens[at + 3]
-        (kind, turns), at = self._expression(at + 9)
+        name, bound = self.tokens[at + 3], at + 9
+        (kind, turns), at = self._expression(bound)
         at += 1
         while self.tokens[at] != "{":
             at += 1
@@ -227,7 +227,8 @@ class Machine:
             raise UnsoundError(f"{turns} turns of a loop")
         outer = self.active
         for turn in range(int(turns)):
-            self._count(0)
+            if turn:
+                self._expression(bound)  # it is compared before each turn
             self.scopes.append({name: ["int", turn, np.ones(self.fragments, bool)]})
             self._block(at)
             self.scopes.pop()
@@ -393,7 +394,7 @@ class Machine:
             return "float", (x * y).sum(1, keepdims=True, dtype="f4")
         if name == "pow":
             return kind, x**y
-        raise UnsoundError(f"'{name}' is no function")
+        raise KeyError(name)
 
     def _made(self, size: int, arrays: list[Array]) -> Array:
         if len(arrays) == 1 and arrays[0].shape[1] == 1:

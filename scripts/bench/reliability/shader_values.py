@@ -131,6 +131,15 @@ class Program:
             return f"#define {name}{listed} {body}"
 
         self.macros[name] = params, "float"
+        if params == 0 and self._chance(0.3):  # a variable on other devices, or the name of a device line
+            name = self._pick((name, "ROUND_STORES"))
+            self.macros[name] = 0, "float"
+            body = [] if name == "ROUND_STORES" else [line()]
+            return ["#ifdef ROUND_STORES", *body, "#else", f"const float {name} = {self._pick(NUMBERS)};", "#endif"]
+        if params == 0 and self._chance(0.2) and len(self.macros) > 1:
+            other = self._pick(list(self.macros))
+            self.macros[name] = self.macros[other][0], "float"
+            return [f"#define {name} {other}"]
         if self._chance(0.3):
             return ["#ifdef LATE_FETCH", line(), "#else", line(), "#endif"]
         return [line()]
@@ -139,6 +148,9 @@ class Program:
         kind = self._pick((*TYPES, "void"))
         named = [entry[0] for entry in self.functions]
         name = self._pick(named) if named and self._chance(0.3) else self._name("f")
+        on_some_devices = self._chance(0.1)
+        if on_some_devices and self._chance(0.5):
+            name = self._pick(("log2", "tan", "exact_exp"))
         params = [self._pick(TYPES) for _ in range(self.random.randint(0, 2))]
         if any(entry[0] == name and entry[2] == params for entry in self.functions):
             name = self._name("f")
@@ -157,7 +169,7 @@ class Program:
                 lines.append(f"    return {self._expression(kind, 2)};")
         self.variables.pop()
         self.functions.append((name, kind, params))
-        return [*lines, "}"]
+        return ["#ifdef ROUND_STORES", *lines, "}", "#endif"] if on_some_devices else [*lines, "}"]
 
     def _assignable(self) -> list[tuple[str, str]]:
         return [(name, kind) for scope in self.variables for name, kind in scope.items() if name not in self.fixed]
@@ -182,6 +194,10 @@ class Program:
         if way < 0.82:
             then = "break" if self.in_loop and self._chance(0.4) else f"{name} = {self._expression(kind, 1)}"
             return [f"{space}if ({self._condition()}) {then};"]
+        if way < 0.84:  # hides a variable on some devices
+            value = self._expression(kind, 1)
+            self.variables[-1][name] = kind
+            return ["#ifdef ROUND_STORES", f"{space}{kind} {name} = {value};", "#endif"]
         if way < 0.88:
             first, second = (f"{space}{name} = {self._expression(kind, 1)};" for _ in "ab")
             return ["#ifdef ROUND_STORES", first, *(["#else", second] if self._chance(0.5) else []), "#endif"]
@@ -207,6 +223,9 @@ class Program:
                 f"{self._pick(INTEGERS)} - {self._pick(INTEGERS)}",
             )
         )
+        called = [name for name, kind, params in self.functions if kind == "float" and params == ["float"]]
+        if called and self._chance(0.2):
+            bound = f"int({self._pick(called)}({self._pick(NUMBERS)}))"
         lines = [f"{space}for (int {turn} = 0; {turn} < {bound}; {turn}++) {{"]
         self.variables.append({})
         for _ in range(self.random.randint(1, 3)):

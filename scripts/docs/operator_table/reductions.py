@@ -36,7 +36,7 @@ def _less(name: str, axis: Any) -> Build:
     return build
 
 
-def _number(name: str) -> Row:
+def _number_row(name: str) -> Row:
     """Return the row of the index of a pixel's largest or smallest channel."""
 
     def numbers(y: Any) -> Any:
@@ -62,7 +62,7 @@ REDUCTIONS = Group(
         *(_map(name, 1, "axis=1", listed=name == "mean") for name in ("mean", "max", "min")),
         Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2), listed=False),
         Row("`keras.ops.mean`", "axis=(1, 2, 3), keepdims=True, less than it", _less("mean", (1, 2, 3)), listed=False),
-        *(_number(name) for name in ("argmax", "argmin")),
+        *(_number_row(name) for name in ("argmax", "argmin")),
         Row(
             "Rescaling",
             "on a vector without a Dense",

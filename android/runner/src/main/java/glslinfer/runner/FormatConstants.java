@@ -164,6 +164,8 @@ final class FormatConstants {
     static final int GLSL_MOST_CALLS = 8; // Calls of functions in each other.
     static final int GLSL_MOST_BRACKETS = 24; // Brackets, calls and macros in each other.
     static final int GLSL_MOST_OPERATORS = 256; // Operations of a statement, macros in their places.
+    // Variables at once, functions, definitions of macros, and conditions of devices, each.
+    static final int GLSL_MOST_NAMES = 512;
     static final int GLSL_MOST_ARRAY = 4096; // Elements of a uniform array.
     static final int GLSL_MOST_TURNS = 8192; // Turns of a loop.
     static final int GLSL_MOST_COORDINATE = 65536; // The largest constant in a coordinate of texture2D.

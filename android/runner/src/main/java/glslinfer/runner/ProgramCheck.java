@@ -95,6 +95,13 @@ final class ProgramCheck {
             String where = "program '" + Json.shown(program.name) + "': ";
             compare(new TreeSet<String>(program.samplers), samplers, where, "sampler");
             compare(passed, uniforms, where, "uniform");
+            for (Program.Slot slot : program.uniforms) {
+                int size = shader.sizes.get(slot.name);
+                if (slot.floats != size) {
+                    throw new BundleError(where + "passes set " + slot.floats + " numbers of the uniform '" + slot.name
+                            + "', which has " + size);
+                }
+            }
         }
         return shaders;
     }

@@ -26,6 +26,9 @@ final class ShaderCheck {
     /** Kinds of uniforms by name. */
     final Map<String, String> uniforms = new TreeMap<String, String>();
 
+    /** Numbers of each uniform; 0 of a sampler. */
+    final Map<String, Integer> sizes = new HashMap<String, Integer>();
+
     /** Uniforms used as divisors, whose components must not be 0. */
     final Set<String> divisors = new HashSet<String>();
 
@@ -69,6 +72,7 @@ final class ShaderCheck {
     private static final List<String> SLOWEST = Arrays.asList(FormatConstants.GLSL_SLOWEST);
     private static final List<String> WILD_FUNCTIONS = Arrays.asList(FormatConstants.GLSL_WILD);
     private static final List<String> WORDS = Arrays.asList("for", "if", "return", "void", "const", "break");
+    private static final List<String> EXACT = exactFunctions();
     private static final List<String> BEFORE = Arrays.asList("=", "(", ",", "<", "return");
     private static final List<String> AFTER = Arrays.asList(";", ")", ",");
     private static final String[] LEVELS = {" || ", " && ", " == != ", " < > <= >= ", " + - ", " * / "};
@@ -90,8 +94,13 @@ final class ShaderCheck {
     private final List<Integer> lines = new ArrayList<Integer>();
     private final List<Macro> definitions = new ArrayList<Macro>();
     private final Map<String, State> defined = new HashMap<String, State>();
+
+    /** Names of macros, which are not names of anything else. */
+    private final Set<String> reserved = new HashSet<String>(DEVICE);
+
     private final List<State> decided = new ArrayList<State>();
     private int number;
+    private int conditions;
     private String nextLine = ""; // that has to follow
 
     private List<String> tokens = code;
@@ -122,8 +131,11 @@ final class ShaderCheck {
     /** Choices around the current token, of which a fragment executes one side. */
     private int chosen;
 
-    /** Global variables read by the current statement. */
+    /** Global variables read by the current statement, and whether it calls functions, which change these. */
     private Set<String> globalsRead = new LinkedHashSet<String>();
+
+    private boolean isCalling;
+    private Set<String> changed = new LinkedHashSet<String>();
 
     private int turning;
     private List<List<Map<String, Variable>>> breaks = new ArrayList<List<Map<String, Variable>>>();
@@ -149,7 +161,7 @@ final class ShaderCheck {
 
     /**
      * A value: its type, smallest and largest possible component, marks, its uniform or "", and the largest product of
-     * factors within it in any order, because drivers multiply constants first.
+     * factors within it in any order, because drivers multiply constants first, and the inverse of the smallest.
      */
     private static final class Value {
         final int type;
@@ -189,7 +201,8 @@ final class ShaderCheck {
         }
 
         double reach() {
-            return Math.max(reach, Math.max(-least, most));
+            double small = least > 0 ? 1 / least : most < 0 ? -1 / most : 0;
+            return Math.max(Math.max(reach, small), Math.max(-least, most));
         }
 
         boolean isInfinite() {
@@ -441,6 +454,12 @@ final class ShaderCheck {
             return;
         }
         if (live && state == State.PERHAPS) {
+            conditions += word.startsWith("i") ? 1 : 0;
+            if (conditions > FormatConstants.GLSL_MOST_NAMES) {
+                throw refusedLine(
+                        number,
+                        "the shader has more than " + FormatConstants.GLSL_MOST_NAMES + " conditions of devices");
+            }
             add(word.startsWith("i") ? "#if" : "#" + word);
         }
     }
@@ -475,6 +494,11 @@ final class ShaderCheck {
         made.certain = !decided.contains(State.PERHAPS);
         made.name = name;
         defined.put(made.name, !made.certain ? State.PERHAPS : begins ? State.YES : State.NO);
+        reserved.add(made.name);
+        if (definitions.size() >= FormatConstants.GLSL_MOST_NAMES) {
+            throw refusedLine(
+                    number, "the shader has more than " + FormatConstants.GLSL_MOST_NAMES + " definitions of macros");
+        }
         add("#" + definitions.size());
         definitions.add(made);
         if (!begins) {
@@ -517,7 +541,7 @@ final class ShaderCheck {
 
     private String name() {
         String token = next();
-        boolean word = TYPES.contains(token) || WORDS.contains(token) || macros.containsKey(token);
+        boolean word = TYPES.contains(token) || WORDS.contains(token) || reserved.contains(token);
         if (word || !NAME.matcher(token).matches()) {
             throw refused("a name is expected, not '" + token + "'");
         }
@@ -548,6 +572,17 @@ final class ShaderCheck {
         }
     }
 
+    /** Returns the functions that replace functions of GLSL on some devices. */
+    private static List<String> exactFunctions() {
+        List<String> names = new ArrayList<String>();
+        for (String line : LINES) {
+            if (line.indexOf('(') < 0) {
+                names.add(line.substring(line.indexOf(' ') + 1));
+            }
+        }
+        return names;
+    }
+
     private static String start(String token) {
         return token.substring(0, Math.min(20, token.length()));
     }
@@ -557,6 +592,13 @@ final class ShaderCheck {
     private void declare(String name, String kind, int type, Value value, int size) {
         cost(1, 1);
         scopes.get(scopes.size() - 1).put(name, new Variable(kind, type, value, size));
+        int all = 0;
+        for (Map<String, Variable> scope : scopes) {
+            all += scope.size();
+        }
+        if (all > FormatConstants.GLSL_MOST_NAMES) {
+            throw refused("more than " + FormatConstants.GLSL_MOST_NAMES + " variables at once");
+        }
     }
 
     private Map<String, Variable> scopeOf(String name) {
@@ -674,6 +716,7 @@ final class ShaderCheck {
         declare(name, type == SAMPLER ? kind : word, type, value, size);
         if (given) {
             uniforms.put(name, kind);
+            sizes.put(name, type == SAMPLER ? 0 : type * Math.max(size, 1));
         }
     }
 
@@ -703,7 +746,8 @@ final class ShaderCheck {
             }
         }
         boolean main = name.equals("main") && kind.equals("void");
-        boolean taken = FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
+        boolean elsewhere = !branches.isEmpty() && !EXACT.contains(name); // a function of the driver on other devices
+        boolean taken = elsewhere || FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
         boolean right = kind.equals("void") || isNumber(kind);
         if (taken || !right || name.equals("main") != main) {
             throw refused("the function '" + name + "' is not of this format");
@@ -743,6 +787,9 @@ final class ShaderCheck {
         all.add(made);
         functions = new HashMap<String, List<Called>>(functions);
         functions.put(signature, all);
+        if (functions.size() > FormatConstants.GLSL_MOST_NAMES) {
+            throw refused("more than " + FormatConstants.GLSL_MOST_NAMES + " functions");
+        }
         return main;
     }
 
@@ -758,22 +805,25 @@ final class ShaderCheck {
         }
         block();
         scopes.remove(1);
-        if (!called.kind.equals("void") && returned == null) {
+        Value value = returned;
+        returned = null;
+        if (!called.kind.equals("void") && value == null) {
             at--;
             throw refused("a function ends without 'return'");
         }
-        return returned;
+        return value;
     }
 
     /** Returns the value of a call of a shader's function, including its changes of global variables. */
     private Value call(String signature, final List<Value> given) {
+        String function = signature.substring(0, signature.indexOf('('));
         if (chosen > 0) {
-            String name = signature.substring(0, signature.indexOf('('));
-            throw refused("'" + name + "' is called in one side of a choice");
+            throw refused("'" + function + "' is called in one side of a choice, or in the bound of a loop");
         }
         Map<String, Variable> outer = scopes.get(0);
         Set<String> reads = globalsRead;
-        globalsRead = new LinkedHashSet<String>();
+        boolean others = isCalling;
+        Set<String> before = changed;
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
             throw refused("calls are too deep in each other");
         }
@@ -802,12 +852,32 @@ final class ShaderCheck {
         });
         calls--;
         globalsRead = reads;
-        for (String name : reads) {
-            if (!scopes.get(0).get(name).value.equal(outer.get(name).value)) {
-                throw refused("'" + name + "' is read before a call that changes it");
+        isCalling = true;
+        changed = before;
+        for (Map.Entry<String, Variable> entry : outer.entrySet()) {
+            Value now = scopes.get(0).get(entry.getKey()).value;
+            Value then = entry.getValue().value;
+            if (before.isEmpty() && now != then && (now == null || then == null || !now.equal(then))) {
+                if (changed == before) {
+                    changed = new LinkedHashSet<String>();
+                }
+                changed.add(entry.getKey());
             }
         }
+        if (others && !changed.isEmpty()) {
+            throw refused("'" + function + "' is not the only call of a statement that changes global variables");
+        }
+        for (String name : reads) {
+            unchanged(name);
+        }
         return value == null ? new Value(BOOL, 0, 0, 0) : value;
+    }
+
+    /** Refuses a variable that a call of the statement changes: drivers can read it before or after the call. */
+    private void unchanged(String name) {
+        if (changed.contains(name)) {
+            throw refused("'" + name + "' is read in a statement with a call that changes it");
+        }
     }
 
     private Result run(Called called, List<Value> given, Map<String, Variable> globals) {
@@ -895,7 +965,12 @@ final class ShaderCheck {
                 returned = branch.returned;
             } else {
                 Value other = branch.first == null ? branch.returned : branch.firstReturned;
-                join(branch.first == null ? branch.before : branch.first, false);
+                List<Map<String, Variable>> there = branch.first == null ? branch.before : branch.first;
+                for (int depth = 1; depth < scopes.size(); depth++) {
+                    compare(scopes.get(depth), there.get(depth), depth);
+                    compare(there.get(depth), scopes.get(depth), depth);
+                }
+                join(there, false);
                 if ((returned == null) != (other == null)) {
                     throw refused("'return' on one side of a condition");
                 }
@@ -914,10 +989,18 @@ final class ShaderCheck {
         return true;
     }
 
-    private void macro(Macro macro) {
-        if (find(macro.name) != null || isFunction(macro.name)) {
-            throw refused("macro '" + macro.name + "' has the name of a variable or function");
+    /** Refuses a variable of one side of a condition that hides another variable. */
+    private void compare(Map<String, Variable> one, Map<String, Variable> other, int depth) {
+        for (String name : one.keySet()) {
+            for (int k = 0; k < depth && !other.containsKey(name); k++) {
+                if (scopes.get(k).containsKey(name)) {
+                    throw refused("'" + name + "' is another variable on one side of a condition");
+                }
+            }
         }
+    }
+
+    private void macro(Macro macro) {
         List<Macro> all = new ArrayList<Macro>();
         if (!macro.certain && macros.containsKey(macro.name)) {
             all.addAll(macros.get(macro.name));
@@ -959,9 +1042,15 @@ final class ShaderCheck {
         blocks--;
     }
 
-    private void statement() {
+    private void begin() {
         operators = 0;
         globalsRead = new LinkedHashSet<String>();
+        isCalling = false;
+        changed = new LinkedHashSet<String>();
+    }
+
+    private void statement() {
+        begin();
         String token = tokens.get(at);
         boolean isCall = peek(1).equals("(");
         if (returned != null) {
@@ -1008,7 +1097,8 @@ final class ShaderCheck {
         typed(BOOL, expression());
         expect(")");
         String token = peek(0);
-        if (Arrays.asList("if", "for", "{", "const", "return").contains(token) || typeOf(token) >= 0) {
+        boolean depends = Arrays.asList("if", "for", "{", "const", "return").contains(token);
+        if (depends || STATEMENTS.contains(token) || typeOf(token) >= 0) {
             throw refused("another statement after 'if'");
         }
         List<Map<String, Variable>> before = saved(scopes);
@@ -1025,8 +1115,7 @@ final class ShaderCheck {
         boolean isLocal = scopes.size() > 1;
         int type = typeOf(kind);
         while (true) {
-            operators = 0;
-            globalsRead = new LinkedHashSet<String>();
+            begin();
             String name = name();
             Value value = (isLocal || isConstant) && take("=") ? typed(type, expression()) : null;
             if (isConstant && (value == null || !value.has(CONST))) {
@@ -1085,7 +1174,11 @@ final class ShaderCheck {
         String turn = name();
         expect("=", "0", ";", turn, "<");
         int bound = at;
+        long before = executed;
+        chosen++;
         Value turns = expression();
+        chosen--;
+        long compared = executed - before;
         expect(";");
         if (!(take("++") && take(turn))) {
             expect(turn, "++");
@@ -1125,8 +1218,8 @@ final class ShaderCheck {
         }
         breaks = outer;
         turning--;
-        long more = (long) Math.max(most, 1) - 1;
-        cost(FormatConstants.GLSL_MOST_LOOP, more * (executed - startExecuted));
+        long count = (long) Math.max(most, 1);
+        cost(FormatConstants.GLSL_MOST_LOOP, (count - 1) * (executed - startExecuted) + count * compared);
     }
 
     /** Returns the most turns of a loop; TURNS with END_AFTER ends it where coordinates are at most 2. */
@@ -1281,6 +1374,9 @@ final class ShaderCheck {
         if (grown.has(GROWN) && !other.has(GROWN) && other.isSmall()) {
             return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", Math.max(left.reach, right.reach));
         }
+        if (Math.max(Math.max(-left.least, left.most), Math.max(-right.least, right.most)) > MOST_GROWN) {
+            marks |= WILD; // infinite values of both signs, in another order
+        }
         boolean opposed = left.most == INFINITY && right.least == -INFINITY
                 || left.least == -INFINITY && right.most == INFINITY;
         if (opposed) {
@@ -1313,25 +1409,24 @@ final class ShaderCheck {
         return product(type, left, rounded(type, 1 / right.most, 1 / right.least, right.marks), marks);
     }
 
-    /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
+    /** Returns the smaller or the larger of two values, as GLSL defines it: of NaN and a number, the first. */
     private static Value bounded(int type, Value one, Value other, boolean smaller) {
-        double least = smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
-        double most = smaller ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
-        if (one.has(WILD)) {
-            least = Math.min(least, other.least);
-            most = Math.max(most, other.most);
-        }
-        if (other.has(WILD)) {
-            least = Math.min(least, one.least);
-            most = Math.max(most, one.most);
-        }
+        boolean wild = one.has(WILD) || other.has(WILD);
+        double least = wild || smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
+        double most = smaller && !wild ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
         boolean grows = ((one.marks | other.marks) & GROWN) != 0
                 && isWithin(least, most)
-                && ((one.marks | other.marks) & WILD) == 0
+                && !wild
                 && (one.has(GROWN) || (smaller ? -one.least : one.most) <= SMALL)
                 && (other.has(GROWN) || (smaller ? -other.least : other.most) <= SMALL);
-        int marks = one.marks & other.marks & (WILD | CONST);
+        int marks = one.marks & WILD | one.marks & other.marks & CONST;
         return new Value(type, least, most, marks | (grows ? GROWN : 0));
+    }
+
+    /** Returns a value between two bounds; if they can be in the wrong order, drivers return either. */
+    private static Value clamped(int type, Value value, Value low, Value high) {
+        Value one = bounded(type, bounded(type, value, low, false), high, true);
+        return low.most <= high.least ? one : one.hull(bounded(type, bounded(type, value, high, true), low, false));
     }
 
     private static Value mixed(int type, Value left, Value right, Value share) {
@@ -1421,6 +1516,7 @@ final class ShaderCheck {
         }
         if (variable.isState()) {
             globalsRead.add(token);
+            unchanged(token);
         }
         return constant(variable.value);
     }
@@ -1446,6 +1542,7 @@ final class ShaderCheck {
         }
         final List<Value> given = new ArrayList<Value>();
         final List<Integer> types = new ArrayList<Integer>();
+        boolean others = isCalling;
         while (!take(")")) {
             if (!given.isEmpty()) {
                 expect(",");
@@ -1460,13 +1557,17 @@ final class ShaderCheck {
             types.add(given.get(given.size() - 1).type);
         }
         nested(-1);
-        return each(names, new Way<String>() {
+        boolean inner = isCalling;
+        isCalling = others; // arguments are computed before the call
+        Value result = each(names, new Way<String>() {
             @Override
             public Value in(String name) {
                 String signature = name + "(" + types;
                 return functions.containsKey(signature) ? call(signature, given) : constant(builtin(name, given));
             }
         });
+        isCalling |= inner;
+        return result;
     }
 
     private static int argumentsOf(String name) {
@@ -1526,7 +1627,7 @@ final class ShaderCheck {
             return bounded(type, first, given.get(1), name.equals("min"));
         }
         if (name.equals("clamp")) {
-            return bounded(type, bounded(type, first, given.get(1), false), given.get(2), true);
+            return clamped(type, first, given.get(1), given.get(2));
         }
         if (name.equals("mix")) {
             return mixed(type, first, given.get(1), given.get(2));
@@ -1551,7 +1652,7 @@ final class ShaderCheck {
         if (name.equals("exp") || name.equals("exp2")) {
             return new Value(type, 0, INFINITY, marks);
         }
-        return new Value(type, -1, 1, marks); // sin or cos
+        return new Value(type, -1.01, 1.01, marks); // sin or cos
     }
 
     private Value constructed(String name, List<Value> given, int marks) {
@@ -1612,6 +1713,11 @@ final class ShaderCheck {
         if (count == 0 && peek(0).equals("(")) { // another name of a function
             List<String> names = new ArrayList<String>();
             for (Macro definition : all) {
+                for (String token : definition.body) {
+                    if (!token.equals(name) && macros.containsKey(token)) {
+                        throw refused("macro '" + name + "' is another name of a macro");
+                    }
+                }
                 names.add(definition.body.size() == 1 ? definition.body.get(0) : name);
             }
             return called(names);

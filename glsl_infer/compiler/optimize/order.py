@@ -1,0 +1,79 @@
+"""Exchange neighbours that commute, so that the cheaper order is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from glsl_infer import ops
+from glsl_infer.compiler.optimize.rewriting import Draft
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations.clipped import LINEAR
+from glsl_infer.graph.node import OBSERVED_RANGE
+
+
+def convolve_before_enlarging(graph: Graph) -> Graph:
+    """Convolve single pixels before their map is enlarged, if the result has no more channels than the map.
+
+    Interpolation is a mean of pixels whose weights add up to 1, so a 1x1 convolution, with its bias, commutes with it.
+    An activation commutes only with copies of pixels.
+    """
+    draft = Draft(graph)
+    for slot in reversed(range(len(draft))):
+        for node in draft.at(slot):
+            _convolve_sooner(draft, node)
+    return draft.graph()
+
+
+def _convolve_sooner(draft: Draft, node: Node) -> None:
+    """Exchange a convolution of single pixels and the enlargement before it."""
+    if not ops.get(node.op).convolves or len(node.inputs) != 1:
+        return
+    enlarging = draft.by_name[node.inputs[0]]
+    traits = ops.get(enlarging.op)
+    filters, channels = node.weights["kernel"].shape[3], draft.shapes[enlarging.name][-1]
+    if not (traits.interpolates or traits.repeats) or not draft.read_once(enlarging.name) or filters > channels:
+        return
+    if not _of_single_pixels(node) or not (traits.repeats or node.activation == LINEAR):
+        return
+    attrs = {key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    sooner = replace(node, name=f"{node.name}-before", inputs=enlarging.inputs, attrs=attrs)
+    later = replace(enlarging, name=node.name, inputs=(sooner.name,))
+    draft.put((enlarging, node), (sooner, _with_history(later, node)), later.name)
+
+
+def _of_single_pixels(node: Node) -> bool:
+    return node.weights["kernel"].shape[:2] == node.attrs["strides"] == (1, 1) and not any(node.attrs["padding"])
+
+
+def activate_before_moving(graph: Graph) -> Graph:
+    """Fuse an activation into the node before a layer that only moves or repeats values."""
+    draft = Draft(graph)
+    for slot in range(len(draft)):
+        for node in draft.at(slot):
+            _activate_sooner(draft, node)
+    return draft.graph()
+
+
+def _activate_sooner(draft: Draft, node: Node) -> None:
+    if not ops.get(node.op).activates or node.activation.channels is not None:
+        return
+    move = draft.by_name[node.inputs[0]]
+    if not ops.get(move.op).moves or not draft.read_once(move.name) or not draft.read_once(move.inputs[0]):
+        return
+    before = draft.by_name[move.inputs[0]]
+    if "activation" not in before.attrs or before.activation != LINEAR:
+        return
+    if prod(draft.shapes[before.name]) > prod(draft.shapes[move.name]):
+        return
+    attrs = {key: value for key, value in before.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    sooner = replace(before, name=f"{node.name}-before", attrs=attrs).with_activation(node.activation)
+    later = replace(move, name=node.name, inputs=(sooner.name,))
+    draft.put((before, move, node), (sooner, _with_history(later, node)), later.name)
+
+
+def _with_history(later: Node, last: Node) -> Node:
+    """Return a node with the observed range and the fused names of the node whose output it now computes."""
+    attrs = {key: value for key, value in later.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    kept = {key: last.attrs[key] for key in (OBSERVED_RANGE, "fused") if key in last.attrs}
+    return replace(later, attrs={**attrs, **kept})

@@ -1,0 +1,114 @@
+"""Quantised tensors of a file as real values, before the import: scales that the network computes, and constants.
+
+The import reads a quantised tensor as its real values (``quantized``), with a scale of 1 and a zero point of 0. So the
+scales of dynamic quantisation become 1, and quantised constants next to such tensors become real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from glsl_infer.importers.onnx.folding import dequantized
+from glsl_infer.importers.onnx.fusion import Network
+from glsl_infer.importers.onnx.model import Numbers, Operator, Part
+
+_OF_VALUES = {"Clip": (1, 2), "Concat": range(64), "Gather": (0,), "Max": range(64), "Min": range(64), "Pad": (2,)}
+"""The inputs of an operator that have the quantisation of its result, by type, apart from computed tensors."""
+
+_MOVES = (
+    *("Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Pad", "Reshape", "Resize"),
+    *("Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", *_OF_VALUES),
+)
+"""Operators whose results have the quantisation of their inputs."""
+
+_READERS = ("DequantizeLinear", "QGemm")
+"""Operators that read a quantised tensor, then its scale and its zero point; and those of ``QLinear...``."""
+
+_MOST_STEPS = 64
+
+
+def with_real_values(part: Part) -> Part:
+    """Return the operators of a file without scales that the network computes and without quantised constants."""
+    if not any("Quantize" in operator.kind or operator.kind.startswith("Q") for operator in part.operators):
+        return part
+    network = Network(part)
+    changed: dict[int, Operator] = {}
+    constants = dict(part.constants)
+    for place, operator in enumerate(part.operators):
+        if operator.kind == "QuantizeLinear" and len(operator.inputs) > 1:
+            plain = _plain_scales(network, operator)
+            changed.update(plain)
+            if plain:
+                changed[place] = replace(operator, kind="Identity", domain="", inputs=operator.inputs[:1])
+        elif not operator.domain and operator.kind in _OF_VALUES:
+            real = _real_constants(network, operator)
+            constants.update({name: read for name, read in real.values()})
+            inputs = tuple(real[at][0] if at in real else name for at, name in enumerate(operator.inputs))
+            changed[place] = replace(operator, inputs=inputs)
+    made = network.replaced(changed)
+    return Part(made.operators, constants, made.outputs)
+
+
+def _plain_scales(network: Network, operator: Operator) -> dict[int, Operator]:
+    """Return a scale of 1 and a zero point of 0 for those that the network computes from the quantised tensor."""
+    changed = {}
+    for name, value in zip(operator.inputs[1:3], (np.ones((), np.float32), np.zeros((), np.uint8))):
+        place = network.makers.get(name)
+        if place is None or name in network.part.outputs or len(network.part.operators[place].outputs) > 1:
+            continue
+        if operator.inputs[0] in _sources(network, name):
+            attributes = {"value": partial(np.copy, value)}
+            changed[place] = replace(
+                network.part.operators[place], kind="Constant", domain="", inputs=(), attributes=attributes
+            )
+    return changed
+
+
+def _sources(network: Network, name: str) -> set[str]:
+    """Return the tensors from which a few operators compute a tensor."""
+    found, waiting = set[str](), [name]
+    while waiting and len(found) < _MOST_STEPS:
+        place = network.makers.get(waiting.pop())
+        reads = () if place is None else network.part.operators[place].reads
+        waiting += [read for read in reads if read not in found]
+        found.update(reads)
+    return found
+
+
+def _real_constants(network: Network, operator: Operator) -> dict[int, tuple[str, Callable[[], Numbers]]]:
+    """Return (name, value) of the real form of each quantised constant that an operator reads, by its place."""
+    quantization = None
+    real: dict[int, tuple[str, Callable[[], Numbers]]] = {}
+    for place, name in enumerate(operator.inputs):
+        if place not in _OF_VALUES[operator.kind] or name not in network.part.constants:
+            continue
+        read = network.part.constants[name]
+        quantization = quantization or _quantization(network, operator.outputs[0])
+        if quantization is None or read().dtype not in (np.int8, np.uint8):
+            continue
+        real[place] = (f"{operator.outputs[0]}/real-{place}", partial(_real, read, *quantization))
+    return real
+
+
+def _real(read: Callable[[], Numbers], scale: Numbers, zero: Numbers | None) -> Numbers:
+    return dequantized([read(), scale, zero], {})
+
+
+def _quantization(network: Network, name: str) -> tuple[Numbers, Numbers | None] | None:
+    """Return the scale and the zero point of a quantised tensor, from an operator that reads it; else None."""
+    for _ in range(_MOST_STEPS):
+        readers = [network.part.operators[place] for place in network.readers.get(name, ())]
+        for reader in readers:
+            if reader.kind not in _READERS and not reader.kind.startswith("QLinear"):
+                continue
+            scale, zero = (*reader.inputs[reader.inputs.index(name) + 1 :], "", "")[:2]
+            numbers = network.constant(scale)
+            return None if numbers is None else (numbers, network.constant(zero) if zero else None)
+        name = next((reader.outputs[0] for reader in readers if reader.kind in _MOVES and not reader.domain), "")
+        if not name:
+            return None
+    return None
