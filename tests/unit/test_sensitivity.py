@@ -12,7 +12,8 @@ from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare, sensitivity
-from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
+from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, Limits
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.tools.validate import verdict
@@ -204,3 +205,24 @@ def test_pools_behind_a_map_are_paid_with_it() -> None:
     by_itself = Graph("g", body[:4], [GraphOutput("numbers", ("third",), purpose="values")])
     costs = [sensitivity.milliseconds(one, one.by_name["third"]) for one in (by_itself, graph)]
     assert costs[1] > costs[0]
+
+
+def test_auto_does_not_trust_measured_gains_while_outputs_are_useless() -> None:
+    """The least important layer on the measured images is too expensive for its gain, but other images need it."""
+    ranged = prepare(GRAPH, Calibration(PICTURES)).graph
+    samples = [(picture, Fold()) for picture in PICTURES]
+    _, free = sensitivity.spend(ranged, {}, samples, Limits(tolerance=1e9))
+    last = min(free.layers, key=lambda layer: layer.error).layer
+    in_8 = {layer.layer: None for layer in free.layers if layer.layer != last}  # else its share of the error grows
+
+    def counted(graph: Graph) -> tuple[float, float]:
+        return (1.9, 1.0) if graph.by_name[last].attrs["bits"] == 16 else (1.0, 1.0)
+
+    def badness(graph: Graph) -> float:
+        return 0.05 if graph.by_name[last].attrs["bits"] == 16 else 5.0
+
+    limits = Limits(0.0, share=0.12)
+    chosen, _ = sensitivity.spend(ranged, in_8, samples, limits, counted)
+    assert chosen.get(last) is None
+    chosen, spent = sensitivity.spend(ranged, in_8, samples, limits, counted, badness)
+    assert chosen[last] is not None and spent.times == 1.9
