@@ -346,10 +346,8 @@ def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
             return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
-    if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
-        return Value(kind, -_INF, _INF, marks | WILD)
-    if max(-left.least, left.most, -right.least, right.most) > _GROWN:
-        marks |= WILD  # infinite values of both signs, in another order
+    if (left.most > _GROWN and right.least < -_GROWN) or (left.least < -_GROWN and right.most > _GROWN):
+        return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
     return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
 
 
@@ -1328,9 +1326,9 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        reach = _reach(both) * share.reach
-        if reach > _FAR:
+        if _reach(both) * share.reach > _FAR:
             return Value(kind, -_INF, _INF, marks | WILD)
+        reach = both.reach * share.reach
         if both.marks & GROWN:
             return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
         far = 1e-4 * max(abs(both.least), abs(both.most))

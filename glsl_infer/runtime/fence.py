@@ -1,10 +1,11 @@
 """Restrictions of a child process that runs untrusted shaders, as far as the kernel and Python packages offer them.
 
-Landlock (Linux 5.13, no library): the child reads only the files in homes that Python and drivers need, writes only to
-devices, executes nothing, and opens no TCP connection. seccomp (if libseccomp's Python bindings, pyseccomp, are
-installed): it opens no socket, does not change the mode, owner, time or attribute of a file, or the limits and priority
-of another process, and makes none of the other system calls that drivers never need. Landlock alone does not refuse
-these: without pyseccomp the child can change the mode of this user's files, and connect to sockets of local services.
+Landlock (Linux 5.13, no library): the child reads only the files in homes that Python and drivers need, and nothing of
+other processes, writes only to devices of GPUs, executes nothing, and opens no TCP connection. seccomp (if libseccomp's
+Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time or
+attribute of a file, or the limits, priority and processors of another process, and makes none of the other system calls
+that drivers never need. Landlock alone does not refuse these: without pyseccomp the child can change the mode of this
+user's files, end this user's processes, and connect to sockets of local services.
 """
 
 from __future__ import annotations
@@ -35,7 +36,17 @@ _NEEDLESS = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "setpriority", "socket", "connect", "bind"),
+    *("ioprio_set", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_send_signal", "mq_open", "msgget", "semget"),
+    *("shmget", "shmat", "reboot", "swapon", "swapoff", "sethostname", "setdomainname", "settimeofday", "clock_settime"),
+    *("adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init"),
 )
+_OF_OTHERS = ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
+"""System calls whose first argument is a process, or 0 for the caller."""
+_DEVICES = (
+    *("null", "zero", "full", "random", "urandom", "dri", "dma_heap", "udmabuf", "dxg", "nvidia*", "mali*", "kgsl*"),
+    *("pvr*", "galcore", "vchiq", "vcio", "vcsm-cma"),
+)
+"""Devices that Python and drivers of GPUs open, in /dev."""
 _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "PYTHONPATH", "XAUTHORITY")
 """Environment variables with paths that a driver may load from, possibly in a home."""
 
@@ -83,11 +94,12 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
 
 
 def _readable() -> Iterable[Path]:
-    """Yield the readable paths: everything outside homes, and the files in homes that Python and drivers load."""
+    """Yield the readable paths: everything outside homes, processes and devices, and what Python and drivers load."""
     home = _home()
     homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
     with contextlib.suppress(OSError):
-        yield from _but(Path("/"), {home for home in homes if home != Path("/")})
+        yield from _but(Path("/"), {home for home in homes if home != Path("/")} | {Path("/dev"), Path("/proc")})
+        yield from (entry for entry in Path("/proc").iterdir() if not entry.name.isdigit() and not entry.is_symlink())
     yield from (Path(entry) for entry in (*sys.path, sys.prefix, sys.base_prefix, sys.executable) if entry)
     yield Path(__file__).resolve().parents[2]
     for name in _LIBRARIES:
@@ -107,8 +119,10 @@ def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
 
 
 def _writable() -> Iterable[Path]:
-    """Yield the writable paths: /dev and /proc. The parent writes the caches of drivers and of compiled programs."""
-    yield from (Path("/dev"), Path("/proc"))
+    """Yield the writable paths. The parent writes the caches of drivers and of compiled programs."""
+    yield Path("/proc/self")
+    for pattern in _DEVICES:
+        yield from Path("/dev").glob(pattern)
 
 
 def _home() -> Path | None:
@@ -128,7 +142,8 @@ def _seccomp() -> bool:
             for call in _NEEDLESS:
                 with contextlib.suppress(Exception):  # system calls differ between architectures
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
-            rules.add_rule(library.ERRNO(errno.EPERM), "prlimit64", library.Arg(0, library.NE, 0))  # of another process
+            for call, own in (*((call, 0) for call in _OF_OTHERS), ("kill", os.getpid()), ("tgkill", os.getpid())):
+                rules.add_rule(library.ERRNO(errno.EPERM), call, library.Arg(0, library.NE, own))
             rules.load()
             return True
     return False

@@ -182,6 +182,11 @@ print(*(refused(work) for work in (
     lambda: open(r"{tmp_path / "planted"}", "w"),
     lambda: subprocess.run(["/bin/true"]),
     lambda: os.unlink(r"{home / "secret"}"),
+    lambda: open(f"/proc/{{os.getppid()}}/environ").read(),
+    lambda: open(f"/proc/{{os.getppid()}}/oom_score_adj", "w").write("1000"),
+    lambda: open("/dev/shm/planted", "w"),
+    lambda: os.open("/dev/ptmx", os.O_RDWR),
+    lambda: os.listdir("/dev/pts"),
 )))
 import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
 """
@@ -193,7 +198,7 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
     held, seen = done.stdout.splitlines()
     if "landlock" not in held:
         pytest.skip("the kernel has no Landlock")
-    assert seen == " ".join(["True"] * 5)
+    assert seen == " ".join(["True"] * 10)
     assert (home / "secret").exists()
     assert not (tmp_path / "planted").exists()
 
@@ -249,7 +254,10 @@ print(refused(lambda: os.execv("/bin/true", ["true"])))
 print(refused(lambda: socket.socket(socket.AF_UNIX)), refused(lambda: os.chmod("/tmp", 0o777)))
 print(refused(lambda: os.utime("/tmp")), refused(lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)))
 print(refused(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)), refused(lambda: os.chown("/tmp", 0, 0)))
-print(refused(lambda: os.setxattr("/tmp", "user.x", b"x")))
+print(refused(lambda: os.setxattr("/tmp", "user.x", b"x")), refused(lambda: os.kill(os.getppid(), 0)))
+print(refused(lambda: os.sched_setaffinity(os.getppid(), {0})))
+print(refused(lambda: os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0))))
+os.kill(os.getpid(), 0)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 socket.socketpair()
 from glsl_infer.gl.context import Context
@@ -259,7 +267,7 @@ Context().close()
     assert done.returncode == 0, done.stderr
     held, *seen = done.stdout.splitlines()
     assert "seccomp" in held.split()
-    assert " ".join(seen) == " ".join(["True"] * 14)
+    assert " ".join(seen) == " ".join(["True"] * 17)
 
 
 def test_long_shaders_may_take_more() -> None:

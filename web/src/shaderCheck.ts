@@ -174,8 +174,8 @@ function sum(type: number, left: Value, right: Value, marks: number): Value {
   const [grown, other] = left[3] & GROWN ? [left, right] : [right, left];
   if (grown[3] & GROWN && !(other[3] & GROWN) && isSmall(other)) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, longer(left, right)];
   const [least, most] = [left[1] + right[1], left[2] + right[2]];
-  if (Math.max(-left[1], left[2], -right[1], right[2]) > MOST_GROWN) marks |= WILD; // infinite in another order
-  const opposed = (left[2] === Infinity && right[1] === -Infinity) || (left[1] === -Infinity && right[2] === Infinity);
+  // Infinite values of both signs, perhaps in another order
+  const opposed = (left[2] > MOST_GROWN && right[1] < -MOST_GROWN) || (left[1] < -MOST_GROWN && right[2] > MOST_GROWN);
   return opposed ? unknown(type, marks) : rounded(type, least, most, marks, longer(left, right));
 }
 
@@ -212,8 +212,8 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
   const marks = ((left[3] | right[3] | share[3]) & WILD) | (left[3] & right[3] & share[3] & CONST);
   if (share[1] >= -1e-5 && share[2] <= 1.00001) {
     const both = hull(left, right);
-    const reach = reachOf(both) * share[4];
-    if (reach > FAR) return unknown(type, marks);
+    if (reachOf(both) * share[4] > FAR) return unknown(type, marks);
+    const reach = both[4] * share[4];
     if (both[3] & GROWN) return [type, -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
     const far = 1e-4 * Math.max(Math.abs(both[1]), Math.abs(both[2]));
     return rounded(type, both[1] - far, both[2] + far, marks, reach);

@@ -1374,11 +1374,9 @@ final class ShaderCheck {
         if (grown.has(GROWN) && !other.has(GROWN) && other.isSmall()) {
             return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", Math.max(left.reach, right.reach));
         }
-        if (Math.max(Math.max(-left.least, left.most), Math.max(-right.least, right.most)) > MOST_GROWN) {
-            marks |= WILD; // infinite values of both signs, in another order
-        }
-        boolean opposed = left.most == INFINITY && right.least == -INFINITY
-                || left.least == -INFINITY && right.most == INFINITY;
+        // Infinite values of both signs, perhaps in another order
+        boolean opposed = left.most > MOST_GROWN && right.least < -MOST_GROWN
+                || left.least < -MOST_GROWN && right.most > MOST_GROWN;
         if (opposed) {
             return Value.unknown(type, marks);
         }
@@ -1433,10 +1431,10 @@ final class ShaderCheck {
         int marks = (left.marks | right.marks | share.marks) & WILD | left.marks & right.marks & share.marks & CONST;
         if (share.least >= -1e-5 && share.most <= 1.00001) {
             Value both = left.hull(right);
-            double reach = both.reach() * share.reach;
-            if (reach > FAR) {
+            if (both.reach() * share.reach > FAR) {
                 return Value.unknown(type, marks);
             }
+            double reach = both.reach * share.reach;
             if (both.has(GROWN)) {
                 return new Value(type, -MOST_GROWN, MOST_GROWN, marks | GROWN, "", reach);
             }
