@@ -95,14 +95,20 @@ def test_dense_layers_are_work_too() -> None:
 
 
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])
-def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
-    options = Options(precision="auto", draw_cost=draw_cost)
+def test_the_plan_follows_the_cost_of_a_draw(draw_cost: float) -> None:
+    options = Options(precision="8", draw_cost=draw_cost)
     _, program, prepared = build(GRAPH, [], options=options, calibration=4 * SAMPLES)
     cost = planned(prepared.graph, Target(draw_cost=draw_cost), calibrated=True)
     assert cost.draws == pytest.approx(len(program.passes), abs=2)
-    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws <= cost.draws
-    other = planned(prepared.graph, Target(draw_cost=100.0 / draw_cost), calibrated=True)
+    other = planned(prepared.graph, Target(draw_cost=10_000.0 / draw_cost), calibrated=True)
     assert (other.draws < cost.draws) == (draw_cost < 10.0) and other.draws != cost.draws
+
+
+def test_maps_in_16_bits_do_not_draw_less() -> None:
+    _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=4 * SAMPLES)
+    cost = planned(prepared.graph, calibrated=True)
+    assert prepared.cost_8bit is not None and prepared.cost_8bit.draws <= cost.draws
+    assert prepared.cost_8bit.work < cost.work
 
 
 def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
