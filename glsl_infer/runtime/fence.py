@@ -4,7 +4,7 @@ Landlock (Linux 5.13, no library): the child reads only the files in homes that 
 other processes, writes only to devices of GPUs, executes nothing, and opens no TCP connection. seccomp (if libseccomp's
 Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time
 or attribute of a file, or the limits, priority and processors of another process, and makes none of the other system
-calls that drivers never need.Landlock alone does not refuse these: without pyseccomp the child can change the
+calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the child can change the
 mode of this user's files, end this user's processes, and connect to sockets of local services.
 """
 
