@@ -127,7 +127,6 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "vec4 coord0 = vec4(1e9);\n    float y = 0.0;\n"
         f"    for (int i = 0; i < TURNS(1); i++) {{\n        END_AFTER(1, i)\n    {MANY_TURNS}",
     ),
-    "NaN that min or max returns": ("", "vec4 y = texture2D(source, clamp(log(coord0.xy), 0.0, 1.0)); //!"),
     "bounds in the wrong order": (
         "",
         "float y = 1.0 / (clamp(fract(coord0.x), 1.0, 0.0) - 1.0);\n    vec4 z = texture2D(source, coord0.xy * y); //!",

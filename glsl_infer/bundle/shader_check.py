@@ -378,11 +378,12 @@ def _negative(value: Value) -> Value:
 
 
 def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
-    """Return the smaller (``min``) or larger (``max``) of two, as GLSL defines it: of NaN and a number, the first."""
-    marks = (one.marks & WILD) | (one.marks & other.marks & CONST)
+    """Return the smaller (``min``) or larger (``max``) of two; of NaN and a number, the number."""
+    marks = one.marks & other.marks & (WILD | CONST)
     low, high = least(one.least, other.least), least(one.most, other.most)
     if (one.marks | other.marks) & WILD:
-        low, high = min(one.least, other.least), max(one.most, other.most)
+        others = [other] * (one.marks & WILD) + [one] * (other.marks & WILD)
+        low, high = min(low, *[value.least for value in others]), max(high, *[value.most for value in others])
     elif (one.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
         near = [
             value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (one, other)

@@ -4,8 +4,8 @@ Landlock (Linux 5.13, no library): the child reads only the files in homes that 
 other processes, writes only to devices of GPUs, executes nothing, and opens no TCP connection. seccomp (if libseccomp's
 Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time
 or attribute of a file, or the limits, priority and processors of another process, and makes none of the other system
-calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the child can change the
-mode of this user's files, end this user's processes, and connect to sockets of local services.
+calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the child can change the mode of
+this user's files, end this user's processes, and connect to sockets of local services.
 """
 
 from __future__ import annotations
@@ -36,28 +36,9 @@ _NEEDLESS = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "setpriority", "socket", "connect", "bind"),
-    *(
-        "ioprio_set",
-        "rt_sigqueueinfo",
-        "rt_tgsigqueueinfo",
-        "tkill",
-        "pidfd_send_signal",
-        "mq_open",
-        "msgget",
-        "semget",
-    ),
-    *(
-        "shmget",
-        "shmat",
-        "reboot",
-        "swapon",
-        "swapoff",
-        "sethostname",
-        "setdomainname",
-        "settimeofday",
-        "clock_settime",
-    ),
-    *("adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init"),
+    *("ioprio_set", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_send_signal", "mq_open", "msgget"),
+    *("semget", "shmget", "shmat", "reboot", "swapon", "swapoff", "sethostname", "setdomainname", "settimeofday"),
+    *("clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init"),
 )
 _OF_OTHERS = ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
 """System calls whose first argument is a process, or 0 for the caller."""

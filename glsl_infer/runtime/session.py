@@ -73,7 +73,6 @@ class Session(Closing):
             ``programs``, ``program_cache`` (writing the cache), ``textures`` (and all other preparation).
         restored_programs: number of programs from the cache, which were not compiled.
         compiled_programs: number of compiled programs, after merging for this driver, which can reduce their number.
-        state: the values kept from frame to frame; see ``state.State``.
         gpu_executors: of the parts on the GPU, in order.
 
     Raises:
@@ -108,7 +107,7 @@ class Session(Closing):
         self._seconds: list[float] = []
         self._began = 0.0
         try:
-            self.state = State(self.bundle.manifest, state)
+            self._state = State(self.bundle.manifest, state)
             self._require_functions(operators)
             self.context.make_current()
             require_limits(vars(self.bundle.manifest.limits), self.context.gl)
@@ -344,18 +343,27 @@ class Session(Closing):
         Raises:
             SelfCheckError: a layer or an output is wrong; names the first one, the driver, and steps to try.
         """
+        self.context.require_thread()
         result = selfcheck.check(self)
         result.require()
         return result.layers
 
     @property
+    def state(self) -> State:
+        """The values kept from frame to frame."""
+        self.context.require_thread()
+        return self._state
+
+    @property
     def frame(self) -> list[Call]:
         """The GL calls of a frame, without upload and read-back, in order."""
+        self.context.require_thread()
         return [call for part in self.gpu_executors for call in part.frame]
 
     @property
     def part_runs(self) -> tuple[PartRun, ...]:
         """Measurements of each part in the last frame of a model with several parts."""
+        self.context.require_thread()
         return tuple(
             PartRun.of(part.bundle if isinstance(part, GpuExecutor) else None, part.operators, seconds)
             for part, seconds in zip(self._parts, self._seconds)
@@ -363,6 +371,7 @@ class Session(Closing):
 
     def statistics(self) -> Statistics:
         """Return the counts of one frame, without the parts on the CPU."""
+        self.context.require_thread()
         each = [vars(part.statistics) for part in self.gpu_executors]
         return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
 
@@ -385,6 +394,7 @@ class Session(Closing):
         Raises:
             InputError: the model has several parts.
         """
+        self.context.require_thread()
         self._only_part(f"layer '{layer}'").draw_layer(layer)
 
     def activate(self) -> None:

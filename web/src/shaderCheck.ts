@@ -192,14 +192,15 @@ function quotient(type: number, left: Value, right: Value, marks: number): Value
   return canBeZero(right) ? unknown(type, marks) : product(type, left, rounded(type, 1 / right[2], 1 / right[1], right[3]), marks);
 }
 
-/** Return the smaller (`Math.min`) or larger (`Math.max`) of two values, as GLSL defines it: of NaN and a number, the first. */
+/** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
 function bounded(type: number, one: Value, other: Value, pick: (...numbers: number[]) => number): Value {
   const isWild = (one[3] | other[3]) & WILD;
-  const least = (isWild ? Math.min : pick)(one[1], other[1]);
-  const most = (isWild ? Math.max : pick)(one[2], other[2]);
+  const others = [...(one[3] & WILD ? [other] : []), ...(other[3] & WILD ? [one] : [])];
+  const least = Math.min(pick(one[1], other[1]), ...others.map((value) => value[1]));
+  const most = Math.max(pick(one[2], other[2]), ...others.map((value) => value[2]));
   const isNear = (value: Value): boolean => (pick === Math.min ? -value[1] : value[2]) <= SMALL;
   const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !isWild && [one, other].every((value) => value[3] & GROWN || isNear(value));
-  return [type, least, most, (one[3] & WILD) | (one[3] & other[3] & CONST) | (grows ? GROWN : 0), 1];
+  return [type, least, most, (one[3] & other[3] & (WILD | CONST)) | (grows ? GROWN : 0), 1];
 }
 
 /** Return a value between two bounds; if they can be in the wrong order, drivers return either. */

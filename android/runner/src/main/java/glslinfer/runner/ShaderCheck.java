@@ -1407,17 +1407,25 @@ final class ShaderCheck {
         return product(type, left, rounded(type, 1 / right.most, 1 / right.least, right.marks), marks);
     }
 
-    /** Returns the smaller or the larger of two values, as GLSL defines it: of NaN and a number, the first. */
+    /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
     private static Value bounded(int type, Value one, Value other, boolean smaller) {
         boolean wild = one.has(WILD) || other.has(WILD);
-        double least = wild || smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
-        double most = smaller && !wild ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
+        double least = smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
+        double most = smaller ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
+        if (one.has(WILD)) {
+            least = Math.min(least, other.least);
+            most = Math.max(most, other.most);
+        }
+        if (other.has(WILD)) {
+            least = Math.min(least, one.least);
+            most = Math.max(most, one.most);
+        }
         boolean grows = ((one.marks | other.marks) & GROWN) != 0
                 && isWithin(least, most)
                 && !wild
                 && (one.has(GROWN) || (smaller ? -one.least : one.most) <= SMALL)
                 && (other.has(GROWN) || (smaller ? -other.least : other.most) <= SMALL);
-        int marks = one.marks & WILD | one.marks & other.marks & CONST;
+        int marks = one.marks & other.marks & (WILD | CONST);
         return new Value(type, least, most, marks | (grows ? GROWN : 0));
     }
 
