@@ -18,7 +18,7 @@ uniform sampler2D source;
 uniform sampler2D kernel;
 uniform vec2 source_texel;
 uniform vec2 kernel_texel;
-uniform vec4 units; // of inputs, row scales and biases, and the inverse of the outputs' unit
+uniform vec4 units; // of inputs, row scales and biases; 1 / that of outputs
 
 void main() {
     vec2 sum = vec2(0.0);

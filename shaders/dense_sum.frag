@@ -16,7 +16,7 @@
 varying vec4 coord0; // .xy the first partial sum, .zw the constants of the first of the two rows
 uniform sampler2D source;
 uniform vec2 source_texel;
-uniform vec4 units; // of partial sums, row scales and biases, and the inverse of the outputs' unit
+uniform vec4 units; // of inputs, row scales and biases; 1 / that of outputs
 #ifdef LAST
 uniform sampler2D kernel;
 uniform vec2 kernel_texel;
