@@ -54,7 +54,7 @@ def test_from_folders_to_a_file(
     card = out.with_suffix(".md").read_text("utf-8")
     assert "| class, answer | apple | leaf | none of these |" in card
     with Image.open(out.with_suffix(".png")) as sheet:
-        assert sheet.size == (960, 192)
+        assert sheet.size == (960, 96 + 12 + 96)
     with Classifier(out, context=context) as classifier:
         assert classifier.labels == ("apple", "leaf", NONE)
         ranked = classifier.classify(tmp_path / "photos" / "leaf" / "2.png", top=3)
