@@ -299,6 +299,10 @@ REFUSED: dict[str, str] = {
 """Refused texts, by the error."""
 
 TAKEN: dict[str, str] = {
+    "two calls of which one uses no global variable": (
+        "float g;\nfloat f(float x) {\n    return 2.0 * x;\n}\nfloat h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"
+        + _main("g = 1.0;", "float y = f(coord0.x) * h(coord0.y) + f(coord0.y);")
+    ),
     "the least": _main(),
     "eight loops": _main(
         "vec4 sum = vec4(0.0);",

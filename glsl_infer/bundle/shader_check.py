@@ -410,7 +410,7 @@ class _Checker:
         self.made = Shader()
         self.macros: dict[str, list[Macro]] = {}
         self.functions: dict[str, list[Function]] = {}
-        self.results: dict[object, tuple[Value | None, dict[str, Variable], int, int, list[Loop]]] = {}
+        self.results: dict[object, tuple[Value | None, dict[str, Variable], int, int, list[Loop], bool]] = {}
         self.scopes: _Scopes = [{"gl_FragColor": Variable("output", 4, None)}]
         self.branches: list[tuple[int, _Scopes, Value | None, tuple[_Scopes, Value | None] | None]] = []
         self.written = self.executed = self.used = self.operators = 0
@@ -424,6 +424,7 @@ class _Checker:
         self.chosen = 0  # choices around the place, of which a fragment executes one side
         self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
         self.called_in_statement, self.changed_in_statement = False, list[str]()
+        self.uses_globals = False  # the function so far
         self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
         self.names = set[str]()  # that a shader may give
         self.loops: list[Loop] = []
@@ -632,6 +633,7 @@ class _Checker:
         statement = self.globals_read, self.called_in_statement, self.changed_in_statement
         cost, loops, turning = (self.written, self.executed), self.loops, self.turning
         most = (0, 0)
+        caller_uses_globals, uses_globals = self.uses_globals, False
         result: Value | None = None
         after: _Scopes = []
         if self.chosen:
@@ -655,10 +657,13 @@ class _Checker:
                 self.scopes = [dict(outer[0])]
                 self.place, self.alone, self.in_coordinate, self.conditional, self.breaks = None, True, False, 0, []
                 self.branches, self.written, self.executed, self.loops, self.turning = [], 0, 0, [], 0
+                self.uses_globals = False
                 value = self.body(function, given)
                 self.again(self.at - function.at)
-                self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops
-            value, globals_, written, executed, inside = self.results[key]
+                used = self.uses_globals
+                self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops, used
+            value, globals_, written, executed, inside, used = self.results[key]
+            uses_globals |= used
             loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
             most = max(most[0], written), max(most[1], executed)
             self.scopes = [dict(globals_)]
@@ -671,11 +676,12 @@ class _Checker:
         self.calls -= 1
         self.scopes = [after[0], *outer[1:]]
         self.globals_read, others, changed = statement
-        self.called_in_statement = True
+        self.called_in_statement = others or uses_globals
+        self.uses_globals = caller_uses_globals or uses_globals
         self.changed_in_statement = changed or [
             key for key, variable in outer[0].items() if after[0][key].value != variable.value
         ]
-        if others and self.changed_in_statement:
+        if others and uses_globals and self.changed_in_statement:
             raise self.refused(f"'{name}' is not the only call of a statement that changes global variables")
         self.unchanged(self.globals_read)
         self.written, self.executed = cost
@@ -841,8 +847,10 @@ class _Checker:
             raise self.refused(f"an assignment is expected, not '{sign}'")
         if variable.value is None and (part or sign != "="):
             raise self.refused(f"'{name}' is used before it has a value")
-        if sign != "=" and variable.kind in ("global", "output"):
-            self.globals_read.append(name)
+        if variable.kind in ("global", "output"):
+            self.uses_globals = True
+            if sign != "=":
+                self.globals_read.append(name)
         value = self.expression()
         type_ = part or variable.type
         scope = self.scopes[-1]
@@ -1023,6 +1031,7 @@ class _Checker:
                     self.at = at + 1
                     value = variable.value
                     if variable.kind in ("global", "output"):
+                        self.uses_globals = True
                         self.globals_read.append(token)
                         self.unchanged([token])
                     if value[3] & CONST:

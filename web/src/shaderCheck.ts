@@ -245,7 +245,7 @@ export function parse(member: string, text: string): Shader {
   let at = 0;
   let macros: Macros = new Map();
   let functions: Functions = new Map();
-  const results = new Map<string, readonly [Value | undefined, Map<string, Variable>, number, number]>();
+  const results = new Map<string, readonly [Value | undefined, Map<string, Variable>, number, number, boolean]>();
   let scopes: Scopes = [new Map([["gl_FragColor", { kind: "output", type: 4, value: undefined, size: 0 }]])];
   let branches: (readonly [blocks: number, before: Scopes, returned: Value | undefined, first?: readonly [Scopes, Value | undefined]])[] = [];
   let written = 0;
@@ -266,6 +266,7 @@ export function parse(member: string, text: string): Shader {
   let chosen = 0; // choices around the current token, of which a fragment executes one side
   let globalsRead = new Set<string>(); // by the current statement, and whether it calls functions, which change these
   let isCalling = false;
+  let usesGlobals = false; // the function so far
   let changed: string[] = [];
   let turning = 0;
   let breaks: Scopes[] = [];
@@ -535,6 +536,8 @@ export function parse(member: string, text: string): Shader {
   function call(signature: string, given: readonly Value[]): Value {
     const outer = scopes[0]!;
     const statement = [globalsRead, isCalling, changed] as const;
+    const callerUses = usesGlobals;
+    let uses = false;
     const name = signature.split("(")[0];
     if (chosen) fail(`'${name}' is called in one side of a choice, or in the bound of a loop`);
     calls += 1;
@@ -546,16 +549,18 @@ export function parse(member: string, text: string): Shader {
       const key = `${called.at}:${given}:${[...globals.values()].filter(isState).map((variable) => `${variable.value};`)}`;
       const known = results.get(key) ?? run(called, given, globals);
       results.set(key, known);
-      const [result, after, more, turns] = known;
+      const [result, after, more, turns, used] = known;
+      uses ||= used;
       scopes = [new Map(after), ...locals];
       cost(more, turns);
       return result;
     });
     calls -= 1;
-    [globalsRead, , changed] = statement;
-    isCalling = true;
+    [globalsRead, isCalling, changed] = statement;
+    isCalling ||= uses;
+    usesGlobals = callerUses || uses;
     if (!changed.length) changed = [...outer.keys()].filter((key) => `${scopes[0]!.get(key)!.value}` !== `${outer.get(key)!.value}`);
-    if (statement[1] && changed.length) fail(`'${name}' is not the only call of a statement that changes global variables`);
+    if (statement[1] && uses && changed.length) fail(`'${name}' is not the only call of a statement that changes global variables`);
     globalsRead.forEach(unchanged);
     return value ?? [BOOL, 0, 0, 0, 1];
   }
@@ -565,7 +570,7 @@ export function parse(member: string, text: string): Shader {
     if (changed.includes(name)) fail(`'${name}' is read in a statement with a call that changes it`);
   }
 
-  function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number] {
+  function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number, boolean] {
     const { at: start, macros: known, functions: earlier } = called;
     const outer = [tokens, at, macros, functions, place, alone, isCoordinate, returns, returned, conditional, turning, breaks, branches, operators, written, executed] as const;
     [tokens, at, macros, functions, place, alone, isCoordinate] = [code, start, known, earlier, undefined, true, false];
@@ -573,9 +578,10 @@ export function parse(member: string, text: string): Shader {
     breaks = [];
     branches = [];
     scopes = [new Map(globals)];
+    usesGlobals = false;
     const value = bodyOf(called, given);
     again(at - start);
-    const result = [value, scopes[0]!, written, executed] as const;
+    const result = [value, scopes[0]!, written, executed, usesGlobals] as const;
     [tokens, at, macros, functions, place, alone, isCoordinate, returns, returned, conditional, turning, breaks, branches, operators, written, executed] = outer;
     return result;
   }
@@ -723,6 +729,7 @@ export function parse(member: string, text: string): Shader {
     const sign = next();
     if (!["=", "+=", "-=", "*=", "/="].includes(sign)) fail(`an assignment is expected, not '${sign}'`);
     if (!variable.value && (part || sign !== "=")) fail(`'${name}' is used before it has a value`);
+    if (isState(variable)) usesGlobals = true;
     if (sign !== "=" && isState(variable)) globalsRead.add(name);
     let value = expression();
     const type = part || variable.type;
@@ -902,6 +909,7 @@ export function parse(member: string, text: string): Shader {
       }
     }
     if (isState(variable)) {
+      usesGlobals = true;
       globalsRead.add(token);
       unchanged(token);
     }

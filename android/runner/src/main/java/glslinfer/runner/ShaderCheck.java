@@ -135,6 +135,10 @@ final class ShaderCheck {
     private Set<String> globalsRead = new LinkedHashSet<String>();
 
     private boolean isCalling;
+
+    /** Whether the function so far reads or writes a global variable. */
+    private boolean usesGlobals;
+
     private Set<String> changed = new LinkedHashSet<String>();
 
     private int turning;
@@ -292,6 +296,7 @@ final class ShaderCheck {
         Map<String, Variable> globals;
         long written;
         long executed;
+        boolean usesGlobals;
     }
 
     /**
@@ -824,6 +829,8 @@ final class ShaderCheck {
         Set<String> reads = globalsRead;
         boolean others = isCalling;
         Set<String> before = changed;
+        boolean callerUses = usesGlobals;
+        final boolean[] uses = {false};
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
             throw refused("calls are too deep in each other");
         }
@@ -847,12 +854,14 @@ final class ShaderCheck {
                 scopes.add(new LinkedHashMap<String, Variable>(known.globals));
                 scopes.addAll(locals);
                 cost(known.written, known.executed);
+                uses[0] |= known.usesGlobals;
                 return known.value;
             }
         });
         calls--;
         globalsRead = reads;
-        isCalling = true;
+        isCalling = others || uses[0];
+        usesGlobals = callerUses || uses[0];
         changed = before;
         for (Map.Entry<String, Variable> entry : outer.entrySet()) {
             Value now = scopes.get(0).get(entry.getKey()).value;
@@ -864,7 +873,7 @@ final class ShaderCheck {
                 changed.add(entry.getKey());
             }
         }
-        if (others && !changed.isEmpty()) {
+        if (others && uses[0] && !changed.isEmpty()) {
             throw refused("'" + function + "' is not the only call of a statement that changes global variables");
         }
         for (String name : reads) {
@@ -912,12 +921,14 @@ final class ShaderCheck {
         executed = 0;
         scopes = new ArrayList<Map<String, Variable>>();
         scopes.add(new LinkedHashMap<String, Variable>(globals));
+        usesGlobals = false;
         Result made = new Result();
         made.value = body(called, given);
         again(at - called.at);
         made.globals = scopes.get(0);
         made.written = written;
         made.executed = executed;
+        made.usesGlobals = usesGlobals;
         tokens = outerTokens;
         at = outerAt;
         macros = outerMacros;
@@ -1150,8 +1161,11 @@ final class ShaderCheck {
         if (variable.value == null && (part > 0 || !sign.equals("="))) {
             throw refused("'" + name + "' is used before it has a value");
         }
-        if (variable.isState() && !sign.equals("=")) {
-            globalsRead.add(name);
+        if (variable.isState()) {
+            usesGlobals = true;
+            if (!sign.equals("=")) {
+                globalsRead.add(name);
+            }
         }
         Value value = expression();
         int type = part > 0 ? part : variable.type;
@@ -1521,6 +1535,7 @@ final class ShaderCheck {
             throw refused("'" + token + "' is used before it has a value");
         }
         if (variable.isState()) {
+            usesGlobals = true;
             globalsRead.add(token);
             unchanged(token);
         }
