@@ -4,6 +4,10 @@
 #ifndef BLOCKS
 #define BLOCKS 1
 #define PAIRS 8
+#define FACTOR 1.0
+#define ROW_SCALE 1.0
+#define BIAS_SCALE 1.0
+#define INVERSE_SCALE 1.0
 #endif
 
 // A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
@@ -18,28 +22,25 @@ uniform sampler2D source;
 uniform sampler2D kernel;
 uniform vec2 source_texel;
 uniform vec2 kernel_texel;
-uniform vec4 units; // of inputs, row scales and biases; 1 / that of outputs
 
 void main() {
     vec2 sum = vec2(0.0);
-    vec2 place = coord0.xy;
-    vec2 weight = coord0.zw;
     for (int block = 0; block < TURNS(BLOCKS); block++) {
         END_AFTER(BLOCKS, block)
         for (int i = 0; i < TURNS(PAIRS); i++) {
             END_AFTER(PAIRS, i)
-            vec2 x = decode_factor(texture2D(source, WAIT(place)));
-            vec2 first = decode_factor(texture2D(kernel, WAIT(weight)));
-            vec2 second = decode_factor(texture2D(kernel, vec2(weight.x + kernel_texel.x, weight.y)));
+            float pair = float(block) * float(PAIRS) + float(i);
+            vec2 x = decode(texture2D(source, WAIT(coord0.xy + vec2(pair, 0.0) * source_texel)));
+            vec2 first = decode(texture2D(kernel, WAIT(coord0.zw + vec2(0.0, pair) * kernel_texel)));
+            vec2 second = decode(texture2D(kernel, coord0.zw + vec2(1.0, pair) * kernel_texel));
             sum += vec2(dot(first, x), dot(second, x));
-            place.x += source_texel.x;
-            weight.y += kernel_texel.y;
         }
     }
-    sum *= units.x;
-    vec2 first = decode_factor(texture2D(kernel, weight));
-    vec2 second = decode_factor(texture2D(kernel, vec2(weight.x + kernel_texel.x, weight.y)));
-    sum = sum * vec2(first.x, second.x) * units.y + vec2(first.y, second.y) * units.z;
+    sum *= FACTOR;
+    vec2 last = vec2(0.0, float(BLOCKS) * float(PAIRS));
+    vec2 first = decode(texture2D(kernel, coord0.zw + last * kernel_texel));
+    vec2 second = decode(texture2D(kernel, coord0.zw + (last + vec2(1.0, 0.0)) * kernel_texel));
+    sum = sum * vec2(first.x, second.x) * ROW_SCALE + vec2(first.y, second.y) * BIAS_SCALE;
     sum = activation(sum.xyxy).xy;
-    gl_FragColor = encode(sum * units.w);
+    gl_FragColor = encode(sum * INVERSE_SCALE);
 }

@@ -2,6 +2,7 @@
 // The weight texture has a row of texels for each output and two weights a texel.
 #ifndef PAIRS
 #define PAIRS 8
+#define INVERSE_SCALE 1.0
 #endif
 
 // A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
@@ -16,16 +17,15 @@ uniform sampler2D source;
 uniform sampler2D kernel;
 uniform vec2 source_texel;
 uniform vec2 kernel_texel;
-uniform float unit; // of products, in units of the stored sums
 
 void main() {
     vec2 sum = vec2(0.0);
     for (int i = 0; i < TURNS(PAIRS); i++) {
         END_AFTER(PAIRS, i)
-        vec2 x = decode_factor(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
-        vec2 first = decode_factor(texture2D(kernel, WAIT(coord0.zw + vec2(float(i), 0.0) * kernel_texel)));
-        vec2 second = decode_factor(texture2D(kernel, coord0.zw + vec2(float(i), 1.0) * kernel_texel));
+        vec2 x = decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
+        vec2 first = decode(texture2D(kernel, WAIT(coord0.zw + vec2(float(i), 0.0) * kernel_texel)));
+        vec2 second = decode(texture2D(kernel, coord0.zw + vec2(float(i), 1.0) * kernel_texel));
         sum += vec2(dot(first, x), dot(second, x));
     }
-    gl_FragColor = encode(sum * unit);
+    gl_FragColor = encode(sum * INVERSE_SCALE);
 }

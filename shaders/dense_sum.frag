@@ -1,9 +1,12 @@
 // Adds up the partial sums of two rows of a dense layer. The last such pass also multiplies each row by its
 // scale, adds its bias and applies the activation; the others only shorten the sum.
 //
-// LAST   the last pass: the constants of a row are in one texel, the scale in .xy and the bias in .zw
+// ROW_SCALE, BIAS_SCALE   present in the last pass: units of the row constants, which lie in one texel for
+//                         each row: the scale in .xy, the bias in .zw
 #ifndef COUNT
 #define COUNT 1
+#define FACTOR 1.0
+#define INVERSE_SCALE 1.0
 #endif
 
 // A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
@@ -16,8 +19,7 @@
 varying vec4 coord0; // .xy the first partial sum, .zw the constants of the first of the two rows
 uniform sampler2D source;
 uniform vec2 source_texel;
-uniform vec4 units; // of inputs, row scales and biases; 1 / that of outputs
-#ifdef LAST
+#ifdef ROW_SCALE
 uniform sampler2D kernel;
 uniform vec2 kernel_texel;
 #endif
@@ -26,14 +28,14 @@ void main() {
     vec2 sum = vec2(0.0);
     for (int i = 0; i < TURNS(COUNT); i++) {
         END_AFTER(COUNT, i)
-        sum += decode_factor(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
+        sum += decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
     }
-    sum *= units.x;
-#ifdef LAST
-    vec2 first = decode_factor(texture2D(kernel, coord0.zw));
-    vec2 second = decode_factor(texture2D(kernel, coord0.zw + vec2(0.0, 1.0) * kernel_texel));
-    sum = sum * vec2(first.x, second.x) * units.y + vec2(first.y, second.y) * units.z;
+    sum *= FACTOR;
+#ifdef ROW_SCALE
+    vec2 first = decode(texture2D(kernel, coord0.zw));
+    vec2 second = decode(texture2D(kernel, coord0.zw + vec2(0.0, 1.0) * kernel_texel));
+    sum = sum * vec2(first.x, second.x) * ROW_SCALE + vec2(first.y, second.y) * BIAS_SCALE;
     sum = activation(sum.xyxy).xy;
 #endif
-    gl_FragColor = encode(sum * units.w);
+    gl_FragColor = encode(sum * INVERSE_SCALE);
 }

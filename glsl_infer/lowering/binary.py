@@ -252,7 +252,7 @@ def _values_to_texture(
     With a texture, all slices are drawn in one pass.
     """
     different = {name: rows for name, rows in constants.items() if np.any(rows != rows[0])}
-    if not different or out.numbers or out.activation.slope is None or expression not in LINEAR:
+    if not different or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
         return {}
     if expression == GATED and target.bits == 16:  # too many fetches in flight for two threads on VideoCore IV
         return {}

@@ -83,8 +83,7 @@ def fragment(
         name: file name in shaders/.
         activation: activation whose ``activation(vec4)`` function is prepended.
         constants: macros of the activation and the store, a row for each slice, (slices, 4). Equal rows become a
-            literal, except for ``RANGE``, so that layers can share a program. Otherwise the macro is a uniform with its
-            name in lower case (``uniforms``).
+            literal; otherwise the macro is a uniform with its name in lower case (``uniforms``).
         fetched: macros that are variables instead of uniforms; the template's lines fetch them.
         saturates: whether the store clips to [0, 1], as 8-bit stores do.
         includes: templates to prepend.
@@ -124,8 +123,8 @@ def _exact(activation: Activation | None, text: str, includes: Sequence[str]) ->
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
-    """Return the uniforms of a slice's draw: its row of ``RANGE`` and of the ``differing`` constants."""
-    return {name.lower(): rows[index].tolist() for name, rows in constants.items() if name in RANGE or _differ(rows)}
+    """Return the uniforms of a slice's draw: its row of the ``differing`` constants."""
+    return {name.lower(): rows[index].tolist() for name, rows in differing(constants).items()}
 
 
 def differing(constants: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
@@ -139,7 +138,7 @@ def _differ(rows: NDArray[np.float32]) -> bool:
 
 def _constant(macro: str, rows: NDArray[np.float32], storage: str) -> list[str]:
     """Return the lines that define a macro as a literal, or as a ``vec4`` variable with a storage qualifier."""
-    if macro in RANGE or _differ(rows):
+    if _differ(rows):
         return [f"{storage}vec4 {macro.lower()};", f"#define {macro} {macro.lower()}"]
     row = [float(value) for value in rows[0]]
     return [f"#define {macro} {vec(row[:1] if len(set(row)) == 1 else row)}"]

@@ -163,7 +163,6 @@ def draw(
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
-            **output.common_uniforms,
             "units": Slice(units, 0, 4),
             **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }

@@ -51,13 +51,8 @@ class StoredSum:
     constants: Mapping[str, NDArray[np.float32]]
 
     def uniforms(self, index: int) -> dict[str, list[float]]:
-        """Return the uniforms of a slice's draw: its row of ``numbers``, and the conversion to the stored range."""
+        """Return the uniforms of a slice's draw: its row of ``numbers``."""
         return codegen.uniforms(self.constants, index)
-
-    @property
-    def common_uniforms(self) -> dict[str, list[float]]:
-        """The uniforms that are equal for all slices."""
-        return {name: row for name, row in self.uniforms(0).items() if name.upper() not in self.numbers}
 
     @property
     def untextured(self) -> str:

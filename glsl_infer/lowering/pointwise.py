@@ -116,7 +116,7 @@ def _fetches(
     With more than two inputs, VideoCore IV has so many fetches in flight that it runs one thread. In 16 bits, the error
     of a constant from a texture would be up to 1/20 of a step.
     """
-    if target.bits > 8 or not 0 < len(factors) <= MOST_FETCHED or out.numbers or out.activation.slope is None:
+    if target.bits > 8 or not 0 < len(factors) <= MOST_FETCHED or out.uniforms(0) or out.activation.slope is None:
         return False
     times, pixels = build.times(node, target)
     saved = number_texture.draws_saved(

@@ -134,7 +134,7 @@ class ConvolutionSum(Operator):
                 ]
                 lines["no_numbers"] = [f"{macro.lower()} = vec4(0.0);" for macro in out.numbers]
                 lines["numbers"] = _products(texture_constants, target.bits, binding, len(taps))
-                uniforms |= {**binding.texels(number_texture.ROLE), **units, **out.common_uniforms}
+                uniforms |= {**binding.texels(number_texture.ROLE), **units}
             fragment = codegen.fragment(
                 "convolution_sum.frag" if texture is None else "convolution_sum_texture.frag",
                 includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * (ordered_fetches or texture is not None)],

@@ -84,7 +84,14 @@ class DenseAtOnce(Operator):
             activation=node.activation,
             constants=macros,
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={"BLOCKS": blocks, "PAIRS": PAIRS},
+            defines={
+                "BLOCKS": blocks,
+                "PAIRS": PAIRS,
+                "FACTOR": source.scale,
+                "ROW_SCALE": 256.0 * row_unit,
+                "BIAS_SCALE": bias_scale,
+                "INVERSE_SCALE": 1.0 / target.scale,
+            },
         )
         texels = target.size[0]
         separate_draws = bool(codegen.uniforms(macros, 0))
@@ -99,7 +106,6 @@ class DenseAtOnce(Operator):
                 uniforms={
                     "source_texel": build.texel(source.texture),
                     "kernel_texel": build.texel(kernel),
-                    "units": [source.scale, 256.0 * row_unit, bias_scale, 1.0 / target.scale],
                     **codegen.uniforms(macros, first),
                 },
             )

@@ -83,7 +83,10 @@ class DenseProducts(Operator):
         fragment = codegen.fragment(
             "dense_products.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={"PAIRS": BLOCK // 2},
+            defines={
+                "PAIRS": BLOCK // 2,
+                "INVERSE_SCALE": source.scale / target.scale,
+            },
         )
         build.draw(
             node,
@@ -92,11 +95,7 @@ class DenseProducts(Operator):
             samplers=[("source", source.texture), ("kernel", kernel)],
             sources=[Source(0, BLOCK / 2, 0.0), Source(1, BLOCK / 2, 2.0)],
             quads=[Quad(0, 0, *target.size, ((0, 0), (0, 0)))],
-            uniforms={
-                "source_texel": build.texel(source.texture),
-                "kernel_texel": build.texel(kernel),
-                "unit": [source.scale / target.scale],
-            },
+            uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
         )
 
     def read_weights(

@@ -82,7 +82,11 @@ class DenseSum(Operator):
         fragment = codegen.fragment(
             "dense_sum.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={"COUNT": node.attrs["count"]},
+            defines={
+                "COUNT": node.attrs["count"],
+                "FACTOR": 1.0,
+                "INVERSE_SCALE": source.scale / target.scale,
+            },
         )
         build.draw(
             node,
@@ -91,10 +95,7 @@ class DenseSum(Operator):
             samplers=[("source", source.texture)],
             sources=[Source(0, float(node.attrs["count"]), 1.0)],
             quads=[Quad(0, 0, *target.size, ((0, 0),))],
-            uniforms={
-                "source_texel": build.texel(source.texture),
-                "units": [1.0, 1.0, 1.0, source.scale / target.scale],
-            },
+            uniforms={"source_texel": build.texel(source.texture)},
         )
 
     def read_weights(
@@ -135,7 +136,13 @@ class DenseSum(Operator):
             activation=node.activation,
             constants=macros,
             includes=["fixed_point.glsl", "turns.glsl"],
-            defines={"COUNT": node.attrs["count"], "LAST": 1},
+            defines={
+                "COUNT": node.attrs["count"],
+                "FACTOR": source.scale,
+                "ROW_SCALE": 256.0 * row_unit,
+                "BIAS_SCALE": bias_scale,
+                "INVERSE_SCALE": 1.0 / target.scale,
+            },
         )
         texels = range(target.size[0])
         separate_draws = bool(codegen.uniforms(macros, 0))
@@ -150,7 +157,6 @@ class DenseSum(Operator):
                 uniforms={
                     "source_texel": build.texel(source.texture),
                     "kernel_texel": build.texel(rows),
-                    "units": [source.scale, 256.0 * row_unit, bias_scale, 1.0 / target.scale],
                     **codegen.uniforms(macros, texels_of_draw[0]),
                 },
             )

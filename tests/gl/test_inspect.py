@@ -119,7 +119,7 @@ def test_layers_go_to_a_folder_of_the_models_name(
 
 def test_where_layers_cannot_go(tmp_path: Path, photo: Path, capsys: Capture) -> None:
     path = write_tiny(tmp_path)
-    assert "--layers IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
+    assert "--images IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
     blocked = tmp_path / "file"
     blocked.write_text("mine")
     assert f"--out {blocked}" in refused(capsys, ["inspect", path, "--layers", photo, "--out", blocked])

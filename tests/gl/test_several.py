@@ -309,7 +309,7 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
         if any(step.step == ARGMAX for step in output.steps):
             assert same.mean() > 0.95
         else:
-            assert np.abs(results[output.name] - reference_output[output.name]).max() < 0.03 or same.all()
+            assert np.abs(results[output.name] - reference_output[output.name]).max() < 0.045 or same.all()
 
 
 @pytest.mark.drivers("all")
