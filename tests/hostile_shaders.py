@@ -300,7 +300,8 @@ REFUSED: dict[str, str] = {
 
 TAKEN: dict[str, str] = {
     "two calls of which one uses no global variable": (
-        "float g;\nfloat f(float x) {\n    return 2.0 * x;\n}\nfloat h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"
+        "float g;\nfloat f(float x) {\n    return 2.0 * x;\n}\n"
+        "float h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"
         + _main("g = 1.0;", "float y = f(coord0.x) * h(coord0.y) + f(coord0.y);")
     ),
     "the least": _main(),

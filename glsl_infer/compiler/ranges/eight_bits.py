@@ -47,8 +47,8 @@ The scores of a detector are negative in all calibration images without an objec
 WELL_SEEN = 16
 """Number of observed values other than 0 above which a channel's range can be narrower than the widest channel's.
 
-A channel that was seldom active can be as large as the others in another image. With n times as many values, a range
-can be n times as narrow.
+With few images, a channel that was seldom active can be as large as the others in another image. With n times as many
+values, a range can be n times as narrow.
 """
 
 
@@ -223,7 +223,8 @@ class _RangeChooser:
         depth = None if name in self._graph.output_layers else self._depths[name]
         common, equal = name in self._common, name in self._equal
         height, width, _ = self._graph.shapes[name]
-        by, way = _best_way(images, height * width, ends, common=common, equal=equal)
+        pixels = height * width if len(self._calibration.images) < varied.FEW else None
+        by, way = _best_way(images, pixels, ends, common=common, equal=equal)
         if name in self._scores:
             way = partial(_with_reach, way, ends, common=common, equal=equal)
 
@@ -291,8 +292,15 @@ def few_images(seen: Sequence[Observation], depth: int | None) -> float:
     return float(max(1.0, smallest * min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)))
 
 
-def narrowest_of(seen: Sequence[Observation], pixels: int) -> NDArray[np.float64]:
-    """Return the least width of each channel's range, as a share of the widest channel's."""
+def narrowest_of(seen: Sequence[Observation], pixels: int | None) -> float | NDArray[np.float64]:
+    """Return the least width of each channel's range, as a share of the widest channel's.
+
+    Args:
+        seen: observations of the images.
+        pixels: pixels of the map; None with images enough to show how large each channel becomes.
+    """
+    if pixels is None:
+        return NARROWEST
     active = pixels * np.sum([one.moved for one in seen], axis=0)
     narrowest: NDArray[np.float64] = np.clip(WELL_SEEN / np.maximum(active, 1.0), NARROWEST, 1.0)
     return narrowest
@@ -333,7 +341,7 @@ def depths(graph: Graph) -> dict[str, int]:
 
 def _best_way(
     seen: Sequence[Observation],
-    pixels: int,
+    pixels: int | None,
     function: tuple[float, float],
     *,
     common: bool,
