@@ -21,7 +21,7 @@ from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
 
-# Imports for graph.json and bundles of parts are made when these are read, so that other starts are faster.
+# Imports for graph.json and bundles of parts are made when these are read, to keep other starts fast.
 if TYPE_CHECKING:
     from glsl_infer.bundle.network import Layer, Network
     from glsl_infer.bundle.parts import CpuPart
@@ -178,5 +178,5 @@ def split_labels(text: str) -> tuple[str, ...]:
 
 
 def classes_of(outputs: Sequence[Output]) -> int:
-    """Return the number of labels that a model with these outputs needs: 0 without an output for classes."""
+    """Return the number of labels of a model with these outputs: 0 without an output for classes."""
     return next((output.shape[0] for output in outputs if output.purpose == CLASSES), 0)

@@ -10,7 +10,7 @@ one of these::
     {"list": TYPE, "least": 1, "most": 9, "cap": 9, "unique": RULE}      "or_one": a value alone is a list of one
     {"tuple": [TYPE, ...]}    {"map": TYPE}    {"choice": {OBJECT: [KEY, ...]}}
     {"integer": [1, 9]}       {"number": [0, 1]}    {"words": [WORD, ...]}
-    {"type": TYPE, "default": VALUE}         for a key that can be missing; the value null is None
+    {"type": TYPE, "default": VALUE}         for an optional key; the value null is None
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile")
 
 
 class FieldError(BundleError):
-    """A value that does not follow its description. The enclosing readers add its location.
+    """A value in conflict with its description. The enclosing readers add its location.
 
     Args:
         problem: the error; if it begins with ``is``, the message begins with the name of the value.
@@ -63,7 +63,7 @@ class Described:
             order, with None for keys only in other variants of the object.
         own: readers of types without a description, or faster readers of described types.
         objects: the keys of objects and their types, by the objects' names; by default those of format.json.
-        types: types that have a description.
+        types: types with a description.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ def scalar(value: Any) -> Any:
 
 
 Entry = tuple[str, Read, int, tuple[str, ...], Any]
-"""A key of an object: reader of its value, index of the key that it depends on, that key's words, default."""
+"""A key of an object: reader of its value, index of the key it depends on, the words of that key, default."""
 
 
 def _object(entries: list[Entry], sections: tuple[str, ...], make: Callable[..., Any]) -> Read:

@@ -26,7 +26,7 @@ from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.support.files import output
 
 SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
-"""Advice for models that exceed the limits of readers."""
+"""Advice for models beyond the limits of readers."""
 
 HasPassed = Callable[[str], bool]
 """Function that returns whether the shaders of the bundle (or part) with a digest have passed before."""
@@ -53,7 +53,7 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
             for name in sorted(members):
                 info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
                 info.compress_type = zipfile.ZIP_DEFLATED
-                info.create_system = 3  # Unix on every system, so that the bytes are the same
+                info.create_system = 3  # Unix on every system, for the same bytes
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
         if read_back:

@@ -1,4 +1,4 @@
-"""Consistency checks of a manifest, so that a runner can rely on its parts.
+"""Consistency checks of a manifest, on which runners rely.
 
 Size limits let an untrusted file cause an error instead of exhausting the memory. ``format_constants`` has them, and so
 do the readers in Java and TypeScript. Each limit, except for the dimensions, is at least eight times the need of the
@@ -36,7 +36,7 @@ from glsl_infer.program.texels import shape_of
 LABELS = "labels.txt"
 GRAPH = "graph.json"
 INPUT = "input"
-"""Kind of the textures that a runner uploads to."""
+"""Kind of the textures for uploads."""
 
 Named = TypeVar("Named", Texture, ShaderProgram, Input, Output)
 
@@ -49,7 +49,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         sizes: bytes of every member.
 
     Raises:
-        BundleError: names the first part that does not fit.
+        BundleError: names the first wrong part.
     """
     with rule("caps"):
         check_caps(manifest, sizes)
@@ -193,7 +193,7 @@ def _check_uniforms(entry: Pass, where: str, program: ShaderProgram, sizes: Mapp
 
 
 def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> None:
-    """Refuse a value that does not fit its textures; ``where`` names it in messages."""
+    """Refuse a value of another size than its textures; ``where`` names it in messages."""
     if isinstance(value, FixedPoint):
         texture = textures.get(value.texture)
         if texture is None or value.size[0] > texture.width or value.size[1] > texture.height:
@@ -282,7 +282,7 @@ def check_probe(
 
 
 def probed_numbers(output: Output) -> int:
-    """Return the number of values that the probe has for an output: all values of a single vector, otherwise 0."""
+    """Return the number of the probe's values for an output: all values of a single vector, otherwise 0."""
     value = output.values[0]
     return value.length if len(output.values) == 1 and isinstance(value, FixedPoint) else 0
 

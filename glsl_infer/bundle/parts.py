@@ -73,7 +73,7 @@ WEIGHTS = "weights/cpu.f32"
 
 @dataclass(frozen=True)
 class CpuPart:
-    """Operators that NumPy computes, in order.
+    """Operators for NumPy, in order.
 
     Attributes:
         inputs: the tensors read from outside.
@@ -408,7 +408,7 @@ def _check_gpu_inputs(part: Bundle, inputs: Sequence[Input], tensors: Mapping[st
 
 
 def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict[str, Shape]:
-    """Return the shapes of all tensors that a CPU part computes."""
+    """Return the shapes of all tensors computed by a CPU part."""
     inside = {name: _shape_of(name, tensors, where) for name in part.inputs}
     own: dict[str, Shape] = {}
     for node in part.nodes:

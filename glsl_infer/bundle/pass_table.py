@@ -27,7 +27,7 @@ _LITERAL, _FROM_MEMBER = 0, 1
 
 @dataclass(frozen=True)
 class Names:
-    """Lists that the table's indices refer to."""
+    """Targets of the table's indices."""
 
     layers: Sequence[str]
     programs: Sequence[ShaderProgram]
@@ -117,10 +117,10 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
         data: the bytes of the member.
         count: number of passes in the manifest.
         quads: number of quads of all passes in the manifest.
-        names: the lists that indices refer to.
+        names: the targets of indices.
 
     Raises:
-        BundleError: names the pass that does not follow the format.
+        BundleError: names the wrong pass.
     """
     if count > MAX_PASSES or quads > MAX_QUADS:
         raise BundleError(f"{count} passes with {quads} quads; a model has at most {MAX_PASSES} and {MAX_QUADS}")

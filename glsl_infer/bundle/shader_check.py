@@ -1,4 +1,4 @@
-"""The GLSL that bundles hold: a subset that the reader understands completely, so that drivers compile nothing else.
+"""The GLSL of bundles: a subset, which the reader understands completely. Drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
 checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
@@ -44,7 +44,7 @@ _SWIZZLES = frozenset(
 )
 _END = ""
 _VECTORS = frozenset(("vec2", "vec3", "vec4"))
-_LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
+_LONGEST_VECTOR = 24  # tokens of a constructor of numbers, which is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
@@ -62,7 +62,7 @@ _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
 _MOST_OPERATORS = GLSL_LIMITS["operators"]
 _SMALL, _GROWN = 1e24, 1e34
-"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less than that."""
+"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
 _FAR = 1e36
 """Products of factors beyond it can be infinite in another order, and sums of such products."""
@@ -73,10 +73,10 @@ class Value(NamedTuple):
 
     Attributes:
         type: INT, BOOL, SAMPLER, or the number of components.
-        least: the smallest that a component can be; infinite where it can overflow.
+        least: the smallest possible value of a component; infinite if it can overflow.
         most: the largest.
         marks: WILD if it can be NaN, CONST if compilers know it, GROWN if it is a sum of small numbers, of any length.
-        uniform: the name of the uniform that it is a part of, or "".
+        uniform: the name of its uniform, or "".
         reach: the largest product of factors within it in any order, because drivers multiply constants first, and the
             inverse of the smallest.
     """
@@ -108,7 +108,7 @@ class Macro(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function: where its body begins, its parameters, and the macros and functions that were defined before it."""
+    """A function: where its body begins, its parameters, and the macros and functions defined before."""
 
     kind: str
     at: int
@@ -135,7 +135,7 @@ class Shader:
         sizes: numbers of each uniform; 0 of a sampler.
         divisors: uniforms by which the shader divides: no component can be 0.
         needs_coordinates_inside: loops end after their counted turns only if ``coord0.x`` is at most 2.
-        read: tokens, with those that the checker has read again.
+        read: tokens, including repeated ones.
         written: operations as a compiler sees them: functions in their places, of a loop those of one turn.
         executed: operations of one fragment, with all turns of loops.
         loops: of ``main`` and the functions that it calls, in order; of a condition that a device decides, both sides'.
@@ -224,7 +224,7 @@ class _Lines:
 
     def _tokens_of(self, line: str) -> list[str]:
         """Return the tokens of a line without its spaces."""
-        tokens: list[str] = _TOKEN.findall(line)  # leaves out all that is no token
+        tokens: list[str] = _TOKEN.findall(line)  # without all other characters
         most = GLSL_LIMITS["name"]
         if "".join(tokens) == line and (len(line) <= most or max(map(len, tokens)) <= most):
             return [token for token in tokens if token[0] != " "]
@@ -401,7 +401,7 @@ def _clamped(kind: int, value: Value, low: Value, high: Value) -> Value:
 
 
 class _Checker:
-    """Reads the tokens of a shader from left to right; every method leaves ``at`` after the part that it has read."""
+    """Reads the tokens of a shader from left to right; every method leaves ``at`` after its part."""
 
     def __init__(self, lines: _Lines) -> None:
         self.lines = lines
@@ -415,7 +415,7 @@ class _Checker:
         self.branches: list[tuple[int, _Scopes, Value | None, tuple[_Scopes, Value | None] | None]] = []
         self.written = self.executed = self.used = self.operators = 0
         self.blocks = self.brackets = self.calls = self.expanding = 0
-        self.place: int | None = None  # of the first macro around the tokens that are read
+        self.place: int | None = None  # of the first macro around the current tokens
         self.alone = True  # nothing is next to that macro
         self.in_coordinate = False
         self.returns = "void"
@@ -426,7 +426,7 @@ class _Checker:
         self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.uses_globals = False  # the function so far
         self.numbers = {token: _rounded(FLOAT, number, number, CONST) for token, number in lines.decimals()}
-        self.names = set[str]()  # that a shader may give
+        self.names = set[str]()  # free for shaders
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
@@ -459,7 +459,7 @@ class _Checker:
             self.at += 1
 
     def name(self) -> str:
-        """Return the next token, a name that a shader may give."""
+        """Return the next token, a name free for shaders."""
         token = self.next()
         if token not in self.names:
             if not _NAME.fullmatch(token) or token in _WORDS or token in self.lines.reserved:
@@ -475,7 +475,7 @@ class _Checker:
             raise self.refused("too many operations")
 
     def again(self, tokens: int) -> None:
-        """Count tokens that are read again: of a macro, a function or a loop."""
+        """Count repeated tokens: of a macro, a function or a loop."""
         self.used += tokens
         if self.used > GLSL_LIMITS["expanded"]:
             raise self.refused(f"the shader has more than {GLSL_LIMITS['expanded']} tokens with its macros")
@@ -812,7 +812,7 @@ class _Checker:
         self.join(before)
 
     def declaration(self, kind: str, *, constant: bool) -> None:
-        """Read the names that a type declares."""
+        """Read the names of a declaration."""
         if kind not in _TYPES or kind in ("int", "sampler2D"):
             raise self.refused(f"'{kind[:20]}' is not of this format")
         local = len(self.scopes) > 1
@@ -941,7 +941,7 @@ class _Checker:
         return value
 
     def binary(self, level: int) -> Value:
-        """Read operations of this level and of those that bind more."""
+        """Read operations of this level and of tighter ones."""
         value = self.unary()
         tokens, levels = self.tokens, _LEVELS
         while True:
@@ -1082,7 +1082,7 @@ class _Checker:
         return self.constant(variable.value)
 
     def number(self, token: str) -> Value:
-        """Return the value of a number that stands in the text."""
+        """Return the value of a literal."""
         value = self.numbers.get(token)
         if value is None:
             number = float(token)

@@ -1,4 +1,4 @@
-"""Members of a bundle that a session does not keep in memory: textures of weights, once the GPU has them.
+"""Members of a bundle released by a session: textures of weights, once the GPU has them.
 
 On later access, for example by the self-check, they are read from the file again and must be unchanged.
 """
@@ -17,7 +17,7 @@ from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support.files import reading
 
 LEAST = 1 << 16
-"""Minimum size in bytes of a member that is released and read again."""
+"""Minimum size in bytes of a released member."""
 
 
 class Members(Mapping[str, bytes]):
