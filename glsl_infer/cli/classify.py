@@ -203,7 +203,7 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     if args.json:
         print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counted}))
     else:
-        print(f"{args.csv}: {len(files)} images, {failed} of them cannot be read")
+        print(f"{args.csv}: {len(files)} images, {failed} cannot be read")
         for label, count in counted.most_common():
             print(f"{count:8}  {one_line(label)}")
     return ImageError.exit_code if failed else 0

@@ -40,7 +40,7 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     argv = ["classify", "--model", str(model), "--top", "2", str(folder)]
     assert main([*argv, "--csv", str(out)]) == 2
     printed = capsys.readouterr()
-    assert "5 images, 1 of them cannot be read" in printed.out
+    assert "5 images, 1 cannot be read" in printed.out
     assert printed.err.count("error:") == 1
     result = rows(out)
     assert [Path(row["file"]).name for row in result] == [f"{index:05d}.png" for index in range(5)]
