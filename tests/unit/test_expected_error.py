@@ -113,7 +113,7 @@ def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> No
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
     graphs = [random_network(100 + seed) for seed in range(NETWORKS)]
     gain = np.array([noise(graph, pictures, count) - noise(graph, pictures, count, None, "auto") for graph in graphs])
-    assert gain.min() >= -0.3
+    assert gain.min() >= -0.4
     assert gain.mean() >= 1.0
 
 

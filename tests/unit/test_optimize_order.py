@@ -8,6 +8,7 @@ from graphs import conv_node, input_node
 
 from glsl_infer.compiler import optimize
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.node import OBSERVED_RANGE
 
 
 def optimized(*nodes: Node) -> Graph:
@@ -55,6 +56,17 @@ def test_single_pixels_are_convolved_before_they_are_enlarged(op: str, activatio
 )
 def test_other_convolutions_stay_after_the_enlargement(filters: int, attrs: dict[str, object]) -> None:
     assert ops_of(enlarged("upsample_bilinear", filters, **attrs)) == ["conv2d", "upsample_bilinear", "conv2d"]
+
+
+@pytest.mark.parametrize("op", ["upsample_bilinear", "upsample_nearest"])
+def test_the_range_of_a_quantised_file_is_that_of_both_layers(op: str) -> None:
+    """Interpolated values have a smaller range than the values before, which the file does not have."""
+    rng = np.random.default_rng(0)
+    nodes = [conv_node(rng, "a", ("image",), 3, 8), Node("up", op, ("a",), {"size": (2, 2)})]
+    nodes.append(conv_node(rng, "b", ("up",), 8, 4, activation="linear").with_attrs(**{OBSERVED_RANGE: (-1.0, 2.0)}))
+    graph = optimize.optimize(Graph("order", (input_node(6), *nodes), "b"))
+    names = [node.name for node in graph.nodes if node.attrs.get(OBSERVED_RANGE) == (-1.0, 2.0)]
+    assert names == (["b-before", "b"] if op == "upsample_nearest" else ["b"])
 
 
 def test_an_enlarged_map_with_two_readers_stays() -> None:

@@ -36,7 +36,9 @@ def _convolve_sooner(draft: Draft, node: Node) -> None:
         return
     if not _of_single_pixels(node) or not (traits.repeats or node.activation == LINEAR):
         return
-    attrs = {key: value for key, value in node.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    if OBSERVED_RANGE in node.attrs and not traits.repeats:
+        return  # A mean has a smaller range than its values, and the file does not have theirs.
+    attrs = {key: value for key, value in node.attrs.items() if key != "fused"}
     sooner = replace(node, name=f"{node.name}-before", inputs=enlarging.inputs, attrs=attrs)
     later = replace(enlarging, name=node.name, inputs=(sooner.name,))
     draft.put((enlarging, node), (sooner, _with_history(later, node)), later.name)
@@ -67,6 +69,8 @@ def _activate_sooner(draft: Draft, node: Node) -> None:
     if prod(draft.shapes[before.name]) > prod(draft.shapes[move.name]):
         return
     attrs = {key: value for key, value in before.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    if OBSERVED_RANGE in node.attrs:
+        attrs[OBSERVED_RANGE] = node.attrs[OBSERVED_RANGE]
     sooner = replace(before, name=f"{node.name}-before", attrs=attrs).with_activation(node.activation)
     later = replace(move, name=node.name, inputs=(sooner.name,))
     draft.put((before, move, node), (sooner, _with_history(later, node)), later.name)
