@@ -206,7 +206,7 @@ def test_what_is_no_photograph(phone: Phone) -> None:
     before = labels(phone.look(scene("pineapple007.jpg")))
     phone.tell("press", "Photo")
     phone.tell("file", ROOT / "README.md")
-    state = phone.tell("wait", "README.md is no")
+    state = phone.tell("wait", "README.md cannot be read")
     assert "README.md cannot be read as a picture on this device" in " ".join(state["texts"])
     assert (labels(state), state["open"]) == (before, 1)
     phone.tell("touch")
