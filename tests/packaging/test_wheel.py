@@ -65,7 +65,9 @@ def environment(folder: Path, python: str, source: Path) -> Path:
 def interpreter(version: str) -> str:
     """Return a Python of that version from the PATH or of pyenv, else the one that runs the tests."""
     items = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    return str(items[-1]) if items else shutil.which(f"python{version}") or sys.executable
+    candidates = [*map(str, items[-1:]), shutil.which(f"python{version}"), sys.executable]
+    # A shim of pyenv is in the PATH even if pyenv has no such version for this user.
+    return next(path for path in candidates if path and subprocess.run([path, "-c", ""], check=False).returncode == 0)
 
 
 def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
