@@ -263,7 +263,7 @@ def caps() -> Files:
         ("passes.bin", format_constants.MAX_TABLE_BYTES),
     ):
         for above in (0, 1):
-            members = {**GOOD, name: GOOD[name].ljust(cap + above)}
+            members = {**GOOD, name: GOOD[name].ljust(cap + above - 1) + b"\n"}  # which a table of passes may not have
             files[f"{name} {'above' if above else 'at'} the cap"] = zipped(
                 members if name == "manifest.json" else rehashed(members)
             )
@@ -300,7 +300,7 @@ FAMILIES = (
     (counts, 0),
     (texts, 11),
     (containers, 4),
-    pytest.param(caps, 5, marks=pytest.mark.exhaustive),
+    pytest.param(caps, 3, marks=pytest.mark.exhaustive),
     (ends, len(ranged.ENDS)),
 )
 """Files of a kind, and the number of sound ones."""
