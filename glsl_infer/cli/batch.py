@@ -45,7 +45,7 @@ def files_of(args: argparse.Namespace, inputs: Sequence[Path], *, also: Sequence
         also: suffixes of other files in folders to return.
 
     Raises:
-        InputError: there are no images, or the options do not match their number.
+        InputError: none of the files is an image, or the options do not match their number.
     """
     files = paths.find(inputs, also=also)
     if args.out is not None and args.out_dir is not None:

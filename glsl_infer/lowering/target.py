@@ -1,4 +1,4 @@
-"""Options of code generation: how a program stores maps and weights, and what a draw costs."""
+"""Options of code generation: how a program stores maps and weights, and the cost of a draw."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ class Traits:
         elementwise: whether it has one input, and does the same to a vector as to a map of one pixel.
         has_kernel: whether it is a sum of products with a weight ``kernel``, whose last axis are its outputs, and a
             ``bias``.
-        idle: attributes with which it is the identity; None if there are no such attributes.
+        idle: attributes with which it is the identity; None without such attributes.
         interpolates: whether each output value is a weighted mean of its channel's values; the weights add up to 1.
         is_constant: whether its output depends on weights only.
         moves: whether each output value is one of its input's values.
         on_cpu: whether it runs in CPU parts, without a shader.
-        on_vectors: the equivalent operator for vectors, which are stored in 16 bits; None if there is none.
+        on_vectors: the equivalent operator for vectors, which are stored in 16 bits; None without one.
         on_parts: treatment of long vectors in parts (``optimize.long_vectors``): ``rows`` flattens a map into parts,
             ``join`` has the parts of all inputs, ``products`` sums over them, ``each`` processes them separately,
             ``map`` combines them to a map; empty if it needs the entire vector.

@@ -381,7 +381,7 @@ class Session(Closing):
         Layers can share it: after a complete frame it holds the output of the last one.
 
         Raises:
-            InputError: there is no such target, or the model has several parts.
+            InputError: the name is not that of a target, or the model has several parts.
         """
         return self._only_part(f"texture '{name}'").read_texture(name)
 

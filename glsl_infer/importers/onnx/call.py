@@ -67,7 +67,7 @@ class Call:
         """Return an attribute. A tensor attribute is an array.
 
         Raises:
-            ModelError: the attribute is missing, and there is no default.
+            ModelError: the attribute is missing and has no default.
         """
         value = self.operator.attributes.get(name, default)
         if value is None:

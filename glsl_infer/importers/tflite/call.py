@@ -83,7 +83,7 @@ class Call:
         """Return an option.
 
         Raises:
-            ModelError: the option is missing, and there is no default.
+            ModelError: the option is missing and has no default.
         """
         value = self.operator.options.get(name, default)
         if value is None:
