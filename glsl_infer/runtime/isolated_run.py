@@ -1,4 +1,4 @@
-"""Child process of ``isolation``: compiles and draws a bundle, and prints ``met`` if it finishes.
+"""Child process of ``isolation``: compiles and draws a bundle, and prints ``finished`` if it finishes.
 
 It prints ``passed`` instead if the self-check has passed. The parent records the pass, because the child writes no file
 for later starts. An error that the engine raises on purpose counts as finished: the parent will raise it as well.
@@ -70,7 +70,7 @@ def _limit_memory(context: Context, memory: int) -> None:
 
 
 def work(job: dict[str, Any]) -> str:
-    """Compile and draw the bundle of a job; return ``met`` or ``passed``, or an empty string if the file has changed.
+    """Compile and draw the bundle of a job; return ``finished``, ``passed``, or "" if the file has changed.
 
     Args:
         job: ``path``; ``digest`` of its manifest, or None; ``context``, the parent's kind of context; ``memory`` in
@@ -94,7 +94,7 @@ def work(job: dict[str, Any]) -> str:
             if bundle.cpu_operators and not custom:  # CPU parts can take hours and fill memory, too
                 session.run(probe.inputs(bundle.manifest.inputs))
                 _report_progress()
-    return "passed" if passed and not bundle.cpu_operators else "met"
+    return "passed" if passed and not bundle.cpu_operators else "finished"
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
@@ -108,7 +108,7 @@ def main() -> int:
     except GlslInferError as error:
         if isinstance(error.__cause__, MemoryError):  # this process has less memory than its parent
             return 4
-        word = "met"
+        word = "finished"
     if not word:
         return 3
     print(f"\n{word}", flush=True)

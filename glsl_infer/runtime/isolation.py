@@ -92,7 +92,7 @@ def run_sandboxed(bundle: Bundle, context: Context, mode: SandboxMode) -> None:
     elif how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
-            f"{name}: the driver '{driver}' {how} when it met this model, in a process of its own; "
+            f"{name}: the driver '{driver}' {how} when it drew this model in a separate process; "
             "do not use this model here, unless you trust who made it and update the driver "
             f"({VARIABLE}=off draws it without that process)"
         )
@@ -176,7 +176,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
     word = said.decode("ascii", "replace").split("\n")[-2:]
-    if word not in (["met", ""], [PASSED, ""]):
+    if word not in (["finished", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"
     return PASSED if word[0] == PASSED else ""
 

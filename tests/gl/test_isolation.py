@@ -103,7 +103,7 @@ def test_a_command_meets_a_model_once(children: list[str], tmp_path: Path, capsy
     [
         ("import os; os.kill(os.getpid(), 11)", 60.0, 1 << 30, r"crashed \(signal 11\)"),
         ("import sys; sys.exit(7)", 60.0, 1 << 30, r"failed \(exit code 7\)"),
-        ("print('met and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
+        ("print('finished and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
         ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s for a layer"),
         ("while True: pass", 0.5, 1 << 30, "took more than 0 s for a layer"),
         ("while True: print('x' * 65535)", 60.0, 1 << 30, "said more than a child has to say"),
@@ -125,7 +125,7 @@ def test_what_a_child_may_not_do(
     monkeypatch.setattr(isolation, "SECONDS", seconds)
     monkeypatch.setattr(isolation, "SECONDS_A_MEGABYTE", 0.0)
     monkeypatch.setattr(isolation, "_memory", lambda _: memory)
-    with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it met this model"):
+    with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it drew this model"):
         Session(path, context=context, isolated="first")
     assert len(children) == 1
 
@@ -140,7 +140,7 @@ for layer in range(5):
     while time.process_time() < end:
         pass
     print({isolation.LAYER!r}, end="", flush=True)
-print("\\nmet")
+print("\\nfinished")
 """
     instead(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
@@ -303,7 +303,7 @@ def test_a_command_ends_in_a_line(
     assert main(["selfcheck", str(tiny.write_tiny(tmp_path))]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "crashed (signal 6) when it met this model" in err
+    assert "crashed (signal 6) when it drew this model" in err
     assert len(children) == 1
 
 

@@ -63,7 +63,7 @@ class PreparedGraph:
         precision: one choice for each feature map in 16 bits.
         spent: effect of each layer's rounding on the outputs, if it was measured.
         wider: ranges for 16 bits of layers whose range in 8 bits was learnt from calibration images.
-        told: the learnt ranges in 8 bits.
+        learnt: the learnt ranges in 8 bits.
         cost_8bit: cost of the program with all maps in 8 bits, if it was counted.
         folds: ranges learnt without each part of the calibration images.
         runs: outputs of the float network for some calibration images, if they were needed.
@@ -76,7 +76,7 @@ class PreparedGraph:
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
-    told: Mapping[str, Range] = field(default_factory=dict)
+    learnt: Mapping[str, Range] = field(default_factory=dict)
     cost_8bit: Cost | None = None
     folds: tuple[Fold, ...] = ()
     runs: Runs | None = None
@@ -119,7 +119,9 @@ def prepare(
     wider = {**before.sixteen_bit, **assigned.wider}
     require_finite_ranges(ranged)
     known = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
-    told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
+    learnt = {
+        choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT
+    }
     if before.sixteen is not None and by_itself and tolerance is None and budget is None:
         chosen = precision_of_layers.stored(ranged, before.sixteen, known)
         searches = False
@@ -171,7 +173,7 @@ def prepare(
         fine,
         spent,
         wider,
-        told,
+        learnt,
         cost_8bit,
         folds,
         runs,

@@ -38,14 +38,14 @@ class Spread:
     Attributes:
         mean, deviation: mean and standard deviation of the values.
         low, high: limits for nearly all values.
-        told: whether it follows from a batch norm, of this layer or of an earlier one.
+        from_norm: whether it follows from a batch norm, of this layer or of an earlier one.
     """
 
     mean: Numbers
     deviation: Numbers
     low: Numbers
     high: Numbers
-    told: bool
+    from_norm: bool
 
 
 def spreads(graph: Graph) -> dict[str, Spread]:
@@ -58,11 +58,11 @@ def spreads(graph: Graph) -> dict[str, Spread]:
     return found
 
 
-def told(graph: Graph) -> Mapping[str, Spread]:
+def from_norms(graph: Graph) -> Mapping[str, Spread]:
     """Return the distributions derived from a batch norm, by layer name."""
     if not any(NORMAL in node.attrs for node in graph.nodes):
         return {}
-    return {name: spread for name, spread in spreads(graph).items() if spread.told}
+    return {name: spread for name, spread in spreads(graph).items() if spread.from_norm}
 
 
 def _of_input(graph: Graph, node: Node) -> Spread | None:
@@ -70,7 +70,7 @@ def _of_input(graph: Graph, node: Node) -> Spread | None:
         return None
     low, high = Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(graph.shapes[node.name][-1])
     low, high = np.minimum(low, high), np.maximum(low, high)
-    return Spread((low + high) / 2.0, (high - low) / 12.0**0.5, low, high, told=False)
+    return Spread((low + high) / 2.0, (high - low) / 12.0**0.5, low, high, from_norm=False)
 
 
 def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread | None:
@@ -78,12 +78,12 @@ def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread |
     channels = graph.shapes[node.name][-1:]  # a tensor of the CPU can be a scalar without an axis
     if NORMAL in node.attrs and (len(node.attrs[NORMAL][0]),) == channels:
         mean, deviation = (np.asarray(numbers, np.float64) for numbers in node.attrs[NORMAL])
-        others, is_told = before[1:], True
+        others, from_norm = before[1:], True
     else:
         known = [spread for spread in before if spread is not None]
         if len(known) < len(before) or not known:
             return None
-        is_told = any(spread.told for spread in known)
+        from_norm = any(spread.from_norm for spread in known)
         if ops.get(node.op).has_kernel:
             mean, deviation = _of_products(node, known[0])
             others = before[1:]
@@ -96,7 +96,7 @@ def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread |
         if other is None:
             return None
         mean, deviation = mean + other.mean, np.hypot(deviation, other.deviation)
-    return _behind(node.activation, mean, deviation, is_told=is_told)
+    return _behind(node.activation, mean, deviation, from_norm=from_norm)
 
 
 def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
@@ -132,16 +132,16 @@ def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
         return None
     deviation = np.abs(moved[1] - moved[0]).max(axis=0) / 2.0
     low, high = np.minimum(*ends).min(axis=0), np.maximum(*ends).max(axis=0)
-    return Spread(middle.mean(axis=0), deviation, low, high, told=any(one.told for one in before))
+    return Spread(middle.mean(axis=0), deviation, low, high, from_norm=any(one.from_norm for one in before))
 
 
-def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, is_told: bool) -> Spread:
+def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, from_norm: bool) -> Spread:
     """Return the distribution of a function of normal distributions."""
     with np.errstate(all="ignore"):
         values = np.asarray(function(mean + deviation * _PLACES), np.float64)
     middle = (_WEIGHTS * values).sum(axis=0)
     spread = np.sqrt((_WEIGHTS * (values - middle) ** 2).sum(axis=0))
-    return Spread(middle, spread, values.min(axis=0), values.max(axis=0), told=is_told)
+    return Spread(middle, spread, values.min(axis=0), values.max(axis=0), from_norm=from_norm)
 
 
 def warnings(ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:

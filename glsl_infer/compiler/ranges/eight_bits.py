@@ -147,7 +147,7 @@ class _RangeChooser:
         ]
         if not images and assumed is None and (refusal := open_refusal(graph, known)) is not None:
             raise refusal
-        self._normal = data_free.told(graph) if learnt and not images and assumed is None else {}
+        self._normal = data_free.from_norms(graph) if learnt and not images and assumed is None else {}
         unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in known}
         self._observe(unknown)
         self._common, self._equal = constraints(graph)
@@ -268,8 +268,8 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
         and OBSERVED_RANGE not in node.attrs
         and node.name not in known
     ]
-    told = data_free.told(graph) if found else {}
-    return [node for node in found if node.name not in told]
+    from_norms = data_free.from_norms(graph) if found else {}
+    return [node for node in found if node.name not in from_norms]
 
 
 def few_images(seen: Sequence[Observation], depth: int | None) -> float:

@@ -88,7 +88,7 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
     fine: dict[str, Range] = {}
     scales: dict[str, float] = {}
     for part in prepared:
-        maps.update(part.told)
+        maps.update(part.learnt)
         fine.update(part.wider)
         scales.update({choice.layer: choice.scale for choice in part.scales if choice.by == "calibration"})
     if not programs:
