@@ -132,7 +132,7 @@ def test_a_single_number_of_a_vector_weighs_a_map_whose_ranges_a_batch_norm_know
     weights = L.Dense(2, activation="softmax")(L.GlobalAveragePooling2D()(stem()))
     parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, index], (-1, 1, 1, 1)) for index in range(2)]
     graph = check(X, L.Conv2D(3, 1)(L.Add()(parts)))
-    data_free.told(graph)
+    data_free.from_norms(graph)
 
 
 MATRIX = np.random.default_rng(0).normal(0.0, 0.5, (5, 4)).astype(np.float32)
