@@ -17,7 +17,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require as require_limits
 from glsl_infer.graph import host_steps
 from glsl_infer.program.layout import FeatureMap
-from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime import sandbox_mode, selfcheck
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
@@ -36,7 +36,6 @@ from glsl_infer.support.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from glsl_infer.cpu.custom import Functions
     from glsl_infer.runtime.cpu_executor import CpuExecutor
-    from glsl_infer.runtime.isolation import SandboxMode
     from glsl_infer.runtime.saturation import Saturation
 
 Alone = Union[Picture, Numbers]
@@ -61,7 +60,8 @@ class Session(Closing):
             folder (``program_cache.default_folder``), in a folder of your own, or not at all.
         operators: functions for a model's custom operators, by their names in the model.
         isolated: let a child process compile and draw the model first, in case the file makes the driver crash, hang or
-            fill the memory; ``"first"``: unless the model has passed on this driver before.
+            fill the memory; ``"first"``: unless the model has passed on this driver before. Default: False, and
+            ``"first"`` in the commands of ``glsl-infer``.
         state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then sets those inputs to the
             outputs of the frame before, and to zeros in the first frame. ``state.reset()`` begins a new sequence.
         check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if ranges clip its
@@ -92,7 +92,7 @@ class Session(Closing):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
-        isolated: SandboxMode = False,
+        isolated: sandbox_mode.SandboxMode | None = None,
         state: Mapping[str, str] | None = None,
         check_ranges: bool = False,
     ) -> None:
@@ -111,6 +111,7 @@ class Session(Closing):
             self._require_functions(operators)
             self.context.make_current()
             require_limits(vars(self.bundle.manifest.limits), self.context.gl)
+            isolated = sandbox_mode.default() if isolated is None else isolated
             if isolated:
                 from glsl_infer.runtime.isolation import run_sandboxed  # other sessions start sooner without it
 
