@@ -188,7 +188,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be created ({error.strerror})") from None
     written: list[Path] = []
-    with Session(bundle, context=args.context, isolated="first") as session:
+    with Session(bundle, context=args.context) as session:
         layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
