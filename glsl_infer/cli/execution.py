@@ -258,7 +258,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             Path.cwd()  # raises if the folder was removed
             interrupts.as_exceptions()
             advice.refuse_urls(args)
-            advice.fetched_model(args)
+            advice.fetched_models(args)
             code: int | None = args.run(args)
             return code or 0
         finally:
