@@ -74,7 +74,7 @@ def add_only_model(parser: argparse.ArgumentParser) -> None:
 
 def add_images(parser: argparse.ArgumentParser) -> None:
     """Declare positional images, also accepted as ``--images``; ``images_of`` returns them."""
-    parser.add_argument("images", nargs="*", type=Path, metavar="IMAGE", help="Image files, or folders of them.")
+    parser.add_argument("images", nargs="*", type=Path, metavar="IMAGE", help="Image files, or folders with images.")
     parser.add_argument(
         "--images",
         dest="more_images",

@@ -197,7 +197,7 @@ def add_signature(parser: argparse.ArgumentParser) -> None:
         "--require-signature",
         metavar="KEY",
         help="Refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
-        "file) in FILE.minisig next to it. Needs the package cryptography.",
+        "file) in FILE.minisig in the same folder. Needs the package cryptography.",
     )
 
 
