@@ -68,8 +68,8 @@ def add_only_model(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="MODEL.glslnn",
-        help="The exported model, or the name of one that glsl-infer get has fetched (default: the model that comes with "
-        "the package).",
+        help="The exported model, or the name of one that glsl-infer get has fetched (default: the model that comes "
+        "with the package).",
     )
 
 
