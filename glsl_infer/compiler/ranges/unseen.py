@@ -161,11 +161,11 @@ class UnseenError:
 def sentence(found: UnseenError) -> str:
     """Return a line about the worst output."""
     worst = found.worst
-    images = f"{found.images} image{'s' * (found.images > 1)}{' and copies' * worst.few}"
-    seen = "did not set" if found.held_out else "set"
+    images = f"{found.images} image{'s' * (found.images > 1)}{' and altered copies' * worst.few}"
+    use = "not used" if found.held_out else "used"
     return (
         f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
-        f"similarity {worst.cosine:.4f}) on {images} that {seen} the ranges; mostly by {worst.cause} (clipping "
+        f"similarity {worst.cosine:.4f}) on {images} {use} for the ranges; mostly by {worst.cause} (clipping "
         f"{_percent(worst.clipped)}, rounding {_percent(worst.rounded)})"
     )
 

@@ -88,7 +88,7 @@ _OPERATIONS = [
 
 ACTIVATIONS = Group(
     "Activations",
-    "*Fused*, behind a convolution (and its batch normalisation and residual), an addition or a dense layer, an "
+    "*Fused*, after a convolution (and its batch normalisation and residual), an addition or a dense layer, an "
     "activation costs no pass. *Alone* it is one, of one fetch; where slopes or ranges differ between channels, each "
     "slice may be a draw. Parameters may have any values.",
     (
@@ -200,12 +200,12 @@ def _in_front(layer: str, options: str, build: Build) -> Row:
         lambda x: _valid(build(stem(x))),
         "nothing else reads it",
         without=lambda x: _valid(stem(x)),
-        into="the layer behind",
+        into="the next layer",
     )
 
 
 _BEFORE = "in front of a convolution that does not pad"
-_BEHIND = "behind a convolution or a Dense"
+_AFTER = "after a convolution or a Dense"
 _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 
 AFFINE = Group(
@@ -213,14 +213,14 @@ AFFINE = Group(
     "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights. Elsewhere "
     "each is a 1x1 convolution. Constants that differ between pixels are a map.",
     (
-        _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
+        _folded("BatchNormalization", _AFTER, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
         Row(
             "BatchNormalization",
             "alone; 8 channels",
             lambda x: L.BatchNormalization()(stem(x)),
         ),
-        _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        _folded("Rescaling", _AFTER, lambda y: L.Rescaling(0.5, 0.25)(y)),
         _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
         Row(
             "Rescaling",
@@ -228,17 +228,17 @@ AFFINE = Group(
             lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
             "so is BatchNormalization",
             without=lambda x: _classes(vector(x)),
-            into="the layer behind",
+            into="the next layer",
             listed=False,
         ),
         Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
         Row("LayerScale", "alone; 8 channels", _layer_scale),
-        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "and `+ - /`"),
-        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, listed=False),
-        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, listed=False),
-        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, listed=False),
-        _folded("`keras.ops.divide(x, 2)`", _BEHIND, lambda y: K.divide(y, 2.0), listed=False),
-        _folded("`-x`", _BEHIND, lambda y: -y),
+        _folded("`x * 2`, `2 * x`", _AFTER, lambda y: y * 2.0, "and `+ - /`"),
+        _folded("`x + 1`, `1 + x`", _AFTER, lambda y: y + 1.0, listed=False),
+        _folded("`x - 1`, `1 - x`", _AFTER, lambda y: 1.0 - y, listed=False),
+        _folded("`x / 2`", _AFTER, lambda y: y / 2.0, listed=False),
+        _folded("`keras.ops.divide(x, 2)`", _AFTER, lambda y: K.divide(y, 2.0), listed=False),
+        _folded("`-x`", _AFTER, lambda y: -y),
     ),
 )
 

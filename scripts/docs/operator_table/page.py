@@ -15,7 +15,7 @@ from operator_table.row import TOLERANCE, Group, Row
 HEAD = f"""# Operators
 
 The Keras layers that can be exported, and their cost. [TensorFlow Lite and ONNX](#tensorflow-lite-and-onnx)
-have a table below. `glsl-infer inspect MODEL` lists the refused layers of a model, and what to use instead.
+have a table below. `glsl-infer inspect MODEL` lists the refused layers of a model, and suggests replacements.
 Layers that are not on this page run on the [CPU](cpu-operators.md) if they can. A sequence is a map of one row.
 Frames of a film are below each other.
 

@@ -44,7 +44,7 @@ _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 
 PICTURE = Group(
     "The picture",
-    "What bytes stand for is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
+    "The meaning of bytes is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
     "by 1/32 or less, else 0 to 1. `--input-range LOW,HIGH` overrides this.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),

@@ -86,9 +86,9 @@ def _inside(layer: Any) -> Build:
 _WHOLE = "no weights for each pixel"
 
 NORMALISATIONS = Group(
-    "Normalisation by what the map holds",
+    "Normalisation by the contents of the map",
     "One pass for each slice: over channels (in `--layout planar` up to 28) it fetches every slice, twice where a mean "
-    "is subtracted; over rows and columns five texels, behind vectors of means and deviations. An activation behind "
+    "is subtracted; over rows and columns five texels, after vectors of means and deviations. An activation after it "
     "costs no pass.",
     (
         Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y))),

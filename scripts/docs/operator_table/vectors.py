@@ -118,7 +118,7 @@ VECTORS = Group(
             lambda x: L.Reshape((4, 4, 2))(_map_to_classes(size=7)(x)),
             listed=False,
         ),
-        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of a Dense before or behind it"),
+        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of the Dense before or after"),
         *(
             Row(layer, "two vectors of 8", build, "or of 8 and 1")
             for layer, build in (
