@@ -53,26 +53,6 @@ def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: 
 
 
 @pytest.mark.exhaustive
-def test_sessions_that_nobody_closes_take_nothing() -> None:
-    done = run("sessions.py", "--sessions", 30, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["files"] == 30
-
-
-@pytest.mark.exhaustive
-def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
-    """Coverage-guided fuzzing finds nothing: libFuzzer exits with 77 at other errors than BundleError.
-
-    It exits with 70 at a hang and with 71 at 2 GiB.
-    """
-    needs.installed("atheris")
-    done = run("fuzz_atheris.py", "-max_total_time=4", "-seed=1", folder=tmp_path)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert int(re.findall(r"Done (\d+) runs", done.stderr)[0]) > 100
-    assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
-
-
-@pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
     done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
     report = json.loads(done.stdout)

@@ -1,6 +1,6 @@
 """Keras models through TensorFlow's converter, as floats, 16-bit floats and bytes, compared with Keras.
 
-``scripts/bench/litert_judge.py`` compares 200 random networks with LiteRT.
+docs/engineering/litert-judge.md has the results of 200 random networks.
 """
 
 from __future__ import annotations
