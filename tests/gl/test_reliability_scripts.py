@@ -29,27 +29,16 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
 
 
 @pytest.mark.exhaustive
-def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Fuzzing without GL finds nothing in some seconds; hostile GLSL is up to the driver (reliability.md)."""
-    done = run("fuzz.py", "--seconds", 4, "--no-gl", "--keep", tmp_path / "kept", "--json")
-    assert done.stderr == ""
-    report = json.loads(done.stdout)
-    assert (report["findings"], report["driver"], done.returncode) == ([], [], 0)
-    assert not (tmp_path / "kept").exists()
-    assert report["files"] == sum(report["kinds"].values()) == sum(report["verdicts"].values()) > 2
-    assert {"refused", "run"} <= set(report["verdicts"])
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "files"), [("bundle", 150), ("tflite", 60), ("onnx", 60)])
 def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: Path) -> None:
     if kind != "bundle":
         needs.module({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
-    done = run("fuzz_files.py", kind, "--files", files, "--seed", 27, "--keep", tmp_path / "kept", "--json")
+    options = ("--seconds", 200, "--seed", 27, "--no-gl", "--keep", tmp_path / "kept", "--json")
+    done = run("fuzz.py", kind, "--files", files, *options)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["files"], report["findings"], (tmp_path / "kept").exists()) == (files, [], False)
-    assert min(report["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
+    assert min(report["verdicts"][verdict] for verdict in ("refused", "run")) > 0
 
 
 @pytest.mark.exhaustive
@@ -57,7 +46,7 @@ def test_files_that_run_are_run(tmp_path: Path) -> None:
     done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
     report = json.loads(done.stdout)
     assert report["findings"] == []
-    assert {"refused", "an error when run", "run"} <= set(report["verdicts"])
+    assert {"refused", "run"} <= set(report["verdicts"])
 
 
 @pytest.mark.exhaustive
