@@ -43,7 +43,7 @@ def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: 
 
 @pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
-    done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
+    done = run("fuzz.py", "--files", 60, "--seconds", 200, "--seed", 1, "--keep", tmp_path, "--json")
     report = json.loads(done.stdout)
     assert report["findings"] == []
     assert {"refused", "run"} <= set(report["verdicts"])
