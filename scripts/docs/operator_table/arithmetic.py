@@ -176,30 +176,10 @@ AFFINE = Group(
         ),
         _folded("Rescaling", _AFTER, lambda y: L.Rescaling(0.5, 0.25)(y)),
         _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
-<<<<<<< HEAD
-        Row(
-            "Rescaling",
-            "on a vector, in front of a Dense",
-            lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
-            "so is BatchNormalization",
-            without=lambda x: _classes(vector(x)),
-            into="the next layer",
-            listed=False,
-        ),
-        Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
-        Row("LayerScale", "alone; 8 channels", _layer_scale),
-        _folded("`x * 2`, `2 * x`", _AFTER, lambda y: y * 2.0, "and `+ - /`"),
-        _folded("`x + 1`, `1 + x`", _AFTER, lambda y: y + 1.0, listed=False),
-        _folded("`x - 1`, `1 - x`", _AFTER, lambda y: 1.0 - y, listed=False),
-        _folded("`x / 2`", _AFTER, lambda y: y / 2.0, listed=False),
-        _folded("`keras.ops.divide(x, 2)`", _AFTER, lambda y: K.divide(y, 2.0), listed=False),
-        _folded("`-x`", _AFTER, lambda y: -y),
-=======
         Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
         Row("LayerScale", "alone; 8 channels", _layer_scale),
         _folded("`x * 2`, `2 * x`", _AFTER, lambda y: y * 2.0, "and `+ - /`"),
         _folded("`-x`", _AFTER, lambda y: -y),
->>>>>>> h-less
     ),
 )
 

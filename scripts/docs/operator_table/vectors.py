@@ -77,23 +77,7 @@ VECTORS = Group(
             lambda x: L.Reshape((4, 4, 8))(L.Dense(128, activation="sigmoid")(vector(x))),
             "",
         ),
-<<<<<<< HEAD
-        Row(
-            "Reshape",
-            "a vector to 4x4 pixels of 1 channel",
-            lambda x: L.Reshape((4, 4, 1))(L.Dense(16, activation="sigmoid")(vector(x))),
-            listed=False,
-        ),
-        Row(
-            "Reshape",
-            "a map of 2x2 pixels of 8 channels to 4x4 of 2",
-            lambda x: L.Reshape((4, 4, 2))(_map_to_classes(size=7)(x)),
-            listed=False,
-        ),
         Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of the Dense before or after"),
-=======
-        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of the Dense before or after"),
->>>>>>> h-less
         *(
             Row(layer, "two vectors of 8", build, "or of 8 and 1")
             for layer, build in (
