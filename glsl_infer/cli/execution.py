@@ -189,7 +189,7 @@ def add_signature(parser: argparse.ArgumentParser) -> None:
         "--require-signature",
         metavar="KEY",
         help="Refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
-        "file) in FILE.minisig next to it. Needs the package cryptography.",
+        "file) in FILE.minisig in the same folder. Needs the package cryptography.",
     )
 
 
@@ -250,7 +250,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             Path.cwd()  # raises if the folder was removed
             interrupts.as_exceptions()
             advice.refuse_urls(args)
-            advice.fetched_model(args)
+            advice.fetched_models(args)
             from glsl_infer.runtime.sandbox_mode import sandboxing  # a list of commands starts sooner without it
 
             with sandboxing(getattr(args, "isolated", False) or "first"):

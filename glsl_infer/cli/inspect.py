@@ -370,7 +370,7 @@ def _written(path: Path, data: bytes) -> str:
 def _cost(path: Path) -> tuple[Report | None, str]:
     """Return the report of VideoCore IV's compiler on a bundle, or the reason why it is missing."""
     from glsl_infer.tools.videocore import driver
-    from glsl_infer.tools.videocore.file_report import file_report
+    from glsl_infer.tools.videocore.report import file_report
 
     try:
         return file_report(path, driver.find(), watch=progress.bar), ""

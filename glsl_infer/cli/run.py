@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="The exported model.")
     parser.add_argument(
-        "images", type=Path, nargs="*", metavar="IMAGE", help="Images for a model with one input, or folders of them."
+        "images", type=Path, nargs="*", metavar="IMAGE", help="Images or folders of images, for a model with one input."
     )
     inputs = arguments.group(parser, "Inputs")
     inputs.add_argument(

@@ -85,7 +85,7 @@ class PendingFrame(Generic[Result]):
         if self._output is None and self._collect is not None:
             self._collect(self, wait)
         if self._output is None:
-            raise RunError("the session was closed before this frame was read; ask for its result before")
+            raise RunError("the session was closed before this frame was read; get its result before")
         return self._output
 
     def _finish(self, wait: Wait) -> None:

@@ -134,9 +134,7 @@ class Task(Closing, Generic[Result]):
         """
         outputs = {output.name: output for output in self.session.bundle.manifest.outputs}
         if name not in outputs:
-            raise InputError(
-                f"there is no output '{name}'{did_you_mean(name, outputs)}; the model has {', '.join(outputs)}"
-            )
+            raise InputError(f"no output '{name}'{did_you_mean(name, outputs)}; the model has {', '.join(outputs)}")
         return outputs[name].shape
 
     def _row_count(self, names: Sequence[str], columns: int) -> int:
@@ -149,7 +147,7 @@ class Task(Closing, Generic[Result]):
         for name in names:
             elements = int(np.prod(self._output_shape(name)))
             if elements % columns:
-                raise InputError(f"output '{name}' has {elements} numbers, which are no rows of {columns}")
+                raise InputError(f"output '{name}' has {elements} numbers, not a multiple of {columns}")
             rows += elements // columns
         return rows
 

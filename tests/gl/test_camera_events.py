@@ -186,5 +186,5 @@ def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: C
     gpiozero.Device.pin_factory = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPIOZERO_PIN_FACTORY", "rpigpio")
-        assert "there is no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
+        assert "no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
     gpiozero.Device.pin_factory = pins

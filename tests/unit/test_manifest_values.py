@@ -80,13 +80,13 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "8-bit views": (value("first", views=(View("first", 1, 1),) * 20), "'first': 20 views for 40 channels"),
     "16-bit view outside": (
         value("wide-products", views=(replace(SUMS.views[0], x=10), *SUMS.views[1:])),
-        "'wide-products': a view lies outside its texture",
+        "'wide-products': a view is outside its texture",
     ),
     "16-bit view nowhere": (
         value("wide-products", views=(View("none", 0, 0),) * 8),
-        "'wide-products': a view lies outside its texture",
+        "'wide-products': a view is outside its texture",
     ),
-    "16-bit too high": (value("wide-products", height=10), "'wide-products': a view lies outside its texture"),
+    "16-bit too high": (value("wide-products", height=10), "'wide-products': a view is outside its texture"),
     "scale that is not the output's": (attrs("wide-products", scale=0.5), "'wide-products': attribute 'scale' is not"),
     "scale of a vector": (attrs("pool", scale=0.5), "'pool': attribute 'scale' is not that of its output"),
     "scales that are not the output's": (attrs("more", scales=(1.0,)), "'more': attribute 'scales' is not that"),
@@ -96,9 +96,9 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "all of them": (with_layer("first", attrs={}), "layer 'first': attribute 'strides' is missing"),
     "unknown attribute": (attrs("first", dilation=2), "layer 'first': unknown attribute 'dilation'"),
     "attribute of another": (attrs("peak", scales=(1.0,)), "layer 'peak': unknown attribute 'scales'"),
-    "unknown operator": (with_layer("peak", op="fft"), "layer 'peak': 'fft' is no operator of a bundle"),
-    "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is no operator of a bundle"),
-    "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is no operator of a bundle"),
+    "unknown operator": (with_layer("peak", op="fft"), "layer 'peak': 'fft' is not an operator of bundles"),
+    "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is not an operator of bundles"),
+    "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is not an operator of bundles"),
     "weights out of nothing": (
         with_layer("more", weights={"kernel": (1 << 20,) * 4}),
         "layer 'more': its weights do not fit into its members",
@@ -111,9 +111,9 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "16 bits for 8": (with_layer("peak", output=SUMS), "layer 'peak': its output has another number of bits"),
     "picture elsewhere": (
         value("image", views=(View("image", 0, 0),)),
-        "graph: input 'image' is not what the manifest says",
+        "graph: input 'image' differs from the manifest",
     ),
-    "a grey picture": (value("image", channels=1), "graph: input 'image' is not what the manifest says"),
+    "a grey picture": (value("image", channels=1), "graph: input 'image' differs from the manifest"),
     "a picture in 16 bits": (
         with_layer("image", output=FixedPoint("image", 0, 3, 1.0)),
         "layer 'image': its output has another number of bits than 'input' stores",
@@ -157,7 +157,7 @@ def test_the_result_is_that_of_the_last_layer() -> None:
         old = made.manifest.outputs[0]
         changed: Any = replace(old.values[0], **changes)  # type: ignore[arg-type]
         other = bundles.Bundle(replace(made.manifest, outputs=(replace(old, values=(changed,)),)), made.members)
-        with pytest.raises(BundleError, match=f"bundle: output '{old.name}' is not what its layers and steps"):
+        with pytest.raises(BundleError, match=f"bundle: output '{old.name}' differs from its layers and steps"):
             _ = other.network
 
 

@@ -131,7 +131,7 @@ def test_refusals(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "extra, message",
     [
-        ("parts/1/weights/other.f32", "member 'weights/other.f32' is none of a CPU part"),
+        ("parts/1/weights/other.f32", "member 'weights/other.f32' is not one of a CPU part"),
         ("parts/9/labels.txt", "is of no part; there are 3"),
         ("parts/100/labels.txt", "not allowed in a model"),
         ("parts/0/parts/0/labels.txt", "not allowed in a model"),

@@ -161,9 +161,9 @@ def test_the_time_that_is_left_converges() -> None:
             counted()
     minutes = [float(text.split("about ")[1].split()[0]) for text in messages]
     assert minutes == sorted(minutes, reverse=True)
-    assert messages[0] == "network 1 of 2: photograph 1 of 100, about 9.9 minutes left" and minutes[99] == 5.0
-    assert messages[99].startswith("network 1 of 2: photograph 100 of 100, ")
-    assert messages[100].startswith("network 2 of 2: photograph 1 of 100, ")
+    assert messages[0] == "photograph 1 of 100, about 9.9 minutes left" and minutes[99] == 5.0
+    assert messages[99].startswith("photograph 100 of 100, ")
+    assert messages[100].startswith("photograph 1 of 100, ")
     slow = make._Remaining(messages.append, 100, 2, lambda: now[0])
     slow.begin()
     for index in range(150):
