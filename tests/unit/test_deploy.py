@@ -29,10 +29,11 @@ from tiny import SIZE, write_tiny
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
+from glsl_infer.errors import InputError
 from glsl_infer.tasks import models as task_models
 from glsl_infer.tasks import reading
-from glsl_infer.tools.deploy import wheel
-from glsl_infer.tools.deploy.description import Deployment, Model
+from glsl_infer.tools.deploy import folder, wheel
+from glsl_infer.tools.deploy.description import Deployment, Model, On, Service
 
 
 @pytest.fixture
@@ -422,6 +423,35 @@ def test_what_the_file_may_not_say_is_an_error_with_its_line(
     assert message.startswith(f"error: {file}:{line}: " if line else "error: ")
     assert wording in message
     assert "s3cret" not in message
+
+
+@pytest.mark.parametrize("hidden", ["\\u202e", "\\e", "\\x9b", "\\ud800", "\\u200b", "\\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'models: [{name: "aHIDDEN", source: b.glslnn}]\n',
+        'models: [{name: a, source: "bHIDDEN.glslnn"}]\n',
+        ONE + 'service: {source: "/dev/video0HIDDEN"}\n',
+        ONE + 'service: {user: "piHIDDEN"}\n',
+        ONE + 'service: {mqtt: "mqtt://broker/aHIDDENb"}\n',
+        ONE + 'service: {gpio: "catHIDDEN=4"}\n',
+        ONE + 'service: {on: [{label: "catHIDDEN", command: aplay}]}\n',
+        ONE + 'service: {on: [{label: cat, command: "aplay HIDDEN"}]}\n',
+    ],
+)
+def test_a_setting_with_a_hidden_character_is_refused(text: str, hidden: str, here: Path, capsys: Capture) -> None:
+    """YAML can escape any character; none of them comes into a unit, a script or a topic."""
+    message = refused(capsys, ["deploy", described(here, text.replace("HIDDEN", hidden))])
+    assert message.strip().isprintable() and "deployment.yml:" in message
+    assert not (here / "deployment").exists()
+
+
+def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Capture) -> None:
+    (here / "a\u202eb").write_text("#!/bin/sh\n")
+    service = Service(on=(On("cat", "a\u202eb"),))
+    with pytest.raises(InputError, match=r"programs/a\\u202eb: the name has a character that is not shown"):
+        folder.make(Deployment((Model("tiny", "tiny.glslnn"),), service=service), here, here / "out")
+    assert not (here / "out").exists()
 
 
 def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
