@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import pytest
 
 OPTIONAL = {
-    "ai_edge_litert", "atheris", "av", "build", "cryptography", "flatbuffers", "gpiozero", "h5py", "hatchling", "jax",
+    "ai_edge_litert", "av", "build", "cryptography", "flatbuffers", "gpiozero", "h5py", "hatchling", "jax",
     "jsonschema", "keras", "matplotlib", "networkx", "onnx", "onnxruntime", "paho", "pdoc", "pyseccomp",
     "tensorboard", "tensorflow", "tflite", "torch", "tqdm", "twine", "yaml",
 }  # fmt: skip

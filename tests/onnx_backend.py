@@ -231,12 +231,12 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         right = np.asarray(floats[0][output.name], np.float64)
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)
         step = _step(bundle, output, span)
-        own = float(np.max(np.abs(stored[output.name] - right) / step))
-        off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
-        apart = np.subtract(*(float[output.name] for float in floats))
-        mixed = float(np.max(np.abs(apart) / step)) if len(bundle.parts) > 1 else 0.0
+        own, off = (
+            min(float(np.max(np.abs(made[output.name] - one[output.name]) / step)) for one in floats)
+            for made in (stored, drawn)
+        )
         wide = float(np.max(MOST_OFF * span / step))
-        yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
+        yield output.name, off, max(STEPS, min(wide, max(STEPS * rounding, FACTOR * own)))
 
 
 def _step(bundle: Any, output: Any, span: float) -> Any:

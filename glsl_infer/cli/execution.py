@@ -11,15 +11,12 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from glsl_infer.cli import advice, arguments, interrupts
 from glsl_infer.cli.terminal_text import lose, say_error
 from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderError, pip_install
 from glsl_infer.support.plain_text import one_line
-
-if TYPE_CHECKING:
-    from glsl_infer.runtime.isolation import SandboxMode
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
@@ -165,11 +162,6 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def isolation(args: argparse.Namespace) -> SandboxMode:
-    """Return the argument ``isolated`` of ``Session``."""
-    return True if args.isolated else "first"
-
-
 def add_threshold(parser: argparse.ArgumentParser) -> None:
     """Declare ``--threshold``."""
     parser.add_argument(
@@ -259,7 +251,10 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             interrupts.as_exceptions()
             advice.refuse_urls(args)
             advice.fetched_models(args)
-            code: int | None = args.run(args)
+            from glsl_infer.runtime.sandbox_mode import sandboxing  # a list of commands starts sooner without it
+
+            with sandboxing(getattr(args, "isolated", False) or "first"):
+                code: int | None = args.run(args)
             return code or 0
         finally:
             sys.stdout.flush()

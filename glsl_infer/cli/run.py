@@ -256,7 +256,7 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
     """Yield a session after the driver's self-check."""
     from glsl_infer.runtime.session import Session
 
-    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+    with Session(bundle, context=args.context) as session:
         if not args.no_selfcheck:
             progress.first_use(session)
         yield session

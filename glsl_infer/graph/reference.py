@@ -99,6 +99,7 @@ def all_values(
     arrays = by_name(graph, inputs)
     dtype = np.float32 if mode == "float" else np.float64
     values: dict[str, Array] = {}
+    unrounded: dict[str, Array] = {}
     needed = _needed(graph, wanted) if wanted is not None else graph.by_name.keys()
     readers_left = {name: sum(reader.name in needed for reader in readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
@@ -110,9 +111,14 @@ def all_values(
             values[node.name] = (
                 value if mode == "float" or is_picture(node) else node.operator.store(node, value)
             ).astype(dtype)
+            if any(reader.operator.on_cpu for reader in graph.consumers[node.name]):
+                unrounded[node.name] = value.astype(dtype)  # Layers on the CPU read the numbers, not the texture.
         else:
+            sources = unrounded if node.operator.on_cpu else {}
             # A variable for the inputs would keep their memory while the caller uses the layer.
-            values[node.name] = layer(node, [values[name] for name in node.inputs], stored=mode == "stored")
+            values[node.name] = layer(
+                node, [sources.get(name, values[name]) for name in node.inputs], stored=mode == "stored"
+            )
             for name in node.inputs:
                 readers_left[name] -= 1
                 if not readers_left[name]:

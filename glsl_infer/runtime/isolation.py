@@ -10,23 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Literal, Union
 
 from glsl_infer.bundle import SUFFIX, Bundle, write
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import verdicts
-from glsl_infer.support.child_process import module_command
-
-SandboxMode = Union[bool, Literal["first"]]
-"""Setting for sandboxing: never, always, or until the bundle has passed on this driver."""
+from glsl_infer.runtime.sandbox_mode import SandboxMode
+from glsl_infer.support.child_process import module_command, public_environment
 
 CHILD = "glsl_infer.runtime.isolated_run"
 PASSED = "passed"
@@ -52,10 +48,6 @@ took 115 bytes for each byte of shaders in a network with all weights in the sou
 """
 MOST_SAID = 1 << 20
 """Limit of a child's output in bytes; it prints a word for each layer."""
-_ENVIRONMENT = re.compile(
-    r"(PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|VIRTUAL_ENV|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR"
-    r"|(LD|DYLD|PYTHON|LIBGL|MESA|GALLIUM|LP|EGL|__EGL|__GLX|__NV|GBM|DRI|VC4|V3D|GLSL_INFER|COVERAGE)_?\w*)\Z"
-)
 _LOOK = 0.05
 """Seconds between two checks of a child's memory."""
 
@@ -183,8 +175,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
 
 def _environment() -> dict[str, str]:
     """Return the environment variables for Python, a display and a driver; the driver's caches on disk are disabled."""
-    needed = {name: value for name, value in os.environ.items() if _ENVIRONMENT.match(name)}
-    return {**needed, "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
+    return {**public_environment(), "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,7 @@ from glsl_infer.bundle.manifest import PICTURE, Input
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_buf import DmaBuf
+from glsl_infer.runtime import sandbox_mode
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
@@ -105,7 +106,7 @@ class Task(Closing, Generic[Result]):
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         """Return the session of the bundle."""
-        return Session(path, context=context, isolated="first")
+        return Session(path, context=context, isolated=sandbox_mode.default() or "first")
 
     def _prepare(self) -> None:
         """Check the bundle, and prepare postprocessing.
@@ -224,5 +225,5 @@ class Labeller(Task[Labels]):
         return Labels(tuple(ranked), size_of(loaded))
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
-        self._classifier = Classifier(path, context=context, isolated="first")
+        self._classifier = Classifier(path, context=context, isolated=sandbox_mode.default() or "first")
         return self._classifier.session

@@ -31,15 +31,15 @@ def read_all(path: Path) -> tuple[Graph, dict[str, Any]]:
     return Graph(name, tuple(Node(*node) for node in nodes), outputs), facts
 
 
-def run(network: str, folder: Path, size: int | None = None) -> Graph:
-    """Create a network of ``networks_in_keras.py`` in ``folder``, for the images in its ``pictures.npz``.
+def run(network: str | Path, folder: Path) -> Graph:
+    """Create a network with ``networks_in_keras.py`` in ``folder``, for the images in its ``pictures.npz``.
 
     Raises:
         InputError: Keras failed.
     """
-    command = [sys.executable, str(SCRIPT), network, str(folder), *([] if size is None else [str(size)])]
+    command = [sys.executable, str(SCRIPT), str(network), str(folder)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")
     if done.returncode:
         last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise InputError(f"{network}: Keras failed: {last}")
-    return read(folder / f"{network}.graph")
+    return read(folder / f"{Path(network).stem}.graph")

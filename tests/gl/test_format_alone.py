@@ -271,3 +271,11 @@ def test_a_frame_needs_no_graph(tmp_path: Path) -> None:
         assert np.array_equal(session.run(tiny.tiny_picture(1)), sound.run(tiny.tiny_picture(1)))
         with pytest.raises(BundleError, match=r"graph\.json is no JSON"):
             _ = session.bundle.graph
+
+
+def test_a_frame_needs_no_weights_that_only_the_graph_names() -> None:
+    """Weights in shaders are also members of the graph, which may have any length."""
+    members = {**tiny.tiny_bundle("baked").members, "weights/stem.f32": b"odd"}
+    bundle = Bundle(tiny.tiny_bundle("baked").manifest, members)
+    with Session(bundle) as session, Session(tiny.tiny_bundle("baked")) as sound:
+        assert np.array_equal(session.run(tiny.tiny_picture(1)), sound.run(tiny.tiny_picture(1)))

@@ -203,6 +203,16 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
     assert not (tmp_path / "planted").exists()
 
 
+def test_a_child_sees_no_secret_of_the_environment(
+    context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "secret")
+    instead(monkeypatch, "import os, sys; sys.exit(5 if 'API_TOKEN' in os.environ else 6)")
+    with pytest.raises(errors.RunError, match=r"failed \(exit code 6\)"):
+        Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
+    assert len(children) == 1
+
+
 def test_what_a_child_has_started_ends_with_it(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

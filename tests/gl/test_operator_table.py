@@ -122,8 +122,6 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
     "name, passes, fetched",
     [
         ("conv2d-3x3-same-8-to-8", 2, 9 * 2),
-        ("conv2d-kernel-2x5-strides-2-1-same-8-to-8", 2, 2 * 5 * 2),
-        ("conv2d-many-slices-1x1-64-to-8", 2, 16),
         ("depthwiseconv2d-3x3-same-8-channels", 2, 9),
         ("add-of-a-conv2d-without-activation-and-a-map-a-residual-8-channels", 0, 1),
         ("maxpooling2d-3x3-strides-2-same-8-channels", 1, 9),

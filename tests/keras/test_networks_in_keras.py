@@ -20,13 +20,13 @@ def norms(model: keras.Model) -> list[keras.layers.Layer]:
     return [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
 
 
-def create(name: str) -> keras.Model:
-    return networks_in_keras.create(name, 32, PICTURES)
+def create() -> keras.Model:
+    return networks_in_keras.create(PICTURES, 32)
 
 
 @pytest.mark.exhaustive
 def test_batch_norms_get_the_statistics_of_the_pictures() -> None:
-    model = create("mobilenet-varied-64")
+    model = create()
     assert np.ptp(norms(model)[0].gamma.numpy()) > 0.1
     for layer in (norms(model)[0], norms(model)[-1]):
         inputs = networks_in_keras.scaled(PICTURES, networks_in_keras.SIGNED)
@@ -39,15 +39,8 @@ def test_batch_norms_get_the_statistics_of_the_pictures() -> None:
 
 
 @pytest.mark.exhaustive
-def test_plain_batch_norms_stay_as_keras_makes_them() -> None:
-    model = create("mobilenet-0.25-128")
-    assert all((layer.gamma.numpy() == 1.0).all() and (layer.beta.numpy() == 0.0).all() for layer in norms(model))
-    assert (norms(model)[0].moving_mean.numpy() != 0.0).any()
-
-
-@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_network() -> None:
-    one, other = (create("mobilenet-varied-64").get_weights() for _ in range(2))
+    one, other = (create().get_weights() for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(one, other))
 
 

@@ -11,7 +11,7 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.place import cpu_layers, place
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
 
 RNG = np.random.default_rng(0)
 
@@ -120,3 +120,38 @@ def test_a_model_that_is_all_the_cpus() -> None:
     graph = Graph("m", [input_node(6), Node("s", "tensor_softmax", ("image",))], "s")
     with pytest.raises(ModelError, match="'m'"):
         build(graph, ())
+
+
+def test_the_range_of_a_recurrent_layer_is_learnt() -> None:
+    weights = {
+        name: np.full(shape, 0.01, np.float32)
+        for name, shape in (("kernel", (1, 32, 12)), ("recurrent", (1, 4, 12)), ("bias", (1, 12)))
+    }
+    body = [
+        input_node(8),
+        conv_node(RNG, "a", ("image",), 3, 4),
+        Node("rows", "tensor_reshape", ("a",), {"shape": (8, 32)}),
+        Node("steps", "gru", ("rows",), {}, weights),
+        conv_node(RNG, "b", ("steps",), 4, 4),
+    ]
+    graph = Graph("m", body, "b")
+    images = [RNG.integers(0, 256, (8, 8, 3), np.uint8)]
+    largest = np.abs(dict(reference.layers(graph, images[0], mode="float"))["steps"]).max()
+    (steps,) = build(graph, (), calibration=images).gpu[1].prepared.graph.inputs
+    assert largest < 0.3 and max(steps.attrs["scales"]) < 2.0 * largest
+    (steps,) = build(graph, (), calibration=()).gpu[1].prepared.graph.inputs
+    assert max(steps.attrs["scales"]) > 1.9
+
+
+def test_layers_on_the_cpu_read_numbers_that_no_texture_has_rounded() -> None:
+    body = [
+        Node("x", "input", (), {"shape": (2, 2, 3), "fit": None, "scales": None, "zeros": None}),
+        Node("double", "tensor_binary", ("x",), {"operation": "multiply"}, {"constant": np.full(1, 2.0, np.float32)}),
+        conv_node(RNG, "b", ("x",), 3, 3),
+    ]
+    graph = Graph("m", body, (GraphOutput("double", ("double",)), GraphOutput("b", ("b",))))
+    sample = {"x": RNG.normal(0.0, 1.0, (2, 2, 3))}
+    bundle = build(graph, (), calibration=[sample]).bundle
+    stored, exact = (reference.run(bundle, sample, mode=mode) for mode in reference.MODES)
+    np.testing.assert_allclose(stored["double"], exact["double"], rtol=1e-6)
+    assert np.abs(stored["b"] - exact["b"]).max() > 1e-6

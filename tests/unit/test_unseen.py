@@ -157,6 +157,15 @@ def test_copies_of_few_images_show_what_clips() -> None:
     assert not many.worst.few and many.worst.clipped < 0.1 * result.worst.clipped
 
 
+def test_of_many_images_the_one_that_clips_is_measured() -> None:
+    """A dozen evenly spaced ones of 40 images miss the bright one, which is measured with the others that clip."""
+    brightest = [60] * 40
+    brightest[5] = 255
+    prepared, result = exported(clipping(), images(*brightest), "8")
+    assert int(np.argmax(prepared.clipped)) == 5 and result.images > unseen.IMAGES
+    assert result.worst.cause == "clipping" and not result.worst.is_small
+
+
 def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     """The cosine of a single value is only its sign, which means little near 0."""
     image = Node("image", "input", (), {"shape": (1, 1, 3)})

@@ -49,7 +49,7 @@ def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, c
     node, shape = graph.by_name[name], graph.shapes[name]
     if node.operator.is_input:
         return node
-    bounds = _bounds(graph, name)
+    bounds = _bounds(graph, name, calibrated=calibrated)
     if name not in stored_ranges and bounds is None and not calibrated:
         raise ModelError.layer(
             name,
@@ -67,8 +67,12 @@ def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, c
     return Node(name, "input", (), {"shape": shape, "fit": None, **ranges})
 
 
-def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
-    """Return the lowest and the highest possible value of a node, or None if its operator does not imply them."""
+def _bounds(graph: Graph, name: str, *, calibrated: bool) -> tuple[float, float] | None:
+    """Return the lowest and the highest possible value of a node, or None if its operator does not imply them.
+
+    The function of a recurrent layer is a bound only without calibration images: its values are often far smaller. The
+    cells of an LSTM have no bound.
+    """
     node = graph.by_name[name]
     operator = ops.get(node.op)
     unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
@@ -82,9 +86,12 @@ def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
         if isinstance(operator, KernelOperator) and node.weights:
             return None  # The values may be those of a constant.
         sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
-        ends = {_bounds(graph, source) for source in sources}
+        ends = {_bounds(graph, source, calibrated=calibrated) for source in sources}
         return ends.pop() if len(ends) == 1 else None
     function = node.activation
+    is_recurrent = isinstance(operator, KernelOperator) and bool(node.weights)
+    if is_recurrent and (calibrated or node.attrs.get("cells")):
+        return None
     if {"activation", "function"} & set(node.attrs) and function.bounded:
         return float(function.low), float(function.high)
     return None

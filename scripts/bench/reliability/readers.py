@@ -5,7 +5,7 @@
 
 All three readers must accept or refuse the same files, and read the same name, passes and labels. Files with different
 results are stored in --keep, by default ./reader-findings. The exit code is 1 if they differ. Needs a JDK, Node with
-web/node_modules, Hypothesis and the checkout's tests/.
+web/node_modules, and the checkout's tests/.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
 
-import fuzz_files  # noqa: E402
+from fuzz_worker import sound_bundles  # noqa: E402
+from mutations import mutated  # noqa: E402
 
 from glsl_infer import bundle as bundles  # noqa: E402
 from glsl_infer.errors import BundleError  # noqa: E402
@@ -93,10 +94,11 @@ def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         readers = Readers(folder)
-        make, _ = fuzz_files.bundles(folder, parts=False)  # other readers refuse parts
+        (folder / "sound").mkdir()
+        sound = sound_bundles(folder / "sound", parts=False)  # other readers refuse parts
         batch: list[tuple[str, Path]] = []
         for number in range(files):
-            kind, data = make(first, number)
+            kind, data = mutated((first, number), sound)
             path = folder / f"{number}.glslnn"
             path.write_bytes(data)
             kinds[kind] += 1

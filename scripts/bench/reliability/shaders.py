@@ -25,13 +25,13 @@ import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402
-from choices import Draw  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
 from shader_values import Program  # noqa: E402
 
@@ -64,8 +64,8 @@ def sources(is_random: bool = False) -> list[str]:
 
 def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
     """Return a changed or random shader, and its parsed form; None if the reader refuses it."""
-    draw = Draw((seed, number))
-    text = glsl_tokens(draw, draw.random.choice(texts), texts) if texts else Program((seed, number)).text()
+    rng = Random(str((seed, number)))
+    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else Program((seed, number)).text()
     try:
         return text, parse("mutant", text)
     except BundleError:
