@@ -45,6 +45,21 @@ def test_it_is_what_the_exact_reference_computes():
     assert copy.network.count_params() == model.count_params()
 
 
+def test_a_sequential_model_is_taught():
+    model = keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            L.Conv2D(8, 3, activation="relu"),
+            L.Conv2D(4, 3, activation="relu"),
+            L.GlobalAveragePooling2D(),
+        ]
+    )
+    before, after, rounds, left_out = learn_rounding.teach(
+        model, PICTURES[:10], epochs=1, rate=1e-4, batch=8, precision="8"
+    )
+    assert 0.0 < after <= before and len(rounds) == 2 and not left_out
+
+
 def test_steps_of_16_bits_are_256_times_finer_and_ends_are_kept():
     values = np.linspace(-2.0, 3.0, 5001, dtype=np.float32)[:, None]
     eight, sixteen = (np.asarray(RoundedAsStored([2.0], [51.0], bits)(values)) for bits in (8, 16))
