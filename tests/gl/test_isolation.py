@@ -195,8 +195,8 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
         [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    held, seen = done.stdout.splitlines()
-    if "landlock" not in held:
+    limits, seen = done.stdout.splitlines()
+    if "landlock" not in limits:
         pytest.skip("the kernel has no Landlock")
     assert seen == " ".join(["True"] * 10)
     assert (home / "secret").exists()
@@ -265,8 +265,8 @@ Context().close()
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    held, *seen = done.stdout.splitlines()
-    assert "seccomp" in held.split()
+    limits, *seen = done.stdout.splitlines()
+    assert "seccomp" in limits.split()
     assert " ".join(seen) == " ".join(["True"] * 17)
 
 

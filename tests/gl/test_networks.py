@@ -82,8 +82,8 @@ def test_a_model(context: Context, name: str) -> None:
         for node in bundle.graph.nodes:
             allowed = None if node.operator.is_input else tolerance(node)
             if allowed is not None:
-                shown = [values[read] for read in node.inputs] if overlap(bundle, node) else None
-                error = layer_error(session, node.name, shown or stored_inputs(bundle, node.name, rng))
+                inputs = [values[read] for read in node.inputs] if overlap(bundle, node) else None
+                error = layer_error(session, node.name, inputs or stored_inputs(bundle, node.name, rng))
                 most = min(allowed, TOLERANCE) + fine_rounding(bundle, node) + EXACT
                 assert error <= most, f"{node.name} ({node.op})"
         outputs = session.run(exported.inputs)

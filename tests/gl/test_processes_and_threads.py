@@ -135,12 +135,12 @@ def test_another_thread_can_use_no_session_of_this_one() -> None:
 
 def test_a_session_outlives_its_thread() -> None:
     """After its thread has ended, any thread can use and close a session."""
-    made: list[Session] = []
-    thread = threading.Thread(target=lambda: made.append(Session(tiny_bundle(), cache=False)))
+    sessions: list[Session] = []
+    thread = threading.Thread(target=lambda: sessions.append(Session(tiny_bundle(), cache=False)))
     thread.start()
     thread.join()
-    made[0].close()
-    assert made[0].context.closed
+    sessions[0].close()
+    assert sessions[0].context.closed
 
 
 def expected_logits() -> list[NDArray[np.float32]]:
