@@ -46,10 +46,10 @@ def test_half_written(capfd: Capture, tmp_path: Path, percent: int) -> None:
 
     A file system can allocate the blocks before it writes them, and a copy can stop over an older file.
     """
-    kept, model = len(SHIPPED) * percent // 100, tmp_path / "half.glslnn"
-    model.write_bytes(SHIPPED[:kept] + bytes(len(SHIPPED) - kept))
+    length, model = len(SHIPPED) * percent // 100, tmp_path / "half.glslnn"
+    model.write_bytes(SHIPPED[:length] + bytes(len(SHIPPED) - length))
     assert AGAIN in model_refused(capfd, model)
-    model.write_bytes(bytes(kept) + SHIPPED[kept:])
+    model.write_bytes(bytes(length) + SHIPPED[length:])
     assert AGAIN in model_refused(capfd, model)
 
 

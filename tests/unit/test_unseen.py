@@ -100,12 +100,12 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
         convolution("wide", "image", wide, np.zeros(24), "relu"),
         convolution("narrow", "wide", narrow, np.zeros(3), "relu"),
     )
-    made, result = exported(rounding(*before), images(255, 255, 255), "auto")
-    assert made.spent is not None and made.spent.times is not None
-    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_DRAWS
+    bundle, result = exported(rounding(*before), images(255, 255, 255), "auto")
+    assert bundle.spent is not None and bundle.spent.times is not None
+    assert sensitivity.MOST_COST < bundle.spent.times <= sensitivity.FAR_DRAWS
     assert all(output.is_small for output in result.outputs)
     assert not unseen.unseen_warnings(result) and not result.remedies
-    assert "offset" in {choice.layer for choice in made.precision}
+    assert "offset" in {choice.layer for choice in bundle.precision}
 
 
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
@@ -127,8 +127,8 @@ def test_strict(
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
     result = with_error(error)
-    made = ExportReport((), (), (), (), unseen.unseen_warnings(result), totals, unseen=(result,))
-    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: made)
+    report = ExportReport((), (), (), (), unseen.unseen_warnings(result), totals, unseen=(result,))
+    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: report)
     command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
     assert main([*command, "--json"]) == code
     printed = capsys.readouterr()

@@ -90,8 +90,8 @@ def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Pa
     opened: list[Any] = []
     real = tasks.open_task
 
-    def opening(*given: Any, **options: Any) -> Any:
-        opened.append(real(*given, **options))
+    def opening(*args: Any, **options: Any) -> Any:
+        opened.append(real(*args, **options))
         return opened[-1]
 
     def watched() -> Iterator[Frame]:
