@@ -124,6 +124,7 @@ def changes() -> Mapping[str, Sequence[tuple[Any, str, Any]]]:
         "wider ranges of seldom active channels": ((eight_bits, "WELL_SEEN", 0),),
         "room for scores of the other sign": ((eight_bits, "REACH", 0.0),),
         "headroom of 16 bits with few images": ((eight_bits, "MANY", 1),),
+        "least growth of few images": ((eight_bits, "LEAST_GROWTH", 1.0),),
         "headroom of 16 bits": ((headroom, "HEADROOM_16BIT", 1.0),),
         "rows of detectors by their scores": ((rounded_runs, "scores_of", lambda graph: {}),),
         "held-out ranges in the search": (
