@@ -135,7 +135,7 @@ def prepare(
     parts: Parts = {}
 
     def drawn(precise: Graph) -> Graph:
-        roomy, _ = widen_ranges(precise, wider, ranges)
+        roomy, _ = widen_ranges(precise, wider, ())
         narrow, _ = split_wide(_for_shaders(roomy, dense), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
