@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -108,6 +109,9 @@ class Walk:
             shapes = tuple(builder.shapes[source] for source in inputs)
             made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(layer, name, inputs, shapes, given, index, made)
+            if _reads_mask(layer) and any(_is_masked(before) for before in call_node.arguments.keras_tensors):
+                advice = "take Masking out of the model, and give it sequences without steps to leave out"
+                raise call.refused(f"{kind_of(layer)} on masked steps", advice)
             output = self._made(call, tensor, chain)
         except ModelError as refusal:
             builder.rows[name] = row.refused(refusal)
@@ -234,6 +238,17 @@ def _is_of_keras(operation: Any) -> bool:
 def _is_model(operation: Any) -> bool:
     """Return whether an operation is a model that can be traversed: functional, or sequential and built."""
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
+
+
+def _is_masked(tensor: Any) -> bool:
+    """Return whether some steps of a Keras tensor are masked, by a layer Masking."""
+    return getattr(tensor, "_keras_mask", None) is not None
+
+
+def _reads_mask(operation: Any) -> bool:
+    """Return whether the result of a layer depends on a mask at inference."""
+    options = inspect.signature(operation.call).parameters
+    return any("mask" in option for option in options) and kind_of(operation) != "BatchNormalization"
 
 
 def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
