@@ -296,7 +296,11 @@ stores them in 16 bits. For yolox with five choices of three photographs, the co
 0.998 to 1.000 without. 2026-11-28.
 
 With 40 images, limits of 1.12 and 1.11 for the cost of maps instead of 1.14 gave face-detection 0.9795 and 0.9811 of
-the overlap of 24 boxes, which is within the noise of so few boxes. 2026-11-28."""
+the overlap of 24 boxes, which is within the noise of so few boxes. 2026-11-28.
+
+With 40 images, a search on the two that clip most and two others, instead of four evenly spaced ones, gave the network
+`detector` a cosine of 0.993 instead of 0.986. However, face-mesh had 0.300 pixels instead of 0.276, and blazeface
+0.9947 instead of 0.9971, because clipping that more bits cannot prevent hid the rounding. 2026-11-28."""
 
 
 def main() -> int:
