@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 
 L, K = keras.layers, keras.ops
 
@@ -231,6 +232,17 @@ def other(x: Any) -> Any:
     return L.Conv2D(4, 1, activation="sigmoid")(x) + 0.25
 
 
+def _by_constants(operation: str, filters: int) -> Build:
+    """Return a convolution with a constant kernel, which is not a layer's weight."""
+    kernel = np.random.default_rng(3).normal(0.0, 0.2, (3, 3, 4, filters)).astype(np.float32)
+    return lambda x: getattr(K, operation)(x, kernel, padding="same")
+
+
+def _moments(x: Any) -> Any:
+    mean, variance = K.moments(x, axes=(1, 2), keepdims=True)
+    return (x - mean) * (variance + 1.0)
+
+
 OPS: Mapping[str, Build] = {
     "abs": lambda x: K.abs(x - 0.5),
     "absolute": lambda x: K.absolute(x - 0.5),
@@ -239,11 +251,15 @@ OPS: Mapping[str, Build] = {
     "amin": lambda x: K.amin(x, axis=-1, keepdims=True),
     "average_pool": lambda x: K.average_pool(x, 2),
     "batch_normalization": lambda x: K.batch_normalization(x, K.ones(4) * 0.5, K.ones(4) * 2.0, -1),
+    "broadcast_to": lambda x: x - K.broadcast_to(K.max(x, axis=(1, 2), keepdims=True), (1, 8, 8, 4)),
     "ceil": lambda x: K.ceil(x * 4.0),
+    "celu": lambda x: K.celu(x - 0.5),
     "clip": lambda x: K.clip(x, 0.2, 0.7),
     "concatenate": lambda x: K.concatenate([x, other(x)], -1),
+    "conv": _by_constants("conv", 4),
     "cos": lambda x: K.cos(x),
     "depth_to_space": lambda x: K.depth_to_space(x, 2),
+    "depthwise_conv": _by_constants("depthwise_conv", 1),
     "divide": lambda x: K.divide(x, other(x)),
     "elu": lambda x: K.elu(x - 0.5),
     "equal": lambda x: K.cast(K.equal(x, x), "float32"),
@@ -252,11 +268,16 @@ OPS: Mapping[str, Build] = {
     "expm1": lambda x: K.expm1(x),
     "flip": lambda x: K.flip(x, 2),
     "floor": lambda x: K.floor(x * 4.0),
+    "full_like": lambda x: x * K.full_like(x, 0.5),
     "gelu": lambda x: K.gelu(x - 0.5),
     "get_item": lambda x: x[:, 1:-1, ::2, 1:3],
+    "glu": lambda x: K.glu(x),
     "greater": lambda x: K.cast(K.greater(x, 0.5), "float32"),
+    "hard_shrink": lambda x: K.hard_shrink(x - 0.5),
     "hard_sigmoid": lambda x: K.hard_sigmoid(x),
     "hard_silu": lambda x: K.hard_silu(x - 0.5),
+    "hard_tanh": lambda x: K.hard_tanh(x * 2.0),
+    "layer_normalization": lambda x: K.layer_normalization(x),
     "leaky_relu": lambda x: K.leaky_relu(x - 0.5),
     "less": lambda x: K.cast(K.less(x, 0.5), "float32"),
     "log": lambda x: K.log(x + 0.5),
@@ -269,9 +290,12 @@ OPS: Mapping[str, Build] = {
     "mean": lambda x: K.mean(x, axis=(1, 2)),
     "min": lambda x: K.min(x, axis=(1, 2)),
     "minimum": lambda x: K.minimum(x, other(x)),
+    "moments": _moments,
     "multiply": lambda x: K.multiply(x, other(x)),
     "negative": lambda x: K.negative(x),
+    "norm": lambda x: K.norm(x, axis=-1, keepdims=True),
     "normalize": lambda x: L.Conv2D(2, 1)(K.normalize(x, axis=-1)),
+    "ones_like": lambda x: K.ones_like(x) - x,
     "pad": lambda x: K.pad(x, [[0, 0], [1, 2], [0, 1], [0, 0]]),
     "power": lambda x: K.power(x + 0.5, 1.5),
     "prod": lambda x: K.prod(x, axis=-1, keepdims=True),
@@ -282,6 +306,7 @@ OPS: Mapping[str, Build] = {
     "reshape": lambda x: L.Dense(3)(K.reshape(x, (-1, 256))),
     "resize": lambda x: K.image.resize(x, (5, 11)),
     "rgb_to_grayscale": lambda x: K.image.rgb_to_grayscale(x[..., :3]),
+    "rms_normalization": lambda x: K.rms_normalization(x),
     "roll": lambda x: K.roll(x, 2, axis=1),
     "round": lambda x: K.round(x * 4.0),
     "rsqrt": lambda x: K.rsqrt(x + 0.5),
@@ -290,27 +315,35 @@ OPS: Mapping[str, Build] = {
     "sign": lambda x: K.sign(x - 0.5),
     "silu": lambda x: K.silu(x - 0.5),
     "sin": lambda x: K.sin(x),
+    "soft_shrink": lambda x: K.soft_shrink(x - 0.5),
     "softmax": lambda x: L.Conv2D(2, 1)(K.softmax(x)),
     "softplus": lambda x: K.softplus(x),
     "softsign": lambda x: K.softsign(x),
     "space_to_depth": lambda x: K.space_to_depth(x, 2),
+    "sparse_plus": lambda x: K.sparse_plus(x - 0.5),
+    "sparse_sigmoid": lambda x: K.sparse_sigmoid(x),
     "split": lambda x: K.split(x, 2, axis=-1)[1],
     "sqrt": lambda x: K.sqrt(x + 0.5),
     "square": lambda x: K.square(x),
+    "squareplus": lambda x: K.squareplus(x),
     "squeeze": lambda x: K.squeeze(K.mean(x, axis=1, keepdims=True), 1),
     "stack": lambda x: K.reshape(K.stack([x, other(x)], axis=-1), (-1, 8, 8, 8)),
     "std": lambda x: K.std(x, axis=(1, 2)),
+    "stop_gradient": lambda x: -K.stop_gradient(x),
     "subtract": lambda x: K.subtract(x, other(x)),
     "sum": lambda x: K.sum(x, axis=(1, 2)),
     "swapaxes": lambda x: K.swapaxes(x, 1, 2),
+    "take": lambda x: K.take(x, [3, 1, 2], axis=-1),
     "tan": lambda x: K.tan(x),
     "tanh": lambda x: K.tanh(x),
+    "tanh_shrink": lambda x: K.tanh_shrink(x - 0.5),
     "tile": lambda x: K.tile(x, (1, 2, 1, 1)),
     "transpose": lambda x: K.transpose(x, (0, 2, 1, 3)),
     "true_divide": lambda x: K.true_divide(x, 2.0),
     "unstack": lambda x: K.unstack(x, axis=1)[0],
     "var": lambda x: K.var(x, axis=(1, 2)),
     "where": lambda x: K.where(x > 0.5, x, other(x)),
+    "zeros_like": lambda x: L.Concatenate()([x, K.zeros_like(x)]),
 }
 """Elementwise operations, reductions and geometry, by their names in keras.ops."""
 

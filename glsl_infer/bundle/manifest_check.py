@@ -123,7 +123,7 @@ def _check_passes(
 ) -> set[str]:
     """Check every pass, and return the names of the render targets."""
     if not manifest.passes:
-        raise BundleError("there is no pass")
+        raise BundleError("the manifest has no passes")
     written: set[str] = set()
     drawn: set[tuple[str, str]] = set()
     previous = None
@@ -169,7 +169,7 @@ def _check_pass(
     for quad in entry.quads:
         inside = quad.x + quad.width <= target.width and quad.y + quad.height <= target.height
         if quad.width < 1 or quad.height < 1 or not inside:
-            raise BundleError(f"{where}: a quad lies outside the target")
+            raise BundleError(f"{where}: a quad is outside its target")
     _check_uniforms(entry, where, program, sizes)
 
 
@@ -216,7 +216,7 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
     for view in value.views:
         texture = textures.get(view.texture)
         if texture is None or view.x + value.width > texture.width or view.y + value.height > texture.height:
-            raise BundleError(f"{where}: a view lies outside its texture")
+            raise BundleError(f"{where}: a view is outside its texture")
 
 
 def check_inputs(manifest: Manifest, textures: Mapping[str, Texture]) -> None:
@@ -238,7 +238,7 @@ def check_inputs(manifest: Manifest, textures: Mapping[str, Texture]) -> None:
             owner[name] = entry.name
     unused = [texture.name for texture in textures.values() if texture.kind == INPUT and texture.name not in owner]
     if unused:
-        raise BundleError(f"texture '{unused[0]}' is of kind '{INPUT}', but no input lies in it; leave it out")
+        raise BundleError(f"texture '{unused[0]}' is of kind '{INPUT}', but belongs to no input; leave it out")
 
 
 def check_outputs(manifest: Manifest, textures: Mapping[str, Texture], written: set[str]) -> None:

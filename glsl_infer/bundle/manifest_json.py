@@ -139,7 +139,7 @@ def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> None:
     with rule("version"):
         if data.get("format") != FORMAT:
             raise BundleError(
-                f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file"
+                f"manifest: 'format' is not '{FORMAT}': this is not a glsl-infer model; give a *.glslnn file"
             )
         version, profile = data.get("version"), data.get("profile")
         if isinstance(version, bool) or not isinstance(version, int):

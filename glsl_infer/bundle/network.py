@@ -155,7 +155,7 @@ def _check_layers(network: Network, manifest: Manifest, sizes: Mapping[str, int]
             raise BundleError(f"two layers are called '{layer.name}'")
         unknown = [name for name in layer.inputs if name not in before]
         if unknown:
-            raise BundleError(f"{where}: reads '{unknown[0]}', which is no layer before it")
+            raise BundleError(f"{where}: reads '{unknown[0]}', which is not a layer before it")
         before.add(layer.name)
         check_value(layer.output, where, textures)
         undrawn = [name for name in textures_of(layer.output) if name not in written and textures[name].kind != "input"]
@@ -182,7 +182,7 @@ def _check_operator(layer: Layer, size: int) -> None:
     except ModelError:
         attributes = None
     if attributes is None:
-        raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
+        raise BundleError(f"{where}: '{layer.op:.40}' is not an operator of bundles")
     bits = layer.attrs.get("bits", attributes.get("bits"))
     ranged = isinstance(layer.output, (FeatureMap, SixteenBitMap))
     if ranged == ("scale" in attributes) or (
@@ -207,18 +207,18 @@ def _check_ends(network: Network, manifest: Manifest) -> None:
     of_manifest = {entry.name: entry.value for entry in manifest.inputs}
     different = [name for name in {**of_manifest, **of_graph} if of_graph.get(name) != of_manifest.get(name)]
     if different:
-        raise BundleError(f"graph: input '{different[0]}' is not what the manifest says")
+        raise BundleError(f"graph: input '{different[0]}' differs from the manifest")
     if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
         raise BundleError("graph: its outputs are not those of the manifest, in the same order")
     for output, entry in zip(network.outputs, manifest.outputs):
         unknown = [name for name in output.layers if name not in values]
         if unknown:
-            raise BundleError(f"graph: output '{output.name}': '{unknown[0]}' is no layer")
+            raise BundleError(f"graph: output '{output.name}': '{unknown[0]}' is not a layer")
         if tuple(values[name] for name in output.layers) != entry.values or output.steps != entry.steps:
-            raise BundleError(f"output '{output.name}' is not what its layers and steps in the graph say")
+            raise BundleError(f"output '{output.name}' differs from its layers and steps in the graph")
     for probed in manifest.probe.layers:
         if values.get(probed.layer) != probed.value:
-            raise BundleError(f"probe: layer '{probed.layer}' is not where the graph says")
+            raise BundleError(f"probe: layer '{probed.layer}' has another place than in the graph")
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:

@@ -319,7 +319,7 @@ def _read(entry: PartEntry, where: str, members: dict[str, bytes], read_part: Re
         with rule("parts"):
             surplus = sorted(set(members) - {WEIGHTS})
             if surplus:
-                raise BundleError(f"{where}: member '{surplus[0]:.60}' is none of a CPU part")
+                raise BundleError(f"{where}: member '{surplus[0]:.60}' is not one of a CPU part")
             return CpuPart(inputs, outputs, _with_weights(operators or (), members.get(WEIGHTS, b""), where))
     text = members.pop(container.MANIFEST, None)
     if text is None:

@@ -135,9 +135,9 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
         left -= len(entry.quads)
         passes.append(entry)
     if left:
-        raise BundleError(f"{MEMBER}: {quads - left} quads in {count} passes; the manifest says {quads}")
+        raise BundleError(f"{MEMBER}: {quads - left} quads in {count} passes, but {quads} in the manifest")
     if source.at != len(data):
-        raise BundleError(f"{MEMBER}: {len(data) - source.at} bytes are left over behind pass {count - 1}")
+        raise BundleError(f"{MEMBER}: {len(data) - source.at} bytes are left over after pass {count - 1}")
     return tuple(passes)
 
 

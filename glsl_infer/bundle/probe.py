@@ -117,7 +117,7 @@ def check(probe: Probe, member: bytes) -> None:
         BundleError: names the layer.
     """
     if len(member) % RECORD.itemsize:
-        raise BundleError(f"probe: member '{probe.member}' is no sequence of {RECORD.itemsize}-byte records")
+        raise BundleError(f"probe: member '{probe.member}' is not a sequence of {RECORD.itemsize}-byte records")
     records = np.frombuffer(member, RECORD)
     for layer in probe.layers:
         value, entries = layer.value, records[layer.offset : layer.offset + layer.count]
@@ -130,4 +130,4 @@ def check(probe: Probe, member: bytes) -> None:
             left, top = np.array([view.x for view in views]), np.array([view.y for view in views])
             width, height = value.width, value.height
         if ((x < left) | (y < top) | (x >= left + width) | (y >= top + height)).any():
-            raise BundleError(f"probe: a texel of layer '{layer.layer}' lies outside its output")
+            raise BundleError(f"probe: a texel of layer '{layer.layer}' is outside its output")

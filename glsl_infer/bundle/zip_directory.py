@@ -95,16 +95,14 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
     at = 0
     for entry in entries:
         if entry.flags & ~_FLAGS:
-            raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size stands behind it")
+            raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size is after it")
         file.seek(at)
         if entry.offset != at or file.read(len(entry.header)) != entry.header:
-            raise BundleError(
-                f"member '{entry.name:.60}' does not lie, or is not described, as the directory says; {AGAIN}"
-            )
+            raise BundleError(f"member '{entry.name:.60}' differs from the directory in place or description; {AGAIN}")
         at += len(entry.header) + entry.packed
     file.seek(-_END.size + 16, os.SEEK_END)
     if int.from_bytes(file.read(4), "little") != at:
-        raise BundleError(f"something lies between the members and the directory of the zip; {AGAIN}")
+        raise BundleError(f"there are bytes between the members and the directory of the zip; {AGAIN}")
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:

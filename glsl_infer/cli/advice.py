@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.near_names import nearest, nearest_file
+from glsl_infer.support.near_names import did_you_mean, nearest, nearest_file
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
@@ -55,29 +55,48 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     return arguments
 
 
-_RUNS = (*_OPTION, "benchmark", "labels", "report", "run", "selfcheck", "vc4")
-"""Commands that accept the name of a fetched model instead of a file."""
+_RUNS = (*_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
+"""Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
 
 
-def fetched_model(args: argparse.Namespace) -> None:
-    """Replace ``args.model`` by the file of a fetched model if it is the name of one.
+def fetched_models(args: argparse.Namespace) -> None:
+    """Replace names of fetched models, and of tasks that use them, by their files.
 
     Raises:
-        InputError: the network of this name is not fetched yet.
+        InputError: the network of this name is not fetched yet, or the name is unknown.
     """
-    model = getattr(args, "model", None)
-    if not isinstance(model, Path) or model.suffix or len(model.parts) != 1:
+    command = getattr(args, "command", None)
+    if command not in (*_RUNS, "inspect"):
         return
-    if getattr(args, "command", "classify") not in _RUNS or model.exists():
-        return
-    from glsl_infer.tasks import models
+    if isinstance(getattr(args, "model", None), Path):
+        args.model = _fetched(args.model, command)
+    if getattr(args, "models", None):
+        args.models = [_fetched(model, command) for model in args.models]
+
+
+def _fetched(model: Path, command: str) -> Path:
+    """Return the file of a fetched model; a path that cannot be a name is returned as it is."""
+    if model.suffix or len(model.parts) != 1 or model.exists():
+        return model
+    from glsl_infer.tasks import models, reading
     from glsl_infer.tools.get import catalogue
 
-    fetched = models.folder() / f"{model}{SUFFIX}"
+    name, networks = str(model), catalogue.read()
+    fetched = models.folder() / f"{name}{SUFFIX}"
     if fetched.is_file():
-        args.model = fetched
-    elif str(model) in catalogue.read():
-        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
+        return fetched
+    if name in networks:
+        raise InputError(f"the model '{name}' is not here yet; fetch it, once: glsl-infer get {name}")
+    if reading.known(name):
+        task = reading.find(name)
+        return models.find(task.model, task.source)
+    if command == "inspect":  # it also reads other files, and has a message about them
+        return model
+    own = model.with_suffix(SUFFIX)
+    suggestion = f" (did you mean {own}?)" if own.is_file() else did_you_mean(name, [*networks, *reading.names()])
+    raise InputError(
+        f"{name}: no such file or model{suggestion}; give a file *{SUFFIX}, or a name that 'glsl-infer get' lists"
+    )
 
 
 def improved(message: str, options: Mapping[str, str], usage: str) -> str:

@@ -119,7 +119,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
     needs.check(path)
     say("running")
     started = time.perf_counter()
-    with Session(path, context=args.context, isolated="first") as session:
+    with Session(path, context=args.context) as session:
         machine.update(describe(session.context))
         bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:

@@ -68,13 +68,14 @@ def add_only_model(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="MODEL.glslnn",
-        help="The exported model (default: the model that comes with the package).",
+        help="The exported model, or the name of one that glsl-infer get has fetched (default: the model that comes "
+        "with the package).",
     )
 
 
 def add_images(parser: argparse.ArgumentParser) -> None:
     """Declare positional images, also accepted as ``--images``; ``images_of`` returns them."""
-    parser.add_argument("images", nargs="*", type=Path, metavar="IMAGE", help="Image files, or folders of them.")
+    parser.add_argument("images", nargs="*", type=Path, metavar="IMAGE", help="Image files, or folders with images.")
     parser.add_argument(
         "--images",
         dest="more_images",

@@ -119,7 +119,7 @@ def check(args: argparse.Namespace) -> None:
             if value:
                 raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
-        raise InputError("--plot and --csv write the result of --profile or of --minutes; leave one of these out")
+        raise InputError("--plot and --csv write one result; leave out --profile or --minutes")
     if args.csv is not None:
         files.check_output(args.csv, ".csv", option="--csv")
     if args.plot is not None:

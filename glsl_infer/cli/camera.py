@@ -129,9 +129,7 @@ def _as_lines(args: argparse.Namespace, source: CameraSource, listeners: Sequenc
 
     started = time.monotonic()
     with (
-        Classifier(
-            args.model, context=args.context, isolated=execution.isolation(args), threshold=args.threshold
-        ) as classifier,
+        Classifier(args.model, context=args.context, threshold=args.threshold) as classifier,
         _frames(args, source, classifier) as (frames, latest),
     ):
 
@@ -162,9 +160,7 @@ def _in_window(
     from glsl_infer.runtime.classifier import Classifier
 
     with (
-        Classifier(
-            args.model, context=window.context, isolated=execution.isolation(args), threshold=args.threshold
-        ) as classifier,
+        Classifier(args.model, context=window.context, threshold=args.threshold) as classifier,
         _frames(args, source, classifier) as (frames, _),
     ):
 

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     events.add_argument(
         "--on-appear",
         metavar="COMMAND",
-        help="With --task, start this command when something appears. The frames go on without waiting for it.",
+        help="With --task, start this command when something appears. Meanwhile, the next frames are processed.",
     )
     events.add_argument(
         "--snapshot",

@@ -132,9 +132,7 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
     """Yield the classifier after the driver's self-check."""
     from glsl_infer.runtime import classifier as classifiers
 
-    with classifiers.Classifier(
-        args.model, context=args.context, isolated=execution.isolation(args), threshold=args.threshold
-    ) as classifier:
+    with classifiers.Classifier(args.model, context=args.context, threshold=args.threshold) as classifier:
         if not args.no_selfcheck:
             progress.first_use(classifier.session)
         yield classifier

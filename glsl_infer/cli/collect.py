@@ -132,7 +132,8 @@ def _take(
     for frame in frames:
         with frame:
             if not live:
-                print(one_line(frame.name or f"frame {frame.index}"), file=sys.stderr, flush=True)
+                position = frame.position if frame.name is None else f"{frame.position}, {frame.name}"
+                print(one_line(position), file=sys.stderr, flush=True)
                 pressed = key()
                 while pressed and pressed not in QUIT + SKIP and pressed not in KEYS[: len(labels)]:
                     pressed = key()

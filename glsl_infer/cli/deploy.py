@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     execution.add_signature(parser)
     advanced.add_argument(
-        "--allow-root", action="store_true", help="Let the service run as root if the file asks for it."
+        "--allow-root", action="store_true", help="Let the service run as root if the file names this user."
     )
     advanced.add_argument(
         "--allow-outside",

@@ -9,17 +9,16 @@ import argparse
 import errno
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from glsl_infer.cli import advice, arguments, interrupts
 from glsl_infer.cli.terminal_text import lose, say_error
 from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderError, pip_install
 from glsl_infer.support.plain_text import one_line
-
-if TYPE_CHECKING:
-    from glsl_infer.runtime.isolation import SandboxMode
+from glsl_infer.support.progress import check_display
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
@@ -165,11 +164,6 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def isolation(args: argparse.Namespace) -> SandboxMode:
-    """Return the argument ``isolated`` of ``Session``."""
-    return True if args.isolated else "first"
-
-
 def add_threshold(parser: argparse.ArgumentParser) -> None:
     """Declare ``--threshold``."""
     parser.add_argument(
@@ -197,7 +191,7 @@ def add_signature(parser: argparse.ArgumentParser) -> None:
         "--require-signature",
         metavar="KEY",
         help="Refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
-        "file) in FILE.minisig next to it. Needs the package cryptography.",
+        "file) in FILE.minisig in the same folder. Needs the package cryptography.",
     )
 
 
@@ -258,8 +252,12 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             Path.cwd()  # raises if the folder was removed
             interrupts.as_exceptions()
             advice.refuse_urls(args)
-            advice.fetched_model(args)
-            code: int | None = args.run(args)
+            advice.fetched_models(args)
+            from glsl_infer.runtime.sandbox_mode import sandboxing  # a list of commands starts sooner without it
+
+            check_display.set(_checking)
+            with sandboxing(getattr(args, "isolated", False) or "first"):
+                code: int | None = args.run(args)
             return code or 0
         finally:
             sys.stdout.flush()
@@ -292,6 +290,12 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             return InputError.exit_code
         say_error(_of_system(error))
         return 1
+
+
+def _checking(total: int) -> AbstractContextManager[Callable[[int], object]]:
+    from glsl_infer.cli import progress  # imported here because most starts show no progress
+
+    return progress.checking(total)
 
 
 def missing_package(error: ModuleNotFoundError) -> int:

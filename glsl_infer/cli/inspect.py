@@ -188,7 +188,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be created ({error.strerror})") from None
     written: list[Path] = []
-    with Session(bundle, context=args.context, isolated="first") as session:
+    with Session(bundle, context=args.context) as session:
         layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
@@ -370,7 +370,7 @@ def _written(path: Path, data: bytes) -> str:
 def _cost(path: Path) -> tuple[Report | None, str]:
     """Return the report of VideoCore IV's compiler on a bundle, or the reason why it is missing."""
     from glsl_infer.tools.videocore import driver
-    from glsl_infer.tools.videocore.file_report import file_report
+    from glsl_infer.tools.videocore.report import file_report
 
     try:
         return file_report(path, driver.find(), watch=progress.bar), ""

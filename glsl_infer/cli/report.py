@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(NAME),
         metavar="FILE.json",
-        help=f"The report. The same as a page to read is written next to it, as .html (default: {NAME}).",
+        help="The report, as JSON. A page with the same content, .html, is written to the same folder (default: "
+        f"{NAME}).",
     )
     arguments.accept(parser, "--out", "--output")
     parser.add_argument("--note", default="", metavar="TEXT", help='A note about the machine, e.g. "with a heat sink".')

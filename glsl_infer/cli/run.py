@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="The exported model.")
     parser.add_argument(
-        "images", type=Path, nargs="*", metavar="IMAGE", help="Images for a model with one input, or folders of them."
+        "images", type=Path, nargs="*", metavar="IMAGE", help="Images or folders of images, for a model with one input."
     )
     inputs = arguments.group(parser, "Inputs")
     inputs.add_argument(
@@ -256,7 +256,7 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
     """Yield a session after the driver's self-check."""
     from glsl_infer.runtime.session import Session
 
-    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+    with Session(bundle, context=args.context) as session:
         if not args.no_selfcheck:
             progress.first_use(session)
         yield session

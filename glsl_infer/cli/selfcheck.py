@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments, ends
-from glsl_infer.cli.execution import add_isolated, isolation
+from glsl_infer.cli.execution import add_isolated
 from glsl_infer.cli.terminal_text import print_lines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     ends.load_operators(args.operator, draws=True)
     model = default_model() if args.model is None else args.model
-    with Session(model, context=args.context, isolated=isolation(args)) as session:
+    with Session(model, context=args.context) as session:
         result, file = selfcheck.check(session), session.bundle.path
     if args.json:
         print(json.dumps({"file": str(file), **result.as_json()}, indent=1))

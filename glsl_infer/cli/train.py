@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE.glslnn",
-        help="The file to write. Its description (.md) and a sheet of the photographs (.png) are written next to it.",
+        help="The file to write. Its description (.md) and a sheet of the photographs (.png) are written to the same "
+        "folder.",
     )
     parser.add_argument(
         "--start",

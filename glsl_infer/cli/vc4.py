@@ -175,7 +175,7 @@ def _write_csv(path: Path, text: str) -> None:
 
 
 def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:
-    from glsl_infer.tools.videocore.file_report import file_report
+    from glsl_infer.tools.videocore.report import file_report
 
     return [file_report(path, driver, watch=progress.bar) for path in models for driver in compilers]
 
@@ -236,8 +236,8 @@ def _listed(
     Raises:
         InputError: a model has no such layer.
     """
-    from glsl_infer.tools.videocore.file_report import gpu_parts, written
     from glsl_infer.tools.videocore.measure import measure
+    from glsl_infer.tools.videocore.report import gpu_parts, written
 
     indices = []
     for path in models:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from glsl_infer.cli import progress
-from glsl_infer.cli.execution import isolation
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
@@ -42,9 +41,7 @@ def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
     check(args, files)
     with (
         PictureWindow() as window,
-        Classifier(
-            args.model, context=window.context, isolated=isolation(args), threshold=args.threshold
-        ) as classifier,
+        Classifier(args.model, context=window.context, threshold=args.threshold) as classifier,
     ):
         if not args.no_selfcheck:
             progress.first_use(classifier.session)

@@ -29,7 +29,7 @@ def _matmul_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
     n, k = (k, n) if attrs["transpose_a"] else (n, k)
     inner, m = (m, inner) if attrs["transpose_b"] else (inner, m)
     if k != inner:
-        raise ValueError(f"a matrix product of shapes {shapes[0]} and {shapes[1]}: {k} columns meet {inner} rows")
+        raise ValueError(f"a matrix product of shapes {shapes[0]} and {shapes[1]}: {k} columns for {inner} rows")
     shape = (*np.broadcast_shapes(tuple(a_batch), tuple(b_batch)), n, m)
     _require_few(math.prod(shape) * k)
     return shape

@@ -229,7 +229,7 @@ class Context(Closing):
         Raises:
             ContextError: the context belongs to another thread.
         """
-        if not self._closed and not _forked():
+        if not _forked():
             self.require_thread()
         self._destroy()
 

@@ -51,7 +51,7 @@ class EglContext:
     def make_current(self) -> None:
         """Make the context current in the calling thread."""
         if not _egl().eglMakeCurrent(self._display, None, None, self._handle):
-            raise ContextError(f"EGL says {last_error()}")
+            raise ContextError(f"EGL reports {last_error()}")
 
     def release(self) -> None:
         """Leave the calling thread without a current context."""
@@ -150,7 +150,7 @@ def _context(display: int) -> int:
     """Create an ES 2.0 context and make it current without a surface."""
     egl = _egl()
     if not egl.eglBindAPI(_OPENGL_ES_API):
-        raise ContextError(f"EGL does not know OpenGL ES ({last_error()})")
+        raise ContextError(f"EGL has no OpenGL ES ({last_error()})")
     requirements = (c_int * 5)(_SURFACE_TYPE, 0, _RENDERABLE_TYPE, _OPENGL_ES2_BIT, _NONE)
     config, count = c_void_p(), c_int()
     if not egl.eglChooseConfig(display, requirements, byref(config), 1, byref(count)) or not count.value:

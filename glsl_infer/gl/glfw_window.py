@@ -81,7 +81,7 @@ class GlfwWindow:
         with _errors(self.glfw) as errors:
             self.glfw.make_context_current(self.handle)
         if errors or not self.is_current():
-            raise ContextError(f"glfw says {_join(errors)}")
+            raise ContextError(f"glfw reports {_join(errors)}")
 
     def release(self) -> None:
         """Leave the calling thread without a current context."""

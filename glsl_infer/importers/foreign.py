@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from glsl_infer.errors import ModelError
@@ -138,15 +139,20 @@ _KINDS = {
     ".xml": _OPENVINO,
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLED),
     **dict.fromkeys((".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
-    ".glslnn": "exported already; use it: glsl-infer run, classify, inspect",
+    ".glslnn": "exported already; use it with glsl-infer classify, run or inspect",
 }
 """Description of a file and how to convert it, by the file name extension."""
 
 _SHOWN = 5
 
 
-def described(path: Path) -> str:
-    """Return the description of a file in an unsupported format and the advice; for an archive, list its files."""
+def described(path: Path, supported: Iterable[str]) -> str:
+    """Return the description of a file in an unsupported format and the advice; for an archive, list its files.
+
+    Args:
+        path: the file.
+        supported: the file name extensions to give for a file of an unknown kind.
+    """
     if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
@@ -155,5 +161,6 @@ def described(path: Path) -> str:
         return f"an archive of {listed}{more}; unpack it, and give the model inside: unzip {path.name}"
     if path.name == "saved_model.pb":
         return "a part of a SavedModel; give its folder, with the folder 'variables' in it"
-    known = _KINDS.get(path.suffix.lower(), "not a kind of model file that can be read")
+    unknown = f"not a kind of model file that can be read; give a SavedModel folder, or one of: {', '.join(supported)}"
+    known = _KINDS.get(path.suffix.lower(), unknown)
     return known.replace("{name}", path.name).replace("{stem}", path.stem)

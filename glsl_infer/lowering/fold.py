@@ -20,6 +20,7 @@ from glsl_infer.graph.kernels import input_channels
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.immediates import streamed
 from glsl_infer.program.layout import Ranged, per_channel
+from glsl_infer.support.resources import template
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node
@@ -63,6 +64,11 @@ class StoredSum:
         if factors.max() > MOST_RATIO * factors[factors > 0.0].min():
             return f"the ranges of its channels differ by more than {MOST_RATIO:,.0f} times"
         return ""
+
+    @property
+    def takes_root(self) -> bool:
+        """Whether the activation takes an inverse square root."""
+        return "inversesqrt(" in template(self.activation.template)
 
     @property
     def steepness(self) -> NDArray[np.float32]:

@@ -113,6 +113,7 @@ class ConvolutionWeights:
         tolerates_rounding: whether weights of such a layer can lose more precision to fit a texture.
         in_pairs: whether two output channels have a row (``weight_pairs``), which needs fewer registers.
         has_images: whether there are calibration images, for which 8-bit weights are rounded.
+        takes_root: whether the activation takes an inverse square root.
     """
 
     reads: Sequence[Mapping[str, Sequence[Read]]]
@@ -125,6 +126,7 @@ class ConvolutionWeights:
     tolerates_rounding: bool
     in_pairs: bool
     has_images: bool
+    takes_root: bool
 
     def in_texture(self, weight_bits: str) -> TextureOption:
         """Return the storage in a texture: 8 bits if their rounding adds little noise, else 16.
@@ -163,6 +165,10 @@ class ConvolutionWeights:
                     16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
                 )
             bits = 8
+        if bits == 16 and self.takes_root and not in_pairs:  # sqrt after 1x1 over 32 channels does not compile
+            return TextureOption(
+                16, "its activation takes a root: VideoCore IV has no registers for it and weights of 16 bits"
+            )
         if bits == 8 or in_pairs:
             taps = columns.taps_per_slot
             allowed_columns, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
@@ -201,10 +207,11 @@ def _untextured(
     if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
         window = f"{columns.kernel_height}x{columns.kernel_width}"
         return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
-    if bits == 16 and columns.taps_per_slot > 1 and columns.slots > weights_plan.WINDOW_READS:
-        most = weights_plan.WINDOW_READS
+    most_slices = weights_plan.WINDOW_READS - any(roles.get("residual") for roles in reads)
+    if bits == 16 and columns.taps_per_slot > 1 and columns.slots > most_slices:
         return (
-            f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for {most}"
+            f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for "
+            f"{most_slices}"
         )
     # A sum of high bytes reaches half its columns, in units of 65280 / 32767 times the largest weight.
     largest = float(np.abs(constants.weights).max())

@@ -126,6 +126,7 @@ class Conv2D(Operator):
             tolerates_rounding=tolerates_rounding,
             in_pairs=in_pairs,
             has_images=build.calibration_maps.has_images,
+            takes_root=kernel.output.takes_root,
         )
         texture = stored.in_texture("16" if exact or node.name in build.exact else build.weight_bits)
         if exact and texture.untextured and node.name not in build.exact:

@@ -28,7 +28,7 @@ from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
 
 if TYPE_CHECKING:
-    from glsl_infer.runtime.isolation import SandboxMode
+    from glsl_infer.runtime.sandbox_mode import SandboxMode
 
 _HALF = 0.5
 
@@ -126,7 +126,7 @@ class Classifier(Closing):
         *,
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
-        isolated: SandboxMode = False,
+        isolated: SandboxMode | None = None,
         threshold: float | None = None,
     ) -> None:
         if threshold is not None and not 0.0 <= threshold <= 1.0:

@@ -41,7 +41,7 @@ class Recorder:
         viewport: int,
     ) -> None:
         self._gl, self._handles, self._sizes, self._viewport = gl.prepared, handles, textures, viewport
-        self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
+        self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items()}
         self._first_vertex = first_vertex
 
     def constant_uniforms(self, passes: Iterable[Pass]) -> tuple[list[Call], set[tuple[str, str]]]:

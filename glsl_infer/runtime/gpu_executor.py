@@ -98,6 +98,7 @@ class GpuExecutor(Closing):
 
     def draw(self) -> None:
         """Issue all GL calls of a frame without waiting for the GPU."""
+        self.activate()
         for function, arguments in self.frame:
             function(*arguments)
 
@@ -114,6 +115,7 @@ class GpuExecutor(Closing):
 
     def values(self, handles: Handles | None = None) -> dict[str, list[NDArray[np.float64]]]:
         """Return the values of each output after a frame, before its host steps."""
+        self.activate()
         handles = handles or self._handles
         return {
             output.name: [self._transfers.read(value, handles) for value in output.values] for output in self._outputs
@@ -134,6 +136,7 @@ class GpuExecutor(Closing):
                 self._prepared.another_slot,
                 weak_method(self.activate),
                 fences.available(self.context),
+                weak_method(self.context.require_thread),
             )
         slot = self._pipeline.next()
         self._inputs.put(inputs, slot.handles)

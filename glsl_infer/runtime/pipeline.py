@@ -49,10 +49,11 @@ class PendingFrame(Generic[Result]):
         collect: Callable[[PendingFrame[Any], Wait], None],
         read: Callable[[], Result],
         fence: Fence | None,
+        require_thread: Callable[[], None],
     ) -> None:
         self._collect: Callable[[PendingFrame[Any], Wait], None] | None = collect
         self._read: Callable[[], Result] | None = read
-        self._fence = fence
+        self._fence, self._require_thread = fence, require_thread
         self._output: Result | None = None
         self._lost = False
 
@@ -60,8 +61,14 @@ class PendingFrame(Generic[Result]):
         """Return at once whether ``result`` would return without waiting for the GPU.
 
         Without fences this is unknown, and the method returns False until the output has been read.
+
+        Raises:
+            ContextError: called in another thread than the session's.
         """
-        return self._output is not None or self._lost or (self._fence is not None and self._fence.passed())
+        if self._fence is None:
+            return self._output is not None or self._lost
+        self._require_thread()
+        return self._fence.passed()
 
     def result(self, wait: Wait = "sleep") -> Result:
         """Wait for the frame, and return the same as ``Session.run``; further calls return the same result.
@@ -78,7 +85,7 @@ class PendingFrame(Generic[Result]):
         if self._output is None and self._collect is not None:
             self._collect(self, wait)
         if self._output is None:
-            raise RunError("the session was closed before this frame was read; ask for its result before")
+            raise RunError("the session was closed before this frame was read; get its result before")
         return self._output
 
     def _finish(self, wait: Wait) -> None:
@@ -103,7 +110,7 @@ class PendingFrame(Generic[Result]):
 
 def finished(result: Result) -> PendingFrame[Result]:
     """Return a frame that is already computed."""
-    frame: PendingFrame[Result] = PendingFrame(lambda frame, wait: None, lambda: result, None)
+    frame: PendingFrame[Result] = PendingFrame(lambda frame, wait: None, lambda: result, None, lambda: None)
     frame._finish("sleep")
     return frame
 
@@ -116,6 +123,7 @@ class Pipeline:
         another: creates a further slot at its first use.
         activate: activates the session in the context.
         fences: whether the driver has fences.
+        require_thread: raises an error in another thread than the session's.
     """
 
     def __init__(
@@ -124,9 +132,10 @@ class Pipeline:
         another: Callable[[], Slot],
         activate: Callable[[], None],
         fences: bool,
+        require_thread: Callable[[], None],
     ) -> None:
         self._slots, self._another = [first], another
-        self._activate, self._fences = activate, fences
+        self._activate, self._fences, self._require_thread = activate, fences, require_thread
         self._turn = 0
 
     def next(self) -> Slot:
@@ -141,7 +150,7 @@ class Pipeline:
     def submitted(self, slot: Slot, read: Callable[[Handles], Result]) -> PendingFrame[Result]:
         """Return the frame whose calls were just issued for ``slot``; ``read`` reads the outputs of a slot."""
         fence = Fence() if self._fences else None
-        frame = PendingFrame(self._collect, lambda: read(slot.handles), fence)
+        frame = PendingFrame(self._collect, lambda: read(slot.handles), fence, self._require_thread)
         slot.frame = frame
         return frame
 

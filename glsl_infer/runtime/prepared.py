@@ -121,8 +121,9 @@ class Prepared:
         return Slot(handles, calls)
 
     def _recorder(self, handles: Handles) -> frame.Recorder:
-        members = self._drawn.bundle.members
-        return frame.Recorder(self._gl, handles, self._textures, members, self._first_vertex, self._viewport)
+        bundle = self._drawn.bundle
+        floats = {name: bundle.members[name] for name in bundle.manifest.floats}
+        return frame.Recorder(self._gl, handles, self._textures, floats, self._first_vertex, self._viewport)
 
     def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Create textures and the framebuffers of render targets; return both by the textures' names."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.bundle.manifest import PICTURE, Input
-from glsl_infer.errors import ContextError, InputError, RunError
+from glsl_infer.errors import ContextError, InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require as require_limits
 from glsl_infer.graph import host_steps
 from glsl_infer.program.layout import FeatureMap
-from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime import sandbox_mode, selfcheck
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
@@ -36,7 +36,6 @@ from glsl_infer.support.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from glsl_infer.cpu.custom import Functions
     from glsl_infer.runtime.cpu_executor import CpuExecutor
-    from glsl_infer.runtime.isolation import SandboxMode
     from glsl_infer.runtime.saturation import Saturation
 
 Alone = Union[Picture, Numbers]
@@ -61,7 +60,8 @@ class Session(Closing):
             folder (``program_cache.default_folder``), in a folder of your own, or not at all.
         operators: functions for a model's custom operators, by their names in the model.
         isolated: let a child process compile and draw the model first, in case the file makes the driver crash, hang or
-            fill the memory; ``"first"``: unless the model has passed on this driver before.
+            fill the memory; ``"first"``: unless the model has passed on this driver before. Default: False, and
+            ``"first"`` in the commands of ``glsl-infer``.
         state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then sets those inputs to the
             outputs of the frame before, and to zeros in the first frame. ``state.reset()`` begins a new sequence.
         check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if ranges clip its
@@ -73,7 +73,6 @@ class Session(Closing):
             ``programs``, ``program_cache`` (writing the cache), ``textures`` (and all other preparation).
         restored_programs: number of programs from the cache, which were not compiled.
         compiled_programs: number of compiled programs, after merging for this driver, which can reduce their number.
-        gpu_executors: of the parts on the GPU, in order.
 
     Raises:
         BundleError, ContextError, LimitError: the file or this machine is unsuitable.
@@ -92,7 +91,7 @@ class Session(Closing):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
-        isolated: SandboxMode = False,
+        isolated: sandbox_mode.SandboxMode | None = None,
         state: Mapping[str, str] | None = None,
         check_ranges: bool = False,
     ) -> None:
@@ -111,6 +110,7 @@ class Session(Closing):
             self._require_functions(operators)
             self.context.make_current()
             require_limits(vars(self.bundle.manifest.limits), self.context.gl)
+            isolated = sandbox_mode.default() if isolated is None else isolated
             if isolated:
                 from glsl_infer.runtime.isolation import run_sandboxed  # other sessions start sooner without it
 
@@ -119,11 +119,11 @@ class Session(Closing):
                 clock.lap("isolation")
             for part in self._prepared(clock, cache, operators or {}):
                 self._parts.append(part)
-            self.gpu_executors = tuple(part for part in self._parts if isinstance(part, GpuExecutor))
+            self._gpu_executors = tuple(part for part in self._parts if isinstance(part, GpuExecutor))
             self._first, self._last = self._parts[0], self._parts[-1]
             self._pairs = tuple(zip(self._parts, self._parts[1:]))
-            self.restored_programs = sum(part.restored_programs for part in self.gpu_executors)
-            self.compiled_programs = sum(part.compiled_programs for part in self.gpu_executors)
+            self.restored_programs = sum(part.restored_programs for part in self._gpu_executors)
+            self.compiled_programs = sum(part.compiled_programs for part in self._gpu_executors)
             if selfcheck:
                 self.selfcheck()
         except BaseException:
@@ -326,6 +326,7 @@ class Session(Closing):
         Raises:
             InputError: the name is not a picture input, or is missing although there are several.
         """
+        self.activate()
         pictures = {entry.name: entry for entry in self.bundle.manifest.inputs if entry.kind == PICTURE}
         if name is None and len(pictures) == 1:
             (name,) = pictures
@@ -355,9 +356,14 @@ class Session(Closing):
         return self._state
 
     @property
+    def gpu_executors(self) -> tuple[GpuExecutor, ...]:
+        """The executors of the parts on the GPU, in order."""
+        self.context.require_thread()
+        return self._gpu_executors
+
+    @property
     def frame(self) -> list[Call]:
         """The GL calls of a frame, without upload and read-back, in order."""
-        self.context.require_thread()
         return [call for part in self.gpu_executors for call in part.frame]
 
     @property
@@ -371,7 +377,6 @@ class Session(Closing):
 
     def statistics(self) -> Statistics:
         """Return the counts of one frame, without the parts on the CPU."""
-        self.context.require_thread()
         each = [vars(part.statistics) for part in self.gpu_executors]
         return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
 
@@ -394,17 +399,17 @@ class Session(Closing):
         Raises:
             InputError: the model has several parts.
         """
-        self.context.require_thread()
-        self._only_part(f"layer '{layer}'").draw_layer(layer)
+        part = self._only_part(f"layer '{layer}'")
+        part.activate()
+        part.draw_layer(layer)
 
     def activate(self) -> None:
         """Make the context current, with the first GPU part's vertex arrays and fixed state.
 
         Raises:
+            ContextError: the session belongs to another thread.
             RunError: the session is closed.
         """
-        if self._closed:
-            raise RunError("the session is closed")
         self.gpu_executors[0].activate()
 
     def close(self) -> None:
@@ -413,10 +418,10 @@ class Session(Closing):
         Raises:
             ContextError: the session belongs to another thread.
         """
+        if not self.context.forked:
+            self.context.require_thread()
         if self._closed:
             return
-        if not self.context.forked and not self.context.closed:
-            self.context.require_thread()
         self._closed = True
         if self.context.forked:  # all objects belong to the parent process
             return

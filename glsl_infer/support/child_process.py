@@ -10,6 +10,8 @@ current folder first, and would execute a ``numpy.py`` that happens to be next t
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +36,17 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 DONE = "done\n"
 """Line printed by a job after each finished item."""
+
+_PUBLIC = re.compile(
+    r"(PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|VIRTUAL_ENV|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR"
+    r"|XDG_CACHE_HOME|(LD|DYLD|PYTHON|OMP|OPENBLAS|LIBGL|MESA|GALLIUM|LP|EGL|__EGL|__GLX|__NV|GBM|DRI|VC4|V3D"
+    r"|GLSL_INFER|COVERAGE)_?\w*)\Z"
+)
+
+
+def public_environment() -> dict[str, str]:
+    """Return the environment variables that Python, a display and a driver need; others can have secrets."""
+    return {name: value for name, value in os.environ.items() if _PUBLIC.match(name)}
 
 
 def module_command(module: str, *arguments: object) -> list[str]:

@@ -68,7 +68,7 @@ def require(path: Path, key: str) -> None:
         public_key.verify(signature.global_signature, signature.signature + signature.comment)
     except InvalidSignature:
         raise InputError(
-            f"{path}: is not what was signed in {signature_file.name}; do not use it, get both from their maker"
+            f"{path}: is not the file that was signed in {signature_file.name}; do not use it, get both again"
         ) from None
 
 

@@ -13,10 +13,8 @@ Indices = NDArray[np.signedinteger]
 SIGMOID, SOFTMAX, NONE = "sigmoid", "softmax", "none"
 ACTIVATIONS = (SIGMOID, SOFTMAX, NONE)
 LINEAR, EXPONENTIAL = "linear", "exponential"
-GROWTHS = (LINEAR, EXPONENTIAL)
 ORDERS = ("xywh", "yxhw")
 WEIGHTED, BEST = "weighted", "best"
-MERGES = (WEIGHTED, BEST)
 
 BLOCK = 16
 """Number of boxes compared with each other at once."""

@@ -30,7 +30,7 @@ def folder() -> Path:
     try:
         return user_caches() / "glsl-infer/models"
     except RuntimeError:
-        raise InputError(f"there is no home folder to keep models in; let {VARIABLE} name a folder") from None
+        raise InputError(f"no home folder to keep models in; let {VARIABLE} name a folder") from None
 
 
 def find(model: str, source: Path) -> Path:

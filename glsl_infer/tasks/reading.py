@@ -48,6 +48,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}")))
 
 
+def known(name: str) -> bool:
+    """Return whether ``name`` is a packaged task, in any spelling."""
+    return name in names() or name in _ALIASES
+
+
 def find(name: str | Path, *, relative_to: Path | None = None) -> Description:
     """Return a task by its name, or by a file with the suffix .json.
 

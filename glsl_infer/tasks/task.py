@@ -14,6 +14,7 @@ from glsl_infer.bundle.manifest import PICTURE, Input
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_buf import DmaBuf
+from glsl_infer.runtime import sandbox_mode
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
@@ -105,7 +106,7 @@ class Task(Closing, Generic[Result]):
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         """Return the session of the bundle."""
-        return Session(path, context=context, isolated="first")
+        return Session(path, context=context, isolated=sandbox_mode.default() or "first")
 
     def _prepare(self) -> None:
         """Check the bundle, and prepare postprocessing.
@@ -133,9 +134,7 @@ class Task(Closing, Generic[Result]):
         """
         outputs = {output.name: output for output in self.session.bundle.manifest.outputs}
         if name not in outputs:
-            raise InputError(
-                f"there is no output '{name}'{did_you_mean(name, outputs)}; the model has {', '.join(outputs)}"
-            )
+            raise InputError(f"no output '{name}'{did_you_mean(name, outputs)}; the model has {', '.join(outputs)}")
         return outputs[name].shape
 
     def _row_count(self, names: Sequence[str], columns: int) -> int:
@@ -148,7 +147,7 @@ class Task(Closing, Generic[Result]):
         for name in names:
             elements = int(np.prod(self._output_shape(name)))
             if elements % columns:
-                raise InputError(f"output '{name}' has {elements} numbers, which are no rows of {columns}")
+                raise InputError(f"output '{name}' has {elements} numbers, not a multiple of {columns}")
             rows += elements // columns
         return rows
 
@@ -226,5 +225,5 @@ class Labeller(Task[Labels]):
         return Labels(tuple(ranked), size_of(loaded))
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
-        self._classifier = Classifier(path, context=context, isolated="first")
+        self._classifier = Classifier(path, context=context, isolated=sandbox_mode.default() or "first")
         return self._classifier.session

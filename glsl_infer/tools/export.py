@@ -203,7 +203,7 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     except OSError as error:
         raise InputError(f"{path}: labels cannot be read ({error.strerror}); {_LABELS_ADVICE}") from None
     if not labels:
-        raise InputError(f"{path}: there are no labels in it; {_LABELS_ADVICE}")
+        raise InputError(f"{path}: has no labels; {_LABELS_ADVICE}")
     empty = [line for line, label in enumerate(labels, 1) if not label.strip()]
     if empty:
         raise InputError(f"{path}: line {empty[0]} is empty; {_LABELS_ADVICE}")

@@ -27,29 +27,25 @@ ROOT = Path(__file__).resolve().parents[2]
 # The tests have the code that compares layers.
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("scripts/vc4", "tests", "tests/gl"))]
 
-import keras_graphs  # noqa: E402
 import numpy as np  # noqa: E402
 from layer_check import exact_steps, gpu_steps, layer_error, stored_inputs  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from random_networks import KINDS, drawn_nodes, random_bundle  # noqa: E402
-from tables import table  # noqa: E402
 from x22 import x22  # noqa: E402
 
 from glsl_infer import bundle as bundles  # noqa: E402
-from glsl_infer.bundle import Bundle, probe  # noqa: E402
-from glsl_infer.compiler.build import Options, build  # noqa: E402
+from glsl_infer.bundle import probe  # noqa: E402
+from glsl_infer.compiler.build import build  # noqa: E402
 from glsl_infer.errors import GlslInferError, InputError, RunError  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
 from glsl_infer.gl.context import Context  # noqa: E402
 from glsl_infer.graph import Node, reference  # noqa: E402
 from glsl_infer.graph.picture import picture_values  # noqa: E402
-from glsl_infer.lowering.weights_plan import LONG_ARRAY  # noqa: E402
 from glsl_infer.program.texels import in_steps  # noqa: E402
 from glsl_infer.runtime.pictures import preprocess  # noqa: E402
 from glsl_infer.runtime.session import Session  # noqa: E402
 
 Section = dict[str, Any]
-Pictures = NDArray[np.uint8]
 
 BOUNDS = {"layer": 0.52, "ratio": 1.2, "same_top1": 210, "spread": 1.0}
 PHOTOGRAPHS, CLASSES = 216, 120
@@ -62,26 +58,6 @@ DRIVERS: dict[str, dict[str, str]] = {
 }
 """The drivers of ``make test-drivers``, with the environment variables to select each."""
 
-SIZES = {
-    "mobilenet-0.25-128": 128,
-    "mobilenet-1.0-224": 128,
-    "mobilenet-v2-224": 128,
-    "squeezenet-224": 128,
-    "resnet20-32": 32,
-    "unet-128": 64,
-    "srcnn-96": 48,
-    "efficientnet-lite0-224": 128,
-    "inception-v3-299": 107,
-    "resnet50-224": 96,
-    "densenet121-224": 96,
-    "vgg16-224": 64,
-}
-"""Networks of networks_in_keras.py, with the image size in pixels used here: smaller, to save time on a CPU."""
-
-CALIBRATION, TEST = 32, 4
-HALF = 0.5
-"""Shift of the float network's images, in steps of a byte, to measure how its weights amplify such noise."""
-
 HEAD = """# Accuracy
 
 `python scripts/bench/accuracy.py` (after `scripts/get-data trashnet data/trashnet`) measures these numbers and writes
@@ -92,11 +68,6 @@ of the range of a feature map, or scale/256 for 16-bit values. Perfect rounding 
 """
 
 
-def photographs(data: Path, split: str, count: int, size: int) -> Pictures:
-    """Return ``count`` photographs of a split, evenly spaced, as uint8 (count, size, size, 3)."""
-    return np.stack([preprocess.load(path, size) for path in evenly(paths(data, split), count)])
-
-
 def paths(data: Path, split: str) -> list[Path]:
     """Return the paths of the photographs of a split, ``SPLIT/CLASS/*.jpg``, sorted."""
     files = sorted((data / split).glob("*/*.jpg"))
@@ -105,40 +76,15 @@ def paths(data: Path, split: str) -> list[Path]:
     return files
 
 
-def evenly(items: Sequence[Any], count: int) -> list[Any]:
-    """Return ``count`` of the items, evenly spaced."""
-    return [items[index * len(items) // count] for index in range(count)]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    first, *lines = (" | ".join(row) if row[0] and row[-1] else f"| {' | '.join(row)} |" for row in (head, *rows))
+    return "\n".join([first, f"|{'---|' * len(head)}", *lines])
 
 
 def centred(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Return logits (pictures, classes) minus their mean over the classes."""
     return np.asarray(logits, np.float64) - np.asarray(logits, np.float64).mean(axis=1, keepdims=True)
-
-
-def compared(logits: NDArray[Any], floats: NDArray[Any]) -> dict[str, float]:
-    """Return the differences of logits from the float ones.
-
-    These are the errors, the errors divided by the spread, the cosines, and the number of images with the same first
-    label.
-    """
-    ours, theirs = centred(logits), centred(floats)
-    errors, spread = np.abs(ours - theirs), theirs.std(axis=0).mean()
-    cosines = cosine(ours, theirs)
-    return {
-        "mean": float(errors.mean()),
-        "largest": float(errors.max()),
-        "relative_mean": float(errors.mean() / spread),
-        "relative_largest": float(errors.max() / spread),
-        "cosine_mean": float(cosines.mean()),
-        "cosine_least": float(cosines.min()),
-        "same_top1": int((ours.argmax(axis=1) == theirs.argmax(axis=1)).sum()),
-    }
-
-
-def cosine(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of each pair of rows."""
-    cosines: NDArray[np.float64] = (ours * theirs).sum(axis=1)
-    return cosines / (np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1))
 
 
 def layers(args: argparse.Namespace) -> Section:
@@ -188,10 +134,10 @@ def end_to_end(args: argparse.Namespace) -> Section:
     names = sorted({path.parent.name for path in files})
     labels = np.array([names.index(path.parent.name) for path in files])
     with tempfile.TemporaryDirectory() as name:
-        np.savez(Path(name) / "pictures.npz", test=pictures)
-        keras_graphs.run(str(args.keras), Path(name))
-        with np.load(Path(name) / f"{args.keras.stem}.npz") as saved:
-            floats = saved["outputs"]
+        file = Path(name) / "pictures.npy"
+        np.save(file, pictures)
+        subprocess.run([sys.executable, __file__, "--keras", str(args.keras), "--in-keras", str(file)], check=True)
+        floats = np.load(file.with_suffix(".outputs.npy"))
     exact = np.stack([reference.run(bundle, picture) for picture in pictures])
     with Session(bundle) as session:
         gpu = np.stack([session.run(picture) for picture in pictures])
@@ -218,6 +164,14 @@ def end_to_end(args: argparse.Namespace) -> Section:
         "agreement": float((gpu.argmax(axis=1) == floats.argmax(axis=1)).mean()),
         "passed": enough and max(ratios.values()) <= BOUNDS["ratio"],
     }
+
+
+def in_keras(model: Path, pictures: Path) -> None:
+    """Write Keras' outputs for images, in a process of its own: TensorFlow and Mesa's LLVM cannot share one."""
+    from glsl_infer.importers.keras.reader import load_model
+
+    inputs = np.load(pictures).astype(np.float32) / np.float32(255.0)
+    np.save(pictures.with_suffix(".outputs.npy"), load_model(str(model)).predict(inputs, batch_size=1, verbose=0))
 
 
 def end_to_end_text(numbers: Section) -> str:
@@ -315,93 +269,10 @@ stored values. Networks whose sums are too large for 32-bit floats are left out.
 """
 
 
-def networks(args: argparse.Namespace) -> Section:
-    """Compare exact reference and GPU with float32 Keras; rows of networks not in ``--networks`` stay as they are."""
-    stored = args.results / "networks.json"
-    before = json.loads(stored.read_text("utf-8"))["rows"] if stored.exists() else []
-    rows = {row["network"]: row for row in before}
-    for name in args.networks:
-        print(f"  {name}", file=sys.stderr, flush=True)
-        rows[name] = _network(name, SIZES[name], args.data)
-    ordered = [rows[name] for name in SIZES if name in rows]
-    ratio = max(row["gpu"]["mean"] / row["exact"]["mean"] for row in ordered)
-    return {"calibration": CALIBRATION, "photographs": TEST, "rows": ordered, "passed": ratio <= BOUNDS["ratio"]}
-
-
-def _network(name: str, size: int, data: Path) -> Section:
-    calibration, test = photographs(data, "train", CALIBRATION, size), photographs(data, "test", TEST, size)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        shifted = test + np.random.default_rng(5).uniform(-HALF, HALF, test.shape)
-        np.savez(folder / "pictures.npz", calibration=calibration, test=np.concatenate([test, shifted]))
-        graph = keras_graphs.run(name, folder, size)
-        with np.load(folder / f"{name}.npz") as saved:
-            floats, noisy = np.split(_rows(saved["outputs"]), 2)
-    shape = graph.shapes[graph.output]
-    labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
-    bundle, _, prepared = build(
-        graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration)
-    )
-    exact, gpu = _rows(np.stack([reference.run(bundle, picture) for picture in test])), _on_gpu(bundle, test)
-    return {
-        "network": name,
-        "size": size,
-        "passes": len(bundle.manifest.passes),
-        "partial_sums": len(prepared.wide),
-        "exact": {**compared(exact, floats), **_cosines(exact, floats)},
-        "gpu": {**compared(gpu, floats), **_cosines(gpu, floats)},
-        "gpu_exact": _cosines(gpu, exact),
-        "noise": {**compared(noisy, floats), **_cosines(noisy, floats)},
-    }
-
-
-def _on_gpu(bundle: Bundle, test: Pictures) -> NDArray[np.float64]:
-    with Session(bundle) as session:
-        return _rows(np.stack([session.run(picture) for picture in test]))
-
-
-def _rows(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return outputs, a row for each picture."""
-    return outputs.reshape(len(outputs), -1).astype(np.float64)
-
-
-def _cosines(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, float]:
-    """Return the mean and the smallest cosine between the two outputs of each image, which need not be logits."""
-    cosines = cosine(ours, theirs)
-    return {"cosine_mean": float(cosines.mean()), "cosine_least": float(cosines.min())}
-
-
-def networks_text(numbers: Section) -> str:
-    """Return the section on well-known networks."""
-    rows = numbers["rows"]
-    cosines = [
-        [row["network"].rpartition("-")[0], *(f"{row[key]['cosine_least']:.5f}" for key in ("exact", "gpu"))]
-        for row in rows
-    ]
-    noise = [
-        f"{row['network'].rpartition('-')[0]} {row['noise']['cosine_least']:.3f}" for row in rows if "noise" in row
-    ]
-    sizes = [row["size"] for row in rows]
-    return f"""
-## Networks with random weights
-
-Calibrated with {numbers["calibration"]} training photographs of {min(sizes)} to {max(sizes)} pixels, measured on \
-{numbers["photographs"]} others.
-*Cosine* is the smallest cosine similarity between the outputs and float32 Keras on a picture.
-Keras with pictures that are up to half a byte off: {", ".join(noise)}.
-The mean error of the GPU is at most {max(row["gpu"]["mean"] / row["exact"]["mean"] for row in rows):.3f} times the \
-error of the exact reference (limit {BOUNDS["ratio"]}), because a value
-that is rounded differently changes many later values.
-
-{table(["network", "cosine, exact reference", "cosine, GPU"], cosines)}
-"""
-
-
 SECTIONS: dict[str, tuple[Callable[[argparse.Namespace], Section], Callable[[Section], str]]] = {
     "layers": (layers, layers_text),
     "end_to_end": (end_to_end, end_to_end_text),
     "drivers": (drivers, drivers_text),
-    "networks": (networks, networks_text),
 }
 """The sections in order of appearance, with the functions that measure and write each."""
 
@@ -456,14 +327,17 @@ def main() -> int:
     parser.add_argument("--bundle", type=Path, default=ROOT / "models/trashnet-x22-129.glslnn", metavar="FILE.glslnn")
     parser.add_argument("--only", type=sections_of, default=list(SECTIONS), help=f"of {','.join(SECTIONS)}")
     parser.add_argument("--cases", type=int, default=60, help="random networks of each kind on each driver")
-    parser.add_argument("--networks", nargs="+", choices=SIZES, default=list(SIZES), metavar="NAME")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/engineering/accuracy.md", help="the page to write")
     parser.add_argument(
         "--results", type=Path, default=ROOT / "docs/engineering/accuracy", help="folder of the sections' numbers"
     )
     parser.add_argument("--this-driver", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-keras", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     try:
+        if args.in_keras is not None:
+            in_keras(args.keras, args.in_keras)
+            return 0
         if args.this_driver:
             print(json.dumps(this_driver(args.cases)))
             return 0

@@ -70,8 +70,8 @@ def film(tmp_path: Path) -> Path:
     folder = tmp_path / "film"
     folder.mkdir()
     for index in range(18):
-        shown = "carrots014.jpg" if 6 <= index < 12 else "banana006.jpg"
-        shutil.copy(ROOT / "docs/images" / shown, folder / f"{index:02}.jpg")
+        photograph = "carrots014.jpg" if 6 <= index < 12 else "banana006.jpg"
+        shutil.copy(ROOT / "docs/images" / photograph, folder / f"{index:02}.jpg")
     return folder
 
 
@@ -186,5 +186,5 @@ def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: C
     gpiozero.Device.pin_factory = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPIOZERO_PIN_FACTORY", "rpigpio")
-        assert "there is no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
+        assert "no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
     gpiozero.Device.pin_factory = pins

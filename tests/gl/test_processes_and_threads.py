@@ -7,16 +7,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from parted import parted_bundle
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
-from glsl_infer.bundle import write
-from glsl_infer.errors import BundleError, ContextError
+from glsl_infer.bundle import Bundle, write
+from glsl_infer.errors import BundleError, GlslInferError
+from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.files import TEMPORARY
 
@@ -84,63 +88,145 @@ def test_threads_with_a_session_each() -> None:
         assert np.array_equal(logits, expected * 5)
 
 
-def test_another_thread_can_use_no_session_of_this_one() -> None:
-    """A session is refused in another thread, even while that thread has a current session; its owner can go on."""
-    expected = expected_logits()
-    errors: list[str] = []
+def uses(session: Session, picture: NDArray[np.uint8]) -> dict[str, Callable[[], object]]:
+    """Return a call of each method and property of a session."""
+    gpu = session.bundle.gpu_parts[0].manifest
+    layers = [name for part in session._parts for name in part.computed]
+    return {
+        "run": lambda: session.run(picture),
+        "run_async": lambda: session.run_async(picture),
+        "stream": lambda: next(session.stream([picture])),
+        "upload": lambda: session.upload(picture),
+        "submit": session.submit,
+        "read_back": session.read_back,
+        "output_values": session.output_values,
+        "layers": lambda: list(session.layers(picture)),
+        "saturation": lambda: session.saturation(picture),
+        **{f"run_layer {name}": partial(session.run_layer, name, []) for name in layers},
+        "input_pixels": session.input_pixels,
+        "selfcheck": session.selfcheck,
+        "state": lambda: session.state,
+        "frame": lambda: session.frame,
+        "part_runs": lambda: session.part_runs,
+        "gpu_executors": lambda: session.gpu_executors,
+        "statistics": session.statistics,
+        "read_texture": lambda: session.read_texture(gpu.textures[-1].name),
+        "draw_layer": lambda: session.draw_layer(gpu.layers[0]),
+        "activate": session.activate,
+        "close": session.close,
+    }
+
+
+def in_another_thread(work: Callable[[], object]) -> None:
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="other")
+    thread.start()
+    thread.join()
+    assert not failed, failed
+
+
+def refusals(calls: Mapping[str, Callable[[], object]]) -> dict[str, str]:
+    """Return the message of each call's error; "" for a call without one."""
+    messages = dict.fromkeys(calls, "")
+    for name, call in calls.items():
+        try:
+            call()
+        except GlslInferError as error:
+            messages[name] = str(error)
+    return messages
+
+
+BUNDLES = {"one part": tiny_bundle, "several parts": parted_bundle}
+
+
+def picture_of(bundle: Bundle, seed: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, bundle.manifest.input.shape, np.uint8)
+
+
+def test_the_uses_are_all_methods() -> None:
+    public = {name for name in vars(Session) if not name.startswith("_")}
     with Session(tiny_bundle(), cache=False) as session:
-        session.run(PICTURES[0])
-        frame = session.run_async(PICTURES[0])
-        uses = (
-            lambda: session.run(PICTURES[0]),
-            lambda: session.run_async(PICTURES[0]),
-            frame.result,
-            session.submit,
-            session.read_back,
-            session.output_values,
-            lambda: list(session.layers(PICTURES[0])),
-            lambda: next(session.stream([PICTURES[0]])),
-            lambda: session.upload(PICTURES[0]),
-            lambda: session.saturation(PICTURES[0]),
-            lambda: session.read_texture(session.bundle.manifest.textures[0].name),
-            lambda: session.draw_layer("stem"),
-            session.input_pixels,
-            session.selfcheck,
-            session.statistics,
-            session.activate,
-            lambda: session.state,
-            lambda: session.frame,
-            lambda: session.part_runs,
-            session.close,
-            session.context.close,
-        )
+        assert {name.partition(" ")[0] for name in uses(session, PICTURES[0])} == public
+
+
+@pytest.mark.parametrize("parts", BUNDLES)
+def test_another_thread_can_use_no_session_of_this_one(parts: str) -> None:
+    """A session is refused in another thread, before and after it is closed, even while that thread has a current
+    session. Its owner can go on."""
+    bundle = BUNDLES[parts]()
+    pictures = [picture_of(bundle, seed) for seed in range(3)]
+    with Session(bundle, cache=False) as session:
+        expected = [session.run(picture) for picture in pictures]
+        frame = session.run_async(pictures[0])
+        calls = uses(session, pictures[0])
+        calls["close of the context"] = session.context.close
+        if parts == "one part":
+            calls |= {"frame.result": frame.result, "frame.done": frame.done}
+        own = {"read_texture", "draw_layer"} if parts == "several parts" else set()
 
         def work() -> None:
-            with Session(tiny_bundle(), cache=False) as own:
-                own.run(PICTURES[1])
-                for use in uses:
-                    try:
-                        use()
-                    except ContextError as error:
-                        errors.append(str(error))
-                assert np.array_equal(own.run(PICTURES[1]), expected[1])
+            with Session(tiny_bundle(), cache=False) as other:
+                before = other.run(PICTURES[1])
+                messages = refusals(calls)
+                assert {name for name, message in messages.items() if "not to 'other'" not in message} == own
+                assert all(messages.values())
+                assert np.array_equal(other.run(PICTURES[1]), before)
 
-        thread = threading.Thread(target=work, name="other")
-        thread.start()
-        thread.join()
-        assert [("not to 'other'" in error) for error in errors] == [True] * len(uses)
+        in_another_thread(work)
         assert np.array_equal(frame.result(), expected[0])
-        assert np.array_equal(session.run(PICTURES[2]), expected[2])
+        assert np.array_equal(session.run(pictures[2]), expected[2])
+        calls = uses(session, pictures[0])
+    in_another_thread(lambda: all(refusals(calls).values()) or pytest.fail(str(refusals(calls))))
+
+
+@pytest.mark.parametrize("parts", BUNDLES)
+def test_a_closed_session_draws_nothing(parts: str, context: Context) -> None:
+    """After ``close`` a method that needs the GPU is an error, also if the context still exists."""
+    bundle = BUNDLES[parts]()
+    with Session(bundle, context=context, cache=False) as session:
+        session.run(picture_of(bundle, 0))
+    calls = uses(session, picture_of(bundle, 0))
+    harmless = {"state", "frame", "part_runs", "gpu_executors", "statistics", "output_values", "close"}
+    silent = {name for name, message in refusals(calls).items() if not message}
+    assert silent <= harmless if parts == "several parts" else silent <= harmless - {"output_values"}
+
+
+@pytest.mark.parametrize("parts", BUNDLES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_another_session_between_the_steps_of_a_run(parts: str, shared: bool, context: Context) -> None:
+    """Each step makes the session's own context and state current again."""
+    bundle = BUNDLES[parts]()
+    own: dict[str, Context] = {"context": context} if shared else {}
+    with Session(bundle, cache=False, **own) as session, Session(tiny_bundle("baked"), cache=False, **own) as other:
+        picture = picture_of(bundle, 1)
+        expected, others = session.run(picture), other.run(PICTURES[2])
+        session.run(picture_of(bundle, 2))
+        other.run(PICTURES[3])
+        session.upload(picture)
+        assert np.array_equal(other.run(PICTURES[2]), others)
+        session.submit()
+        assert np.array_equal(other.run(PICTURES[2]), others)
+        assert np.array_equal(session.read_back(), expected)
+        other.activate()
+        assert session.output_values()
+        assert np.array_equal(session.input_pixels(), picture)
 
 
 def test_a_session_outlives_its_thread() -> None:
     """After its thread has ended, any thread can use and close a session."""
-    made: list[Session] = []
-    thread = threading.Thread(target=lambda: made.append(Session(tiny_bundle(), cache=False)))
+    sessions: list[Session] = []
+    thread = threading.Thread(target=lambda: sessions.append(Session(tiny_bundle(), cache=False)))
     thread.start()
     thread.join()
-    made[0].close()
-    assert made[0].context.closed
+    sessions[0].close()
+    assert sessions[0].context.closed
 
 
 def expected_logits() -> list[NDArray[np.float32]]:

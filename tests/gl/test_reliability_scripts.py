@@ -29,55 +29,24 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
 
 
 @pytest.mark.exhaustive
-def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Fuzzing without GL finds nothing in some seconds; hostile GLSL is up to the driver (reliability.md)."""
-    done = run("fuzz.py", "--seconds", 4, "--no-gl", "--keep", tmp_path / "kept", "--json")
-    assert done.stderr == ""
-    report = json.loads(done.stdout)
-    assert (report["findings"], report["driver"], done.returncode) == ([], [], 0)
-    assert not (tmp_path / "kept").exists()
-    assert report["files"] == sum(report["kinds"].values()) == sum(report["verdicts"].values()) > 2
-    assert {"refused", "run"} <= set(report["verdicts"])
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "files"), [("bundle", 150), ("tflite", 60), ("onnx", 60)])
 def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: Path) -> None:
     if kind != "bundle":
         needs.module({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
-    done = run("fuzz_files.py", kind, "--files", files, "--seed", 27, "--keep", tmp_path / "kept", "--json")
+    options = ("--seconds", 200, "--seed", 27, "--no-gl", "--keep", tmp_path / "kept", "--json")
+    done = run("fuzz.py", kind, "--files", files, *options)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["files"], report["findings"], (tmp_path / "kept").exists()) == (files, [], False)
-    assert min(report["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
-
-
-@pytest.mark.exhaustive
-def test_sessions_that_nobody_closes_take_nothing() -> None:
-    done = run("sessions.py", "--sessions", 30, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["files"] == 30
-
-
-@pytest.mark.exhaustive
-def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
-    """Coverage-guided fuzzing finds nothing: libFuzzer exits with 77 at other errors than BundleError.
-
-    It exits with 70 at a hang and with 71 at 2 GiB.
-    """
-    needs.installed("atheris")
-    done = run("fuzz_atheris.py", "-max_total_time=4", "-seed=1", folder=tmp_path)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert int(re.findall(r"Done (\d+) runs", done.stderr)[0]) > 100
-    assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
+    assert min(report["verdicts"][verdict] for verdict in ("refused", "run")) > 0
 
 
 @pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
-    done = run("fuzz.py", "--seconds", 4, "--seed", 1, "--keep", tmp_path, "--json")
+    done = run("fuzz.py", "--files", 60, "--seconds", 200, "--seed", 1, "--keep", tmp_path, "--json")
     report = json.loads(done.stdout)
     assert report["findings"] == []
-    assert {"refused", "an error when run", "run"} <= set(report["verdicts"])
+    assert {"refused", "run"} <= set(report["verdicts"])
 
 
 @pytest.mark.exhaustive

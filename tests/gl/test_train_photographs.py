@@ -46,7 +46,23 @@ def test_from_folders_to_a_file(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
     printed = capsys.readouterr()
-    assert re.search(r"network 1 of 1: photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
+    assert "First use" not in printed.err
+    lines = printed.err.split("\r\x1b[K")
+    texts = [text.removeprefix("train: ") for text in lines if text.startswith("train: ")]
+    steps = [re.match(r"step (\d) of 6, ", text) for text in texts]
+    assert all(steps), texts
+    assert [int(step[1]) for step in steps if step] == sorted(int(step[1]) for step in steps if step)
+    for number, detail in (
+        (1, r"photograph \d+ of 12"),
+        (2, r"calibrating: \d+ of 12"),
+        (2, r"shaders: layer \d+ of \d+"),
+        (2, r"compiling \d+ shaders"),
+        (3, r"photograph \d+ of 12, about \d+\.\d minutes left"),
+        (4, r"cross-validation \d of 3"),
+        (5, r"probe: layer \d+ of \d+"),
+        (6, r"photograph 12 of 12"),
+    ):
+        assert any(re.fullmatch(rf"step {number} of 6, [^:]+: {detail}.*", text) for text in texts), (number, detail)
     report = json.loads(printed.out)
     assert report["classes"] == ["apple", "leaf"]
     assert report["photographs"] == [6, 6, 0]

@@ -18,7 +18,6 @@ KNOWN = {
     "test_then_to_a_hidden_window": NO_WINDOWS,
     "test_dma_import.py::test_the_(round_trip|script)": NO_IMPORTS,
     r"reads_and_stores_16_bits\[wide\]": REGISTERS,
-    r"residuals_sums_and_alone\[sqrt-atlas-texture\]|test_random_convolutions_are_exact": REGISTERS,
     r"test_sixteen_bit_maps.py::test_(every_operator|a_padded_map_put)|narrow_ranges\[": TRUNCATION,
     r"residuals_sums_and_alone\[(mish|reciprocal|silu)-atlas-baked\]": TRUNCATION,
     r"test_every_layer_is_exact\[(shuffle|wide)-": TRUNCATION,

@@ -1,4 +1,4 @@
-"""Well-formed files with wrong contents are refused or imported; ``fuzz_files.py`` tries more such files."""
+"""Well-formed files with wrong contents are refused or imported; ``fuzz.py tflite`` tries more such files."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ listed with its reason in a table of ``keras_surface``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import keras_surface as surface
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 import small_models
 from imported import randomise
 from keras_surface import Build
+from operator_table import ROWS, models
 
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.delegate import build
@@ -20,9 +23,12 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.report import DROPPED
 from glsl_infer.importers.keras import survey_of
+from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.instead import INSTEAD
+from glsl_infer.importers.keras.operations import OPERATIONS
 
 L = keras.layers
 SHAPE = (8, 8, 3)
@@ -85,6 +91,22 @@ def test_every_function_of_keras_activations_is_known() -> None:
 def activations() -> list[str]:
     helpers = {"deserialize", "get", "serialize"}
     return [name for name in dir(keras.activations) if name[0] != "_" and name not in helpers]
+
+
+def operations(model: keras.Model) -> list[Any]:
+    """Return all layers and operations of a model and of its nested models."""
+    own = getattr(model, "operations", model.layers)  # a Sequential has layers only
+    inner = [one for one in own if hasattr(one, "layers")]
+    return [*own, *(operation for other in inner for operation in operations(other))]
+
+
+@pytest.mark.exhaustive
+def test_every_converter_is_reached() -> None:
+    bodies = (*surface.LAYERS.values(), *surface.OPS.values())
+    built = [model_of(body) for body in bodies] + [models.row_model(row) for row in ROWS]
+    reached = {type(operation).__name__ for model in built for operation in operations(model)}
+    in_table = set(elementwise.operations(elementwise.KERAS))  # tests/unit/test_elementwise.py has these
+    assert {*LAYERS, *OPERATIONS} - in_table <= reached
 
 
 @pytest.mark.sampled(3)

@@ -41,7 +41,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
     printed = capsys.readouterr().out
     assert "passes in" in printed and "accuracy: not measured; give --images DIR" in printed
     assert len(printed.splitlines()) <= 2 * 10
-    assert re.search(r"^Pi Zero W: about \S+ ms a frame, an estimate without its compiler: .*longest: '", printed, re.M)
+    assert re.search(r"^Pi Zero W: about \S+ ms a frame, estimated without its compiler: .*longest: '", printed, re.M)
     assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
 
 

@@ -23,22 +23,6 @@ def cbam() -> keras.Model:
     return keras.Model(inputs, layers.Dense(4)(x))
 
 
-def cifar_vgg() -> keras.Model:
-    """A small VGG for CIFAR-10: pairs of 3x3 convolutions with batch normalisation."""
-    model = keras.Sequential([keras.Input((32, 32, 3), name="picture")])
-    for filters in (8, 12, 16):
-        for _ in range(2):
-            model.add(layers.Conv2D(filters, 3, padding="same", use_bias=False))
-            model.add(layers.BatchNormalization())
-            model.add(layers.Activation("relu"))
-        model.add(layers.MaxPooling2D())
-        model.add(layers.Dropout(0.3))
-    model.add(layers.Flatten())
-    model.add(layers.Dense(32, activation="relu"))
-    model.add(layers.Dense(10))
-    return model
-
-
 def convnext_block() -> keras.Model:
     """A block of ConvNeXt (Liu, 2022): 7x7 depthwise, layer normalisation, GELU."""
     inputs = keras.Input((24, 24, 3), name="picture")
@@ -132,16 +116,6 @@ def efficientnet_block() -> keras.Model:
     return keras.Model(inputs, layers.Dense(7)(x))
 
 
-def gelu_net() -> keras.Model:
-    """GELU in both forms, and mish."""
-    inputs = keras.Input((24, 24, 3), name="picture")
-    x = layers.Conv2D(8, 3, activation="gelu")(inputs)
-    x = keras.ops.gelu(layers.Conv2D(8, 3)(x), approximate=True)
-    x = layers.Conv2D(8, 3, strides=2, activation="mish")(x)
-    x = layers.GlobalAveragePooling2D()(x)
-    return keras.Model(inputs, layers.Dense(5, activation="softmax")(x))
-
-
 def ghost(x, filters, relu=True):
     own = layers.Conv2D(filters // 2, 1, use_bias=False)(x)
     own = layers.BatchNormalization()(own)
@@ -180,19 +154,6 @@ def grey_input() -> keras.Model:
     )
 
 
-def written_out_hard_swish(x):
-    return x * layers.ReLU(6.0)(x + 3.0) * (1.0 / 6.0)
-
-
-def hard_swish() -> keras.Model:
-    """Hard swish written out, as in many ports of MobileNet v3: x * relu6(x + 3) / 6."""
-    inputs = keras.Input((24, 24, 3), name="picture")
-    x = written_out_hard_swish(layers.BatchNormalization()(layers.Conv2D(8, 3, strides=2, padding="same")(inputs)))
-    x = written_out_hard_swish(layers.Conv2D(12, 3)(x))
-    x = layers.GlobalAveragePooling2D()(x)
-    return keras.Model(inputs, layers.Dense(5, activation="softmax")(x))
-
-
 def inception_block() -> keras.Model:
     """A block of GoogLeNet (Szegedy, 2014): four branches side by side."""
     inputs = keras.Input((24, 24, 3), name="picture")
@@ -226,22 +187,6 @@ def lenet5() -> keras.Model:
     )
 
 
-def mnist_conv_net() -> keras.Model:
-    """The convolutional network of Keras' MNIST example: two convolutions, two poolings, dropout, ten digits."""
-    return keras.Sequential(
-        [
-            keras.Input((28, 28, 1), name="digit"),
-            layers.Conv2D(8, 3, activation="relu"),
-            layers.MaxPooling2D(2),
-            layers.Conv2D(16, 3, activation="relu"),
-            layers.MaxPooling2D(2),
-            layers.Flatten(),
-            layers.Dropout(0.5),
-            layers.Dense(10, activation="softmax"),
-        ]
-    )
-
-
 def separable(x, filters, stride):
     if stride == 2:
         x = layers.ZeroPadding2D(((0, 1), (0, 1)))(x)
@@ -249,18 +194,6 @@ def separable(x, filters, stride):
     x = layers.ReLU(6.0)(layers.BatchNormalization()(x))
     x = layers.Conv2D(filters, 1, use_bias=False)(x)
     return layers.ReLU(6.0)(layers.BatchNormalization()(x))
-
-
-def mobilenet_v1() -> keras.Model:
-    """Four blocks of MobileNet v1: depthwise and pointwise convolutions, each with batch normalisation and ReLU6."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = layers.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(inputs)
-    x = layers.ReLU(6.0)(layers.BatchNormalization()(x))
-    for filters, stride in ((8, 1), (16, 2), (16, 1), (24, 2)):
-        x = separable(x, filters, stride)
-    x = layers.GlobalAveragePooling2D(keepdims=True)(x)
-    x = layers.Conv2D(5, 1)(layers.Dropout(0.1)(x))
-    return keras.Model(inputs, layers.Softmax()(layers.Reshape((5,))(x)))
 
 
 def inverted_residual(x, filters, stride, expand=4):
@@ -354,41 +287,6 @@ def prelu_net() -> keras.Model:
     return keras.Model(inputs, [face, layers.Conv2D(4, 1, name="box")(x)])
 
 
-def resized_inside() -> keras.Model:
-    """The model halves its picture first, with Resizing."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = layers.Resizing(16, 16)(inputs)
-    x = layers.Rescaling(1 / 255.0)(x)
-    x = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
-    x = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
-    x = layers.Flatten()(layers.MaxPooling2D(4)(x))
-    return keras.Model(inputs, layers.Dense(3, activation="softmax")(x))
-
-
-def residual_unit(x, filters, stride):
-    shortcut = x
-    y = layers.Conv2D(filters, 3, strides=stride, padding="same", use_bias=False)(x)
-    y = layers.ReLU()(layers.BatchNormalization()(y))
-    y = layers.Conv2D(filters, 3, padding="same", use_bias=False)(y)
-    y = layers.BatchNormalization()(y)
-    if stride > 1:
-        shortcut = layers.Conv2D(filters, 1, strides=stride, use_bias=False)(x)
-        shortcut = layers.BatchNormalization()(shortcut)
-    return layers.ReLU()(layers.Add()([y, shortcut]))
-
-
-def resnet20() -> keras.Model:
-    """ResNet-20 for CIFAR-10 (He, 2015) with a quarter of the filters."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = layers.Conv2D(4, 3, padding="same", use_bias=False)(inputs)
-    x = layers.ReLU()(layers.BatchNormalization()(x))
-    for stage, filters in enumerate((4, 8, 16)):
-        for block in range(3):
-            x = residual_unit(x, filters, 2 if stage and not block else 1)
-    x = layers.GlobalAveragePooling2D()(x)
-    return keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
-
-
 def preactivated_unit(x, filters):
     y = layers.Activation("relu")(layers.BatchNormalization()(x))
     y = layers.Conv2D(filters // 2, 1, use_bias=False)(y)
@@ -423,36 +321,6 @@ def shufflenet() -> keras.Model:
     x = layers.ReLU()(layers.Add()([x, y]))
     x = layers.GlobalAveragePooling2D()(x)
     return keras.Model(inputs, layers.Dense(4, activation="softmax")(x))
-
-
-def squeeze_excite() -> keras.Model:
-    """Squeeze and excite (Hu, 2017) with dense layers, as its first page has it."""
-    inputs = keras.Input((24, 24, 3), name="picture")
-    x = layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(inputs)
-    gate = layers.GlobalAveragePooling2D()(x)
-    gate = layers.Dense(4, activation="relu")(gate)
-    gate = layers.Dense(16, activation="sigmoid")(gate)
-    x = x * layers.Reshape((1, 1, 16))(gate)
-    x = layers.Conv2D(8, 3, activation="relu")(x)
-    return keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling2D()(x)))
-
-
-def fire(x, squeeze, expand):
-    x = layers.Conv2D(squeeze, 1, activation="relu")(x)
-    left = layers.Conv2D(expand, 1, activation="relu")(x)
-    right = layers.Conv2D(expand, 3, padding="same", activation="relu")(x)
-    return layers.concatenate([left, right])
-
-
-def squeezenet() -> keras.Model:
-    """Fire modules of SqueezeNet (Iandola, 2016): squeeze, then expand by 1x1 and 3x3; classes by a convolution."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = layers.Conv2D(8, 3, strides=2, activation="relu")(inputs)
-    x = layers.MaxPooling2D(3, strides=2)(x)
-    x = fire(fire(x, 4, 8), 4, 8)
-    x = layers.Conv2D(5, 1, activation="relu")(layers.Dropout(0.5)(x))
-    x = layers.GlobalAveragePooling2D()(x)
-    return keras.Model(inputs, layers.Activation("softmax")(x))
 
 
 def xception_block() -> keras.Model:

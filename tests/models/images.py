@@ -18,18 +18,6 @@ def autoencoder() -> keras.Model:
     return keras.Model(inputs, layers.Conv2D(1, 3, activation="sigmoid", padding="same")(x))
 
 
-def colourisation() -> keras.Model:
-    """Colours for a grey picture: two channels of Lab in [-1, 1]."""
-    inputs = keras.Input((32, 32, 1), name="grey")
-    x = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(inputs)
-    x = layers.Conv2D(12, 3, padding="same", activation="relu")(x)
-    x = layers.Conv2D(12, 3, strides=2, padding="same", activation="relu")(x)
-    x = layers.UpSampling2D((2, 2))(x)
-    x = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
-    x = layers.UpSampling2D((2, 2))(x)
-    return keras.Model(inputs, layers.Conv2D(2, 3, padding="same", activation="tanh", name="ab")(x))
-
-
 def reflected_convolution(x, filters):
     x = keras.ops.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="reflect")
     return layers.GroupNormalization(groups=-1)(layers.Conv2D(filters, 3)(x))
@@ -62,18 +50,6 @@ def dcgan_generator() -> keras.Model:
             layers.Conv2DTranspose(3, 5, strides=2, padding="same", use_bias=False, activation="tanh"),
         ]
     )
-
-
-def depth_estimation() -> keras.Model:
-    """Depth from one picture: bilinear upsampling, LeakyReLU, joined features."""
-    inputs = keras.Input((24, 32, 3), name="picture")
-    skip = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(inputs)
-    x = layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(skip)
-    x = layers.UpSampling2D(2, interpolation="bilinear")(x)
-    x = layers.concatenate([x, skip])
-    x = layers.LeakyReLU(negative_slope=0.2)(layers.Conv2D(8, 3, padding="same")(x))
-    x = layers.LeakyReLU(negative_slope=0.2)(layers.Conv2D(8, 3, padding="same")(x))
-    return keras.Model(inputs, layers.Conv2D(1, 3, padding="same", activation="sigmoid", name="depth")(x))
 
 
 def dncnn() -> keras.Model:
@@ -127,31 +103,6 @@ def pix2pix() -> keras.Model:
     return keras.Model(inputs, layers.Conv2DTranspose(3, 4, strides=2, padding="same", activation="tanh")(x))
 
 
-def residual_dense() -> keras.Model:
-    """A residual dense block for larger pictures (Zhang, 2018)."""
-    inputs = keras.Input((16, 16, 3), name="small")
-    x = first = layers.Conv2D(8, 3, padding="same")(inputs)
-    for _ in range(3):
-        y = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
-        x = layers.Concatenate()([x, y])
-    x = layers.Add()([layers.Conv2D(8, 1)(x), first])
-    x = layers.Conv2DTranspose(8, 3, strides=2, padding="same")(x)
-    return keras.Model(inputs, layers.Conv2D(3, 3, padding="same")(x))
-
-
-def srcnn() -> keras.Model:
-    """SRCNN (Dong, 2014): three convolutions sharpen an enlarged picture."""
-    return keras.Sequential(
-        [
-            keras.Input((24, 24, 1), name="luma"),
-            layers.Conv2D(16, 9, padding="same", activation="relu"),
-            layers.Conv2D(8, 1, padding="same", activation="relu"),
-            layers.Conv2D(1, 5, padding="same"),
-        ],
-        name="srcnn",
-    )
-
-
 def srgan_generator() -> keras.Model:
     """The generator of SRGAN (Ledig, 2016): residual blocks with PReLU, upsampling, tanh."""
     inputs = keras.Input((16, 16, 3), name="small")
@@ -167,41 +118,3 @@ def srgan_generator() -> keras.Model:
     x = layers.UpSampling2D(2)(layers.Conv2D(16, 3, padding="same")(x))
     x = layers.PReLU(shared_axes=[1, 2])(x)
     return keras.Model(inputs, layers.Conv2D(3, 9, padding="same", activation="tanh")(x))
-
-
-def style_convolution(x, filters, size, stride=1, relu=True):
-    x = layers.Conv2D(filters, size, strides=stride, padding="same")(x)
-    x = layers.GroupNormalization(groups=-1)(x)  # a group for each channel: instance normalisation
-    return layers.ReLU()(x) if relu else x
-
-
-def style_transfer() -> keras.Model:
-    """Johnson's network for styles of pictures: instance normalisation, a residual block, nearest upsampling."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = style_convolution(inputs, 4, 9)
-    x = style_convolution(x, 8, 3, stride=2)
-    y = style_convolution(x, 8, 3)
-    y = style_convolution(y, 8, 3, relu=False)
-    x = layers.Add()([x, y])
-    x = style_convolution(layers.UpSampling2D(2)(x), 4, 3)
-    return keras.Model(inputs, layers.Conv2D(3, 9, padding="same", activation="sigmoid")(x))
-
-
-def vae_decoder() -> keras.Model:
-    """The decoder of a convolutional variational autoencoder: a vector of two numbers becomes a digit."""
-    latent = keras.Input((2,), name="latent")
-    x = layers.Dense(7 * 7 * 8, activation="relu")(latent)
-    x = layers.Reshape((7, 7, 8))(x)
-    x = layers.Conv2DTranspose(8, 3, activation="relu", strides=2, padding="same")(x)
-    x = layers.Conv2DTranspose(4, 3, activation="relu", strides=2, padding="same")(x)
-    return keras.Model(latent, layers.Conv2DTranspose(1, 3, activation="sigmoid", padding="same")(x), name="decoder")
-
-
-def vdsr() -> keras.Model:
-    """VDSR (Kim, 2016): a deep chain of convolutions learns what to add to the picture."""
-    inputs = keras.Input((24, 24, 3), name="picture")
-    x = inputs
-    for _ in range(5):
-        x = layers.Conv2D(12, 3, padding="same", activation="relu")(x)
-    x = layers.Conv2D(3, 3, padding="same")(x)
-    return keras.Model(inputs, layers.Add()([inputs, x]))

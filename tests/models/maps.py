@@ -57,46 +57,12 @@ def fpn() -> keras.Model:
     return keras.Model(inputs, smooth)
 
 
-def residual(x, filters):
-    y = layers.Conv2D(filters // 2, 1, activation="relu")(x)
-    y = layers.Conv2D(filters // 2, 3, padding="same", activation="relu")(y)
-    return layers.Add()([layers.Conv2D(filters, 1)(y), x])
-
-
-def hourglass_stage(x, depth):
-    skip = residual(x, 8)
-    low = residual(layers.MaxPooling2D()(x), 8)
-    low = hourglass_stage(low, depth - 1) if depth > 1 else low
-    return layers.Add()([skip, layers.UpSampling2D()(residual(low, 8))])
-
-
-def hourglass() -> keras.Model:
-    """A small hourglass (Newell, 2016): down, up, and features of each size added."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    x = layers.Conv2D(8, 7, strides=2, padding="same", activation="relu")(inputs)
-    x = hourglass_stage(x, 2)
-    return keras.Model(inputs, layers.Conv2D(4, 1, name="heatmaps")(x))
-
-
 def mask_argmax() -> keras.Model:
     """Segmentation whose output is the class of each pixel."""
     inputs = keras.Input((24, 24, 3), name="picture")
     x = layers.Conv2D(8, 3, padding="same", activation="relu")(inputs)
     x = layers.Conv2D(5, 1)(x)
     return keras.Model(inputs, keras.ops.argmax(x, axis=-1))
-
-
-def patch_discriminator() -> keras.Model:
-    """The discriminator of pix2pix: real or not, for each patch."""
-    first = keras.Input((32, 32, 3), name="picture")
-    second = keras.Input((32, 32, 3), name="target")
-    x = layers.concatenate([first, second])
-    for filters in (6, 10):
-        x = layers.LeakyReLU()(layers.Conv2D(filters, 4, strides=2, padding="same", use_bias=False)(x))
-    x = layers.ZeroPadding2D()(x)
-    x = layers.Conv2D(12, 4, use_bias=False)(x)
-    x = layers.LeakyReLU()(layers.BatchNormalization()(x))
-    return keras.Model([first, second], layers.Conv2D(1, 4)(layers.ZeroPadding2D()(x)))
 
 
 def pose_heatmaps() -> keras.Model:
@@ -124,16 +90,6 @@ def pyramid_pooling() -> keras.Model:
     x = layers.Concatenate()(parts)
     x = layers.Conv2D(3, 3, padding="same", activation="softmax")(x)
     return keras.Model(inputs, x)
-
-
-def segmentation_softmax() -> keras.Model:
-    """Segmentation of a street into four classes, with a probability for each class and pixel."""
-    inputs = keras.Input((24, 40, 3), name="street")
-    x = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(inputs)
-    x = layers.Conv2D(12, 3, padding="same", activation="relu")(x)
-    x = layers.UpSampling2D(2, interpolation="bilinear")(x)
-    x = layers.Conv2D(4, 3, padding="same")(x)
-    return keras.Model(inputs, layers.Softmax(axis=-1)(x))
 
 
 def ssd_head() -> keras.Model:
@@ -169,26 +125,6 @@ def unet() -> keras.Model:
     up = layers.UpSampling2D(2)(up)
     up = double_convolution(layers.Concatenate()([up, first]), 4)
     return keras.Model(inputs, layers.Conv2D(1, 1, activation="sigmoid", name="mask")(up))
-
-
-def normalized_double_convolution(x, filters):
-    for _ in range(2):
-        x = layers.Conv2D(filters, 3, padding="same")(x)
-        x = layers.ReLU()(layers.BatchNormalization()(x))
-    return x
-
-
-def unet_transposed() -> keras.Model:
-    """A U-Net as most tutorials have it: transposed convolutions of 2x2 with stride 2, three classes by softmax."""
-    inputs = keras.Input((32, 32, 3), name="picture")
-    first = normalized_double_convolution(inputs, 4)
-    second = normalized_double_convolution(layers.MaxPooling2D()(first), 8)
-    x = normalized_double_convolution(layers.MaxPooling2D()(second), 12)
-    x = layers.Conv2DTranspose(8, 2, strides=2, padding="same")(x)
-    x = normalized_double_convolution(layers.concatenate([x, second]), 8)
-    x = layers.Conv2DTranspose(4, 2, strides=2, padding="same")(x)
-    x = normalized_double_convolution(layers.concatenate([x, first]), 4)
-    return keras.Model(inputs, layers.Conv2D(3, 1, activation="softmax")(x))
 
 
 def yolo_head() -> keras.Model:

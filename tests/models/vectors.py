@@ -4,31 +4,6 @@ import keras
 from keras import layers
 
 
-def age_regression() -> keras.Model:
-    """The age of a person from a face: one number."""
-    inputs = keras.Input((32, 32, 3), name="face")
-    x = layers.Conv2D(8, 3, activation="elu")(inputs)
-    x = layers.MaxPooling2D(3)(x)
-    x = layers.Conv2D(16, 3, activation="elu")(x)
-    x = layers.GlobalMaxPooling2D()(x)
-    x = layers.Dense(16, activation="relu")(x)
-    return keras.Model(inputs, layers.Dense(1, activation="softplus", name="age")(x))
-
-
-def landmarks() -> keras.Model:
-    """Regression of five points of a face: ten numbers, no activation at the end."""
-    model = keras.Sequential(name="landmarks")
-    model.add(keras.Input((32, 32, 3), name="face"))
-    model.add(layers.Rescaling(1.0 / 255))
-    for filters in (6, 8, 12):
-        model.add(layers.Conv2D(filters, 3, padding="same", activation="relu"))
-        model.add(layers.MaxPooling2D(2))
-    model.add(layers.Flatten())
-    model.add(layers.Dense(24, activation="relu"))
-    model.add(layers.Dense(10))
-    return model
-
-
 def multi_task() -> keras.Model:
     """One body, three heads: a class, an age and a box."""
     inputs = keras.Input((32, 32, 3), name="face")

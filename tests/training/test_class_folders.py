@@ -68,7 +68,7 @@ def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
         ("blue\ngreen\nred\nyellow\n", "without a folder: yellow"),
         ("blue\ngreen\nblue\nred\n", "there twice: blue"),
         ("blue\n\ngreen\nred\n", "line 2 is empty"),
-        ("", "there are no labels in it"),
+        ("", "has no labels"),
     ],
 )
 def test_labels_txt_that_does_not_match(folder, listed, named):

@@ -63,24 +63,27 @@ EXPAND: Layer = next(entry for entry in GOOD.layers if entry.name == "expand")
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
-    "no layers": (lambda made: replace(made, layers=()), "graph: input 'image' is not what the manifest says"),
+    "no layers": (lambda made: replace(made, layers=()), "graph: input 'image' differs from the manifest"),
     "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
-    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is no layer before it"),
+    "unknown input": (
+        layer("expand", inputs=("none",)),
+        "layer 'expand': reads 'none', which is not a layer",
+    ),
     "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
     "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
     "no input layer": (
         layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}),
         "input 'image'",
     ),
-    "output layer": (output(layers=("none",)), "graph: output 'softmax': 'none' is no layer"),
-    "another output": (output(layers=("pool",)), "output 'softmax' is not what its layers and steps in the graph say"),
-    "other steps": (output(steps=(HostStep("argmax"),)), "output 'softmax' is not what its layers and steps"),
+    "output layer": (output(layers=("none",)), "graph: output 'softmax': 'none' is not a layer"),
+    "another output": (output(layers=("pool",)), "output 'softmax' differs from its layers and steps in the graph"),
+    "other steps": (output(steps=(HostStep("argmax"),)), "output 'softmax' differs from its layers and steps"),
     "another name": (output(name="other"), "graph: its outputs are not those of the manifest"),
     "an output more": (lambda made: replace(made, outputs=made.outputs * 2), "graph: its outputs are not those"),
     "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
-    "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
-    "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
-    "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
+    "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view is outside"),
+    "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view is outside"),
+    "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view is outside"),
     "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its values do not fit texture"),
     "vector too long": (output_of("pool", length=65), "layer 'pool': its values do not fit texture"),
     "too many sums": (output_of("dense", columns=5), "layer 'dense': its values do not fit texture"),
@@ -90,18 +93,18 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "not where the probe says": (
         output_of("stem", views=(View("stem", 0, 0),) * 2),
-        "probe: layer 'stem' is not where the graph says",
+        "probe: layer 'stem' has another place than in the graph",
     ),
     "a layer that draws is missing": (
         lambda made: layer("dense", inputs=("unit-dw",))(without("pool")(made)),
-        "probe: layer 'pool' is not where the graph says",
+        "probe: layer 'pool' has another place than in the graph",
     ),
     "dimensions": (
         layer("expand", weights={"kernel": (1,) * 5}),
         "'expand': a weight has more than 4 dimensions",
     ),
     "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
-    "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is no operator of a bundle"),
+    "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is not an operator of bundles"),
 }
 
 
@@ -217,7 +220,7 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
         _ = bundle.network
     assert (
         str(caught.value)
-        == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it (rule: graph)"
+        == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is not a layer before it (rule: graph)"
     )
     data["graph"]["layers"][1]["inputs"] = ["other\nline"]
     bundle = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))

@@ -446,7 +446,7 @@ def test_another_version_is_refused_before_anything_else() -> None:
         manifest_json.from_json({"format": "glslnn", "version": 3, "entirely": "different"}, b"")
     with pytest.raises(BundleError, match=r"the model has format version 1, .* 2; export it again"):
         manifest_json.from_json({"format": "glslnn", "version": 1, "model": {}}, b"")
-    with pytest.raises(BundleError, match="no glsl-infer model"):
+    with pytest.raises(BundleError, match="not a glsl-infer model"):
         manifest_json.from_json({"format": "other", "version": 2}, b"")
 
 

@@ -7,8 +7,11 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from typing import BinaryIO
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from glsl_infer.tools.camera import mjpeg, mqtt
 
@@ -45,6 +48,7 @@ def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
                 assert error.code == code
 
 
+@pytest.mark.parametrize("path", ["/", mjpeg._STREAM, "/else"])
 @pytest.mark.parametrize("name", ["Origin", "Referer"])
 @pytest.mark.parametrize(
     ("page", "code"),
@@ -59,7 +63,7 @@ def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
         ("http://[", 403),
     ],
 )
-def test_a_page_elsewhere_is_known_by_its_address(name: str, page: str, code: int) -> None:
+def test_a_page_elsewhere_is_known_by_its_address(name: str, page: str, code: int, path: str) -> None:
     """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     with mjpeg.FrameServer(0) as server:
         headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
@@ -85,31 +89,74 @@ def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.M
             assert one.recv(12) == b"HTTP/1.0 200"
 
 
-def test_slow_connections_that_come_again_keep_no_one_out() -> None:
+def connected(stack: contextlib.ExitStack, server: mjpeg.FrameServer, request: bytes) -> socket.socket:
+    """Return a connection with a small receive buffer that has sent a request, or a part of one."""
+    connection = stack.enter_context(socket.socket())
+    connection.settimeout(300)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+    connection.connect((mjpeg.HOST, server.port))
+    connection.sendall(request)
+    return connection
+
+
+def test_slow_connections_that_come_again_keep_no_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow clients that outnumber the connections, and reconnect as soon as they are dropped, do not block others."""
+    monkeypatch.setattr(mjpeg, "_MOMENT", 300.0)
+    monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
-        over = threading.Event()
-
-        def slow() -> None:
-            while not over.is_set():
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 60) as one:
-                    one.settimeout(0.1)
-                    while not over.is_set():
-                        one.sendall(b"G")
-                        with contextlib.suppress(socket.timeout):
-                            if one.recv(1) == b"":
-                                break
-
-        threads = [threading.Thread(target=slow, daemon=True) for _ in range(40)]
-        stack.callback(lambda: [thread.join() for thread in threads])
-        stack.callback(over.set)
-        for thread in threads:
-            thread.start()
-        codes = []
+        slow = [connected(stack, server, b"G") for _ in range(40)]
+        for dropped in slow[: 40 - mjpeg._CONNECTIONS]:
+            assert dropped.recv(1) == b""
+        slow = slow[40 - mjpeg._CONNECTIONS :]
         for _ in range(20):
-            with contextlib.suppress(OSError), urllib.request.urlopen(server.address, timeout=60) as answer:
-                codes.append(answer.status)
-        assert len(codes) >= 15
+            with urllib.request.urlopen(server.address, timeout=300) as answer:
+                assert answer.status == 200
+            assert slow.pop(0).recv(1) == b"", "the oldest is hung up on"
+            slow.append(connected(stack, server, b"G"))
+
+
+def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new reader replaces the one that has not accepted its frame for longest, and no reader that accepts frames."""
+    monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
+    monkeypatch.setattr(mjpeg._Handler, "timeout", 300.0)
+    request = f"GET {mjpeg._STREAM} HTTP/1.0\r\n\r\n".encode()
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (900, 900, 3), np.uint8))  # more than the buffers
+    with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
+
+        def wait_for(readers: dict[int, bool]) -> None:
+            """Wait until these are the readers, by port, and exactly these have not accepted their frame."""
+            now: dict[int, bool] = {}
+            for _ in range(30_000):
+                with server._changed:
+                    now = {one.getpeername()[1]: since is not None for one, since in server._readers.items()}
+                if now == readers:
+                    return
+                threading.Event().wait(0.01)
+            raise AssertionError(f"{now}, not {readers}")
+
+        server.show(noise)
+        slow: list[int] = []
+        for _ in range(mjpeg._MOST):
+            slow.append(connected(stack, server, request).getsockname()[1])
+            wait_for(dict.fromkeys(slow, True))
+        honest = stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300))
+        honest.sendall(request)
+        stream, port = stack.enter_context(honest.makefile("rb")), honest.getsockname()[1]
+        for _ in range(40):
+            assert _frame_of(stream) > 500_000
+            slow.append(connected(stack, server, request).getsockname()[1])
+            wait_for({**dict.fromkeys(slow[1 - mjpeg._MOST :], True), port: False})
+            server.show(noise)
+
+
+def _frame_of(stream: BinaryIO) -> int:
+    """Read a frame; return its length."""
+    while not (line := stream.readline()).startswith(b"Content-Length:"):
+        assert line, "the stream has ended"
+    length = int(line.split()[1])
+    stream.readline()
+    assert len(stream.read(length)) == length
+    return length
 
 
 def test_who_asks_a_byte_at_a_time_holds_no_place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -63,9 +64,37 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     write_tiny(tmp_path).rename(tmp_path / "imagenet.glslnn")
     assert main(["labels", "imagenet"]) == 0
     assert capsys.readouterr().out.splitlines() == list(LABELS)
-    assert "no-such-name: no such file" in refused(capsys, ["labels", "no-such-name"])
+    message = refused(capsys, ["labels", "imagnet"])
+    assert "imagnet: no such file or model (did you mean imagenet?); give a file *.glslnn, or a name that" in message
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path / "elsewhere"))
+    write_tiny(tmp_path).rename(tmp_path / "mine.glslnn")
+    assert "mine: no such file or model (did you mean mine.glslnn?); " in refused(capsys, ["selfcheck", "mine"])
     (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
+
+
+def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path))
+    for command in ("labels", "inspect", "vc4", "benchmark", "report"):
+        message = refused(capsys, [command, "faces"])
+        assert "'face-detection' is not here yet; fetch it, once: glsl-infer get faces" in message
+    write_tiny(tmp_path).rename(tmp_path / "face-detection.glslnn")
+    for name in ("faces", "face", "face-detection"):
+        assert main(["labels", name]) == 0
+        assert capsys.readouterr().out.splitlines() == list(LABELS)
+    assert main(["inspect", "faces"]) == 0
+    assert "face-detection.glslnn" in capsys.readouterr().out
+
+
+def test_the_shorthand_accepts_names_and_other_parsers_keep_their_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path))
+    assert main_classify(["--model", "imagenet", "cat.jpg"]) == 2
+    assert "the model 'imagenet' is not here yet" in capsys.readouterr().err
+    args = argparse.Namespace(model=Path("faces"), models=Path("models"))
+    advice.fetched_models(args)
+    assert args == argparse.Namespace(model=Path("faces"), models=Path("models"))
 
 
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:

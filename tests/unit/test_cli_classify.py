@@ -62,13 +62,13 @@ THREE = " 75.12 %  größte\n 20.00 %  a b\n  4.88 %  c\n"
 def test_classify_prints_a_line_a_class(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture)]) == 0
     assert capsys.readouterr() == (THREE, "")
-    assert stand_in.made == [(None, {"context": "auto", "isolated": "first", "threshold": None})]
+    assert stand_in.made == [(None, {"context": "auto", "threshold": None})]
 
 
 def test_classify_passes_its_options_on(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture), "--top", "1", "--model", "m.glslnn", "--context", "device"]) == 0
     assert capsys.readouterr().out == THREE.splitlines(keepends=True)[0]
-    assert stand_in.made == [(Path("m.glslnn"), {"context": "device", "isolated": "first", "threshold": None})]
+    assert stand_in.made == [(Path("m.glslnn"), {"context": "device", "threshold": None})]
 
 
 def test_several_pictures_are_named(capsys: Capture, stand_in: type[StandIn], picture: Path, tmp_path: Path) -> None:

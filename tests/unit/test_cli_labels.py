@@ -23,7 +23,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "a blank line": (lambda path: path.write_bytes(b"a\n\nb\n"), f"line 2 is empty; {TEXT}"),
     "a blank last line": (lambda path: path.write_bytes(b"a\nb\n\n"), f"line 3 is empty; {TEXT}"),
     "a line of spaces": (lambda path: path.write_bytes(b"a\n \t\r\nb\n"), f"line 2 is empty; {TEXT}"),
-    "nothing in it": (lambda path: path.write_bytes(b""), f"there are no labels in it; {TEXT}"),
+    "nothing in it": (lambda path: path.write_bytes(b""), f"has no labels; {TEXT}"),
     "Latin-1": (lambda path: path.write_bytes("größte\n".encode("latin-1")), f"the labels are not UTF-8 text; {TEXT}"),
     "UTF-16": (lambda path: path.write_bytes("a\nb\n".encode("utf-16")), f"the labels are not UTF-8 text; {TEXT}"),
     "the model": (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from command_line import Capture, refused
@@ -50,15 +51,52 @@ def test_a_key_a_class(
     assert counts(out) == {"cat": cats, "none": nones} == json.loads(capsys.readouterr().out)
 
 
-def test_a_film_stops_at_every_nth_frame(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_film_stops_at_every_nth_frame(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     film = tmp_path / "film.gif"
     frames = [Image.open(path) for path in sorted(pictures.iterdir())]
     frames[0].save(film, save_all=True, append_images=frames[1:])
     monkeypatch.setattr(sys, "stdin", io.StringIO("1111"))
     argv = ["collect", "--source", str(film), "--every", "3", "--classes", "cat", "-o", str(tmp_path / "photos")]
     assert main(argv) == 0 and counts(tmp_path / "photos") == {"cat": 2}
+    assert capsys.readouterr().err.splitlines()[1:] == ["frame 1 of 4", "cat: 1", "frame 4 of 4", "cat: 2"]
     shades = sorted(Image.open(path).getpixel((4, 4))[0] for path in (tmp_path / "photos/cat").iterdir())
     assert shades == pytest.approx([0, 180], abs=3)
+
+
+def test_the_terminal_shows_the_position_in_a_film(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    film = tmp_path / "film.mp4"
+    with av.open(str(film), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width = stream.height = 32
+        for _ in range(700):
+            frame = av.VideoFrame.from_ndarray(np.full((32, 32, 3), 90, np.uint8), format="rgb24")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    monkeypatch.setattr(sys, "stdin", io.StringIO("   "))
+    argv = ["collect", "--source", str(film), "--every", "320", "--classes", "cat", "-o", str(tmp_path / "photos")]
+    assert main(argv) == 0
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "frame 1 of 700, 0:00 of 1:10",
+        "frame 321 of 700, 0:32 of 1:10",
+        "frame 641 of 700, 1:04 of 1:10",
+    ]
+
+
+def test_the_terminal_shows_the_position_in_a_folder(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(" 1q"))
+    assert main(["collect", "--source", str(pictures), "--classes", "cat", "-o", str(tmp_path / "photos")]) == 0
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"image 1 of 4, {pictures}/0.png",
+        f"image 2 of 4, {pictures}/1.png",
+        "cat: 1",
+        f"image 3 of 4, {pictures}/2.png",
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")

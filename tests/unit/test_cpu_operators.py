@@ -207,7 +207,7 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
         ("grid_sample", {"mode": "cubic"}, [(2, 2, 1), (1, 1, 2)], "there are"),
         ("detections", {"classes": 2, "most": 3}, [(3, 4), (3, 3)], "anchors of None"),
         ("class_suppression", {"most": 3}, [(3, 4), (3,)], "it needs 2 axes"),
-        ("matmul", {}, [(2, 3), (2, 3)], "3 columns meet 2 rows"),
+        ("matmul", {}, [(2, 3), (2, 3)], "3 columns for 2 rows"),
         ("matmul", {}, [(3,), (3, 2)], "give two axes or more to both"),
         ("matmul", {}, [(2, 3)], "1 inputs; it reads 2"),
         ("matmul", {}, [(1 << 20, 1 << 10), (1 << 10, 1 << 20)], "multiplications; at most"),

@@ -31,6 +31,11 @@ def test_it_is_called_by_its_name(name: str, message: str, tmp_path: Path) -> No
         importers.survey(tmp_path / name)
 
 
+def test_a_missing_folder_is_called_missing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"saved_model: no such file or folder$"):
+        importers.survey(tmp_path / "saved_model")
+
+
 def test_an_archive_is_listed(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
         archive.writestr("keras_model.h5", b"x")

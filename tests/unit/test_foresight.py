@@ -22,9 +22,15 @@ def test_a_line_for_people() -> None:
         dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
     )
     assert sum(layer.milliseconds for layer in forecast.layers) == pytest.approx(forecast.milliseconds, rel=0.05)
-    assert str(forecast).startswith("Pi Zero W: about 20 ms a frame, an estimate without its compiler: 15 ms computing")
+    assert str(forecast).startswith("Pi Zero W: about 20 ms a frame, estimated without its compiler: 15 ms computing")
     assert "longest: 'conv2' 6.0 ms, " in str(forecast)
     assert forecast.warnings == ()
+
+
+def test_long_names_are_shortened() -> None:
+    name = "wrapper/Net/torch.nn.modules.container.Sequential_stem/torch.nn.modules.conv.Conv2d_0;1"
+    forecast = Foresight(1.0, 1.0, 1, 1, 1, 1.0, (LayerTime(name, "conv2d", 1.0, 1, 1),))
+    assert str(forecast).endswith("longest: 'wrapper/Net/...tem/torch.nn.modules.conv.Conv2d_0;1' 1.0 ms")
 
 
 def test_what_the_compiler_says_counts() -> None:
@@ -34,9 +40,9 @@ def test_what_the_compiler_says_counts() -> None:
     forecast = foresight.foresee(bundle, {name: shader for name in names})
     groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
     assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
-    assert forecast.compiled == 1.0 and "an estimate by its compiler" in str(forecast)
+    assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
     some = foresight.foresee(bundle, {one.program: shader})
-    assert 0.0 < some.compiled < 1.0 and "% of it by its compiler" in str(some)
+    assert 0.0 < some.compiled < 1.0 and "% of it with its compiler" in str(some)
     assert foresight.together([forecast]) == forecast
     assert foresight.together([forecast, some]).draws == 2 * forecast.draws
 

@@ -245,17 +245,17 @@ def test_every_truncation_is_refused() -> None:
 
 @pytest.mark.parametrize("more", [b"\0", b"\0\0\0", TABLE, bytes(1000)])
 def test_bytes_left_over_are_refused(more: bytes) -> None:
-    with pytest.raises(BundleError, match=rf"^passes\.bin: {len(more)} bytes are left over behind pass 2$"):
+    with pytest.raises(BundleError, match=rf"^passes\.bin: {len(more)} bytes are left over after pass 2$"):
         unpack(TABLE + more, 3, 6, NAMES)
 
 
 @pytest.mark.parametrize(
     "count, quads, message",
     [
-        (2, 6, r"passes\.bin: 4 quads in 2 passes; the manifest says 6"),
-        (2, 4, r"passes\.bin: \d+ bytes are left over behind pass 1"),
+        (2, 6, r"passes\.bin: 4 quads in 2 passes, but 6 in the manifest"),
+        (2, 4, r"passes\.bin: \d+ bytes are left over after pass 1"),
         (4, 6, r"pass 3: passes\.bin ends within it"),
-        (3, 7, r"passes\.bin: 6 quads in 3 passes; the manifest says 7"),
+        (3, 7, r"passes\.bin: 6 quads in 3 passes, but 7 in the manifest"),
         (3, 5, r"pass 2: 2 quads, where the manifest leaves 1"),
         (3, 1, r"pass 0: 2 quads, where the manifest leaves 1"),
         (65537, 6, "65537 passes with 6 quads; a model has at most 65536 and 262144"),

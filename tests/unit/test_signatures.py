@@ -40,9 +40,12 @@ def test_what_minisign_signed(signed: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
-    "another file": (lambda path: path.write_bytes(b"tesT"), "test: is not what was signed in test.minisig"),
+    "another file": (lambda path: path.write_bytes(b"tesT"), "test: is not the file that was signed in test.minisig"),
     "huge": (lambda path: os.truncate(path, 2 << 30), "test: cannot be read .it is larger than 1 GiB"),
-    "another comment": (lambda path: beside(path, SIGNATURE.replace("1555", "1556")), "is not what was signed"),
+    "another comment": (
+        lambda path: beside(path, SIGNATURE.replace("1555", "1556")),
+        "is not the file that was signed",
+    ),
     "none": (lambda path: (path.parent / "test.minisig").unlink(), "no such file; a signature is required"),
     "empty": (lambda path: beside(path, ""), "not a signature of minisign"),
     "cut": (lambda path: beside(path, SIGNATURE[:150]), "not a signature of minisign"),
@@ -79,12 +82,12 @@ def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
 
     def sign(path: Path) -> None:
         data, message = path.read_bytes(), b"by me"
-        made = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
+        signature = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
         lines = [
             "untrusted comment: x",
-            text(kind + number + made),
+            text(kind + number + signature),
             "trusted comment: by me",
-            text(secret.sign(made + message)),
+            text(secret.sign(signature + message)),
         ]
         path.with_name(f"{path.name}.minisig").write_text("\n".join(lines) + "\n")
 
@@ -105,7 +108,7 @@ def test_deploy_and_classify_want_it(tmp_path: Path, capsys: Capture, kind: byte
         assert "a signature is required" in refused(capsys, [command, *argv, "--require-signature", key])
     sign(model)
     assert "none.jpg: no such file" in refused(capsys, [*classify, key])
-    assert "is not what was signed" in refused(capsys, [*classify, other])
+    assert "is not the file that was signed" in refused(capsys, [*classify, other])
     assert main([*map(str, deploy), key]) == 0
     assert (tmp_path / "deployment/models/tiny.glslnn").read_bytes() == model.read_bytes()
     capsys.readouterr()

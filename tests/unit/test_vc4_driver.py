@@ -155,7 +155,9 @@ def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("GALLIUM_DRIVER", "llvmpipe")
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere")
+    monkeypatch.setenv("API_TOKEN", "secret")
     environment = Driver(tmp_path, "test").environment()
+    assert "API_TOKEN" not in environment
     assert "GALLIUM_DRIVER" not in environment and "LIBGL_ALWAYS_SOFTWARE" not in environment
     assert environment["LD_LIBRARY_PATH"] == f"{tmp_path}/lib:/somewhere"
     assert environment["LD_PRELOAD"].startswith(str(tmp_path / SHIM))

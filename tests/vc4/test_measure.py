@@ -33,7 +33,7 @@ def test_every_program_has_its_count(driver: Driver, tmp_path: Path, weights: st
     assert [measured.programs[name].fetches for name in names] == [2, 8, 10], "texels that are read"
 
 
-@pytest.mark.parametrize("module", ["harness", "simulation", "pixels"])
+@pytest.mark.parametrize("module", ["harness", "simulation", "pixels", "compile_only"])
 def test_the_process_that_draws_is_restricted(driver: Driver, tmp_path: Path, module: str) -> None:
     """After ``main`` the process can neither write files nor start programs, whether it has drawn or not."""
     code = f"""
@@ -55,7 +55,11 @@ if "landlock" in held:
             pass
 print("held", bool(held) or not os.path.exists("/sys/kernel/security/landlock"))
 """
-    command = [sys.executable, "-c", code, str(tiny.write_tiny(tmp_path))]
+    path = tiny.write_tiny(tmp_path)
+    if module == "compile_only":
+        path = tmp_path / "job.json"
+        path.write_text('{"attributes": [], "prelude": "", "programs": []}')
+    command = [sys.executable, "-c", code, str(path)]
     done = subprocess.run(command, env=driver.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "held True", done.stderr
 

@@ -190,6 +190,19 @@ def test_one_texel_of_eight_slices_needs_no_such_limit(compiled: Compile, residu
     assert compiled(layer(8, 32, (1, 1), residual=residual), weights="texture").has_two_threads("texture")
 
 
+def test_a_residual_counts_as_a_slice_of_a_window(compiled: Compile) -> None:
+    """A window over as many slices as without a residual gets no texture of 16-bit weights, and compiles."""
+    result = compiled(layer(6, 4 * WINDOW_READS, (1, 5), residual=True), weights="texture", weight_bits="16")
+    assert result.has_two_threads() and result.mode != "texture"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("activation", ["sqrt", "rsqrt", "power(1.5)", "squareplus(4)"])
+def test_roots_of_sums_with_weights_of_16_bits(compiled: Compile, activation: str) -> None:
+    nodes = layer(7, 32, (1, 1), filters=6, activation=activation)
+    assert compiled(nodes, images=3, weights="texture", weight_bits="16", precision="8").has_two_threads()
+
+
 def test_one_slice_more_than_the_plan_allows_does_not_compile(compiled: Compile, limit: Limit) -> None:
     limit("weight_bytes.MOST_NOISE", 0.0)  # weights of 16 bits
     limit("weights_plan.WINDOW_READS", WINDOW_READS + 1)

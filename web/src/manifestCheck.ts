@@ -178,7 +178,7 @@ function checkPass(
     fail(`${pass.sources.length} sources do not fit ${program.varyings} varyings`);
   }
   for (const quad of pass.quads) {
-    if (quad.width < 1 || quad.height < 1 || !isInside(quad, quad, target)) fail("a quad lies outside the target");
+    if (quad.width < 1 || quad.height < 1 || !isInside(quad, quad, target)) fail("a quad is outside its target");
   }
   checkSlices(pass, fail, members);
 }
@@ -208,7 +208,7 @@ function checkInputs({ inputs }: Manifest, textures: ByName<Texture>): void {
     }
   }
   for (const { name, kind } of textures.values()) {
-    if (kind === "input" && !owned.has(name)) refuse(`texture '${name}' is of kind 'input', but no input lies in it`);
+    if (kind === "input" && !owned.has(name)) refuse(`texture '${name}' is of kind 'input', but belongs to no input`);
   }
 }
 
@@ -286,7 +286,7 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
   const odd = !isRanged(value) && value.channels % 4;
   if (odd || value.views.length !== slicesOf(value.channels, isMap(value) ? 4 : 2)) fail(`${value.views.length} views for ${value.channels} channels`);
   for (const view of value.views) {
-    if (!isInside(view, value, textures.get(view.texture))) fail("a view lies outside its texture");
+    if (!isInside(view, value, textures.get(view.texture))) fail("a view is outside its texture");
   }
 }
 

@@ -73,7 +73,7 @@ export function fromJson(data: Json): Manifest {
 export function checkVersion(data: Json): void {
   under("version", () => {
     if (!(data instanceof Map) || data.get("format") !== FORMAT) {
-      return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
+      return refuse(`manifest: 'format' is not '${FORMAT}': this is not a glsl-infer model; give a *.glslnn file`);
     }
     const version = read(COUNT_RANGE, data.get("version") ?? null, "manifest.version");
     if (version !== VERSION) {

@@ -102,7 +102,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     fail = refusalOf(`pass ${index}`);
     return pass();
   });
-  if (quadsLeft) refuse(`${PASSES} has ${passes.quads - quadsLeft} quads; the manifest says ${passes.quads}`);
+  if (quadsLeft) refuse(`${PASSES} has ${passes.quads - quadsLeft} quads, but ${passes.quads} in the manifest`);
   if (at < table.length) refuse(`${PASSES} goes on after pass ${passes.count - 1}, the manifest's last`);
   return result;
 }

@@ -79,7 +79,7 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
  */
 export function checkRecords(probe: Probe, member: Uint8Array): void {
   if (member.length % RECORD) {
-    refuse(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
+    refuse(`probe: member '${probe.member}' is not a sequence of ${RECORD}-byte records`);
   }
   for (const layer of probe.layers) {
     const { value } = layer;
@@ -87,7 +87,7 @@ export function checkRecords(probe: Probe, member: Uint8Array): void {
       const view = isFixed(value) ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
       const [width, height] = isFixed(value) ? sizeOfFixed(value) : [value.width, value.height];
       if (x < view.x || y < view.y || x >= view.x + width || y >= view.y + height) {
-        refuse(`probe: a texel of layer '${layer.layer}' lies outside its output`);
+        refuse(`probe: a texel of layer '${layer.layer}' is outside its output`);
       }
     });
   }

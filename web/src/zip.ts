@@ -78,15 +78,15 @@ export function checkLayout(file: Uint8Array, entries: readonly Entry[]): void {
   const { u32 } = littleEndian(file);
   let at = 0;
   for (const { name, flags, offset, told, packed } of entries) {
-    if (flags & ~FLAGS) refuse(`member '${short(name)}' is encrypted, or its size stands behind it`);
+    if (flags & ~FLAGS) refuse(`member '${short(name)}' is encrypted, or its size is after it`);
     const length = LOCAL_LENGTH + name.length;
     const isTold = (byte: number, k: number): boolean => byte === file[told + k + (k < 26 ? 6 : ENTRY_LENGTH - 26)];
     if (offset !== at || at + length > file.length || u32(at) !== LOCAL || !file.subarray(at + 4, at + length).every(isTold)) {
-      refuse(`member '${short(name)}' does not lie, or is not described, as the directory says`);
+      refuse(`member '${short(name)}' differs from the directory in place or description`);
     }
     at += length + packed;
   }
-  if (u32(file.length - 6) !== at) refuse("something lies between the members and the directory of the zip");
+  if (u32(file.length - 6) !== at) refuse("there are bytes between the members and the directory of the zip");
 }
 
 /**

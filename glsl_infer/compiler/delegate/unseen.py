@@ -16,7 +16,9 @@ def runs_of(built: Built, images: Sequence[Inputs]) -> Runs:
     first = built.gpu[0].prepared
     if not built.parts and first.runs is not None:
         return first.runs
-    return of_graph(built.graph, images, max((len(part.prepared.folds) for part in built.gpu), default=0))
+    folds = max((len(part.prepared.folds) for part in built.gpu), default=0)
+    clipped = [max(of_image) for of_image in zip(*(part.prepared.clipped for part in built.gpu))]
+    return of_graph(built.graph, images, folds, clipped).with_clipped()
 
 
 class BuiltNetwork:

@@ -66,6 +66,7 @@ class PreparedGraph:
         learnt: the learnt ranges in 8 bits.
         cost_8bit: cost of the program with all maps in 8 bits, if it was counted.
         folds: ranges learnt without each part of the calibration images.
+        clipped: for each calibration image, the largest share of a layer's energy beyond the ranges of its fold.
         runs: outputs of the float network for some calibration images, if they were needed.
     """
 
@@ -79,6 +80,7 @@ class PreparedGraph:
     learnt: Mapping[str, Range] = field(default_factory=dict)
     cost_8bit: Cost | None = None
     folds: tuple[Fold, ...] = ()
+    clipped: tuple[float, ...] = ()
     runs: Runs | None = None
 
 
@@ -133,7 +135,7 @@ def prepare(
     parts: Parts = {}
 
     def drawn(precise: Graph) -> Graph:
-        roomy, _ = widen_ranges(precise, wider, ranges)
+        roomy, _ = widen_ranges(precise, wider, ())
         narrow, _ = split_wide(_for_shaders(roomy, dense), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
@@ -146,12 +148,12 @@ def prepare(
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        measured = runs = of_graph(ranged, pictures, len(folds))
+        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
         def badness(stored: Graph) -> float:
             return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
 
-        samples = [(image, Fold() if fold is None else folds[fold]) for image, fold in runs.samples]
+        samples = [(one.image, Fold() if one.fold is None else folds[one.fold]) for one in runs.samples]
         limits = Limits(enough, share=AUTO_SHARE, images=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES)
         chosen, spent = spend(ranged, chosen, samples, limits, counted, badness)
     precise, fine = precision_of_layers.assign(ranged, chosen)
@@ -176,6 +178,7 @@ def prepare(
         learnt,
         cost_8bit,
         folds,
+        assigned.clipped,
         runs,
     )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.program.layout import Range
 from glsl_infer.support.parallel import parallel_map
 
 BINS = 4096
@@ -152,6 +153,17 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
 def extremes_of(seen: Sequence[Observation]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and the highest value of every channel, (channels,) each, over all images."""
     return np.stack([one.low for one in seen]).min(axis=0), np.stack([one.high for one in seen]).max(axis=0)
+
+
+def share_beyond(seen: Observation, chosen: Range) -> float:
+    """Return the share of an image's energy beyond the ends of a range, by the histogram of sizes."""
+    ends = chosen.ends(len(seen.low))
+    sizes = 2.0 ** ((seen.first + np.arange(seen.shares.shape[2]) + 0.5) / STEPS - OCTAVES)
+    beyond = sum(
+        float((shares * np.maximum(sizes - end[:, None], 0.0) ** 2).sum())
+        for shares, end in zip(seen.shares, (ends[1], -ends[0]))
+    )
+    return beyond / max(float(seen.energy.sum()), 1e-30)
 
 
 def _shown(values: NDArray[np.float32]) -> Observation:

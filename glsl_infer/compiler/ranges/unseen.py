@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Optional, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ FEW_LIMITS = 0.5
 WORST_LAYERS = 3
 
 IMAGES = 12
-"""Largest number of measured images and copies, evenly spaced in the list."""
+"""Largest number of measured images and copies, evenly spaced in the list, without those of ``Runs.with_clipped``."""
 
 MOST_WORK = 2e10
 """Largest number of operations of the float network in one measurement: half a minute of one core.
@@ -161,11 +162,11 @@ class UnseenError:
 def sentence(found: UnseenError) -> str:
     """Return a line about the worst output."""
     worst = found.worst
-    images = f"{found.images} image{'s' * (found.images > 1)}{' and copies' * worst.few}"
-    seen = "did not set" if found.held_out else "set"
+    images = f"{found.images} image{'s' * (found.images > 1)}{' and altered copies' * worst.few}"
+    use = "not used" if found.held_out else "used"
     return (
         f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
-        f"similarity {worst.cosine:.4f}) on {images} that {seen} the ranges; mostly by {worst.cause} (clipping "
+        f"similarity {worst.cosine:.4f}) on {images} {use} for the ranges; mostly by {worst.cause} (clipping "
         f"{_percent(worst.clipped)}, rounding {_percent(worst.rounded)})"
     )
 
@@ -198,8 +199,20 @@ def _advice(found: UnseenError) -> str:
     return tried if best.helps else f"{tried}. That is not enough; {more}"
 
 
-Sample = tuple[Inputs, Optional[int]]
-"""An image or a copy, and the fold whose ranges have not seen it; None for the ranges learnt from all images."""
+@dataclass(frozen=True)
+class Sample:
+    """An image or a copy.
+
+    Attributes:
+        image: inputs of the network.
+        fold: index of the fold whose ranges have not seen it; None for the ranges learnt from all images.
+        clipped: largest share of a layer's energy beyond the ranges of its fold; 0 if unknown.
+    """
+
+    image: Inputs
+    fold: int | None
+    clipped: float
+
 
 Store = Callable[[Node, Array], Array]
 """Function from a layer and its exact values to the stored values."""
@@ -240,25 +253,27 @@ class OnGpu:
         return outputs_of(graph, run(graph, image, store))
 
 
-def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
-    """Return calibration images, with copies if there are few, and the folds that have not seen them.
+def _samples(graph: Graph, images: Sequence[Inputs], folds: int, clipped: Sequence[float]) -> list[Sample]:
+    """Return calibration images, with copies if there are few.
 
     Args:
         graph: the graph of the network.
         images: images as for ``reference.run``.
         folds: number of folds; 0 if the ranges were chosen with all images.
+        clipped: see ``Sample``; for each image, or empty.
     """
     found: list[Sample] = []
     for index, image in enumerate(images):
         fold = part_of(index, len(images), folds) if folds else None
         more = varied.copies(graph, image, COPIES) if folds and len(images) < varied.FEW else []
-        found += [(one, fold) for one in (image, *more)]
+        found.append(Sample(image, fold, clipped[index] if folds and clipped else 0.0))
+        found += [Sample(one, fold, 0.0) for one in more]
     return found
 
 
-def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
+def of_graph(graph: Graph, images: Sequence[Inputs], folds: int, clipped: Sequence[float] = ()) -> Runs:
     """Run the float network on some images; see ``Runs``."""
-    return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
+    return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds, clipped)
 
 
 def with_fold(graph: Graph, fold: Fold) -> Graph:
@@ -279,19 +294,41 @@ class Runs:
         floats: function to compute its outputs for an image.
         images: the calibration images, at least one.
         folds: number of folds; 0 if the ranges were chosen with all images.
+        clipped: see ``Sample``; for each image, or empty.
 
     Attributes:
-        samples: the images and copies, of which a selection is measured.
+        samples: the images and copies, of which evenly spaced ones are measured.
     """
 
     def __init__(
-        self, graph: Graph, floats: Callable[[Inputs], dict[str, Array]], images: Sequence[Inputs], folds: int
+        self,
+        graph: Graph,
+        floats: Callable[[Inputs], dict[str, Array]],
+        images: Sequence[Inputs],
+        folds: int,
+        clipped: Sequence[float] = (),
     ) -> None:
-        self.samples = _samples(graph, images, folds)
-        count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
-        self._samples = [self.samples[index * len(self.samples) // count] for index in range(count)]
+        self.samples = _samples(graph, images, folds, clipped)
         self._held_out, self._few = folds > 0, len(self.samples) > len(images)
-        self._floats = list(parallel_map(lambda sample: floats(sample[0]), self._samples))
+        self._float_run = floats
+        self._measured: list[Sample] = []
+        self._floats: list[dict[str, Array]] = []
+        count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
+        self._measure([self.samples[index * len(self.samples) // count] for index in range(count)])
+
+    def with_clipped(self) -> Runs:
+        """Return these runs and a third as many of other images, of which the largest share is clipped."""
+        measured = {id(sample) for sample in self._measured}
+        others = [sample for sample in self.samples if sample.clipped and id(sample) not in measured]
+        runs = copy(self)
+        runs._measure(sorted(others, key=lambda sample: -sample.clipped)[: -(-len(measured) // 3)])
+        return runs
+
+    def _measure(self, samples: Sequence[Sample]) -> None:
+        """Measure further samples as well."""
+        self._measured = [*self._measured, *samples]
+        floats = parallel_map(lambda sample: self._float_run(sample.image), samples)
+        self._floats = [*self._floats, *floats]
         self._spans = {}
         for name in self._floats[0]:
             low = min(float(one[name].min()) for one in self._floats)
@@ -308,7 +345,7 @@ class Runs:
         """
 
         def run(sample: Sample, store: Store) -> dict[str, Array]:
-            return network.run(sample[0], None if seen else sample[1], store)
+            return network.run(sample.image, None if seen else sample.fold, store)
 
         def measured(sample: Sample) -> tuple[dict[str, Array], dict[str, tuple[float, float, float]]]:
             losses: dict[str, tuple[float, float, float]] = {}
@@ -323,12 +360,12 @@ class Runs:
 
             return run(sample, stored), losses
 
-        found = list(parallel_map(measured, self._samples))
+        found = list(parallel_map(measured, self._measured))
         results = [outputs for outputs, _ in found]
         worst = {name: self._worst(name, results) for name in results[0]}
         images = {*worst.values()} if causes else set[int]()
         clipped_by, rounded_by = (
-            {index: run(self._samples[index], store) for index in images} for store in (within_ends, in_steps)
+            {index: run(self._measured[index], store) for index in images} for store in (within_ends, in_steps)
         )
         outputs = [
             OutputError(
@@ -347,7 +384,7 @@ class Runs:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out and not seen)
+        return UnseenError(tuple(outputs), tuple(layers), len(self._measured), self._held_out and not seen)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""

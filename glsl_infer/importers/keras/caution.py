@@ -31,7 +31,7 @@ def require_file(path: Path) -> None:
     if (path / _SAVED_MODEL).is_file() or path.name == _SAVED_MODEL:
         raise ModelError(f"{path}: a TensorFlow SavedModel; give its whole folder, with the folder variables in it")
     if path.is_dir():
-        raise ModelError(f'{path}: a folder; give a file that model.save("x.keras") wrote')
+        raise ModelError(f'{path}: a folder without saved_model.pb; give a file that model.save("x.keras") wrote')
     if not path.is_file():
         raise ModelError(f"{path}: no such file")
 

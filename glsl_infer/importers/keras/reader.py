@@ -215,7 +215,7 @@ def _require_functional(model: Any) -> None:
     if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
         if type(model).__name__ == "Sequential":
             advice = "let keras.Input((height, width, channels)) be its first, and save it again"
-            raise ModelError(f"model '{model.name}' was never told the shape of its input; {advice}")
+            raise ModelError(f"model '{model.name}' has no input shape; {advice}")
         raise ModelError(f"model '{model.name}' is not functional; build it with keras.Input and keras.Model")
 
 

@@ -69,7 +69,7 @@ def parse(proto: Any, source: str = "the model", name: str = "model", folder: Pa
     """
     onnx = schema()
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise ModelError(f"{source}: not an ONNX file, or a damaged one: there is no graph in it; get it anew")
+        raise ModelError(f"{source}: not an ONNX file, or a damaged one: it has no graph; get it again")
     versions: dict[str, int] = {}
     for opset in proto.opset_import:
         domain = text(opset.domain)

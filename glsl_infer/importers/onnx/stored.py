@@ -117,8 +117,8 @@ class Stored:
             path = (inside / location).resolve()
             if not location or Path(location).is_absolute() or inside not in path.parents or not path.is_file():
                 raise ModelError(
-                    f"{self._source}: '{text(tensor.name):.96}' is stored in '{location:.96}', which is no file in the "
-                    "folder of the model; put it there"
+                    f"{self._source}: '{text(tensor.name):.96}' is stored in '{location:.96}', which is not a file in "
+                    "the folder of the model; put it there"
                 )
             offset, whole = int(about.get("offset", 0)), path.stat().st_size
             length = int(about.get("length", whole - offset))

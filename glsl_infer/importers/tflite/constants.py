@@ -214,7 +214,7 @@ def _stored(tensor: Tensor) -> Numbers:
         raise ModelError(f"'{tensor.name}': constants of type {tensor.type} cannot be exported")
     kind = np.dtype(TYPES[tensor.type])
     if len(tensor.data) % kind.itemsize:
-        raise ModelError(f"'{tensor.name}': {len(tensor.data)} bytes are no numbers of {tensor.type}")
+        raise ModelError(f"'{tensor.name}': {len(tensor.data)} bytes cannot be values of {tensor.type}")
     return np.frombuffer(tensor.data, kind)
 
 

@@ -166,7 +166,7 @@ class _Reader:
         if buffer.Offset() > 1:
             start, size = buffer.Offset(), buffer.Size()
             if start + size > len(self._data):
-                raise ValueError("weights lie beyond the end of the file")
+                raise ValueError("weights are beyond the end of the file")
             return memoryview(self._data)[start : start + size]
         data = buffer.DataAsNumpy()
         return data.data if isinstance(data, np.ndarray) and len(data) else None

@@ -52,7 +52,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, progress
     frames.check_counts(runs, warm_up)
     with contextlib.ExitStack() as stack:
         shared = stack.enter_context(Context(context))
-        sessions = [stack.enter_context(Session(path, context=shared, isolated="first")) for path in (a, b)]
+        sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]
         session_inputs = [inputs_of(session) for session in sessions]
         timed: list[list[FrameTimes]] = [[], []]
         for index in range(warm_up + runs):

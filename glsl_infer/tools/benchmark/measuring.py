@@ -54,7 +54,7 @@ def measure(
     if layers:
         read(path).require_one_part("--profile")
     load = machine.load()
-    with Session(path, context=context, cache=cache, isolated="first") as session:
+    with Session(path, context=context, cache=cache) as session:
         inputs = inputs_of(session)
         clock = Stopwatch()
         session.run(inputs)

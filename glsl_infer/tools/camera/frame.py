@@ -33,12 +33,14 @@ class Frame(Closing):
         picture: input of a session: uint8 (height, width, 3), or a dma-buf.
         index: its number, from 0.
         name: its name, if it has one.
+        position: its position in a film or folder, as a text for the user.
         borrowed: memory returned to the camera by ``close``; None if the frame owns the image.
     """
 
     picture: NDArray[np.uint8] | DmaBuf
     index: int
     name: str | None = None
+    position: str = ""
     borrowed: Borrowed | None = None
 
     def pixels(self) -> NDArray[np.uint8]:

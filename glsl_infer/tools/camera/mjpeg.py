@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,7 +25,11 @@ _STREAM = "/frames.mjpeg"
 _PAGE = f'<!doctype html><title>glsl-infer</title><body style="margin:0;background:#181818"><img src="{_STREAM}">'
 _BOUNDARY = "frame"
 _MOST = 8
-"""Largest number of concurrent readers; each needs a thread."""
+"""Largest number of concurrent readers; each needs a thread. One more replaces the reader that has not accepted its
+frame for longest; if all have accepted theirs, it is refused."""
+
+_BUFFER = 1 << 16
+"""Bytes of a stream that the system holds for a reader. Most frames are longer, so a slow reader is soon known."""
 
 _NAMES = (HOST, "localhost", "[::1]")
 """Accepted host names in requests. Without this check, a page elsewhere could read the frames through its own name,
@@ -62,7 +67,7 @@ class FrameServer(Closing):
     def __init__(self, port: int) -> None:
         self._changed = threading.Condition()
         self._frame, self._number, self._over = b"", 0, False
-        self.readers = threading.BoundedSemaphore(_MOST)
+        self._readers: dict[socket.socket, float | None] = {}  # with the time since which each accepts no data
         try:
             self._server = _Server((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -92,6 +97,36 @@ class FrameServer(Closing):
             changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
             return None if self._over or not changed else (self._frame, self._number)
 
+    def admit(self, reader: socket.socket) -> bool:
+        """Add a reader, perhaps instead of a slow one, which is disconnected; return whether there is room for it."""
+        with self._changed:
+            waiting = {other: since for other, since in self._readers.items() if since is not None}
+            if len(self._readers) >= _MOST:
+                if not waiting:
+                    return False
+                slowest = min(waiting, key=waiting.__getitem__)
+                del self._readers[slowest]
+                with contextlib.suppress(OSError):
+                    slowest.shutdown(socket.SHUT_RDWR)
+            self._readers[reader] = None
+            return True
+
+    @contextlib.contextmanager
+    def sending(self, reader: socket.socket) -> Iterator[None]:
+        """Record that data is being sent to a reader for the time of a ``with`` block."""
+        with self._changed:
+            if reader in self._readers:
+                self._readers[reader] = time.monotonic()
+        yield
+        with self._changed:
+            if reader in self._readers:
+                self._readers[reader] = None
+
+    def dismiss(self, reader: socket.socket) -> None:
+        """Remove a reader; further calls do nothing."""
+        with self._changed:
+            self._readers.pop(reader, None)
+
     def close(self) -> None:
         """End all streams and release the port; further calls do nothing."""
         with self._changed:
@@ -111,6 +146,7 @@ def _host_of(name: str) -> str:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # of connections that wait for this process; the default is 5
     block_on_close = False
     frames: FrameServer
 
@@ -209,11 +245,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self) -> None:
         assert isinstance(self.server, _Server)
         frames = self.server.frames
-        if not frames.readers.acquire(blocking=False):
+        if not frames.admit(self.connection):
             self._send(503, "too many readers")
             return
         seen = 0
         try:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
             self.send_response(200)
             self.send_header("Content-Type", f"multipart/x-mixed-replace; boundary={_BOUNDARY}")
             self.send_header("Cache-Control", "no-store")
@@ -224,9 +261,9 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 data, seen = following
                 head = f"--{_BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
-                self.wfile.write(head.encode())
-                self.wfile.write(data + b"\r\n")
+                with frames.sending(self.connection):
+                    self.wfile.write(head.encode() + data + b"\r\n")
         except OSError:  # the reader has disconnected
             self.close_connection = True
         finally:
-            frames.readers.release()
+            frames.dismiss(self.connection)

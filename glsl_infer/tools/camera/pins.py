@@ -38,7 +38,7 @@ class Pins(Closing):
             except (gpiozero.GPIOZeroError, OSError, ImportError, RuntimeError) as error:
                 self.close()
                 raise InputError(
-                    f"--gpio {pin}: there is no such pin ({error}); a Raspberry Pi has them, with Debian's packages "
+                    f"--gpio {pin}: no such pin ({error}); a Raspberry Pi has them, with Debian's packages "
                     "python3-gpiozero and python3-lgpio, for users in the group gpio"
                 ) from None
 

@@ -111,17 +111,18 @@ def _folder(files: list[Path]) -> Iterator[Frame]:
         except ImageError as error:
             print(one_line(f"warning: {error}; left out"), file=sys.stderr)
             continue
-        yield Frame(pixels, index, str(path))
+        yield Frame(pixels, index, str(path), f"image {index + 1} of {len(files)}")
 
 
 def _animation(path: Path) -> Iterator[Frame]:
     preprocess.open_image(path)  # raises a readable error if the file is damaged
     try:
         with Image.open(path) as image:
-            for index in range(getattr(image, "n_frames", 1)):
+            count = getattr(image, "n_frames", 1)
+            for index in range(count):
                 image.seek(index)
                 fit_into_memory(image, full_image=True, least=0)  # a frame of a GIF can be larger than those before
-                yield Frame(np.asarray(image.convert("RGB")), index)
+                yield Frame(np.asarray(image.convert("RGB")), index, position=f"frame {index + 1} of {count}")
     except Exception as error:  # Pillow's decoders raise a dozen types
         reason = "too many pixels" if isinstance(error, Image.DecompressionBombError) else error
         raise InputError(f"{path}: damaged ({reason}); the frames before the damage were processed") from None
@@ -130,10 +131,27 @@ def _animation(path: Path) -> Iterator[Frame]:
 def _film(name: str, av: Any) -> Iterator[Frame]:
     try:
         with av.open(str(Path(name).absolute()), options={"protocol_whitelist": "file"}) as container:
-            for index, frame in enumerate(container.decode(video=0)):
-                yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index)
+            stream = container.streams.video[0]
+            length = container.duration and container.duration / av.time_base
+            for index, frame in enumerate(container.decode(stream)):
+                position = _position(index, stream.frames, frame.time, length)
+                yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index, position=position)
     except (av.error.FFmpegError, IndexError) as error:  # IndexError: the file has no video stream
         raise InputError(f"{name}: not a film that can be read ({error})") from None
+
+
+def _position(index: int, count: int, seconds: float | None, length: float | None) -> str:
+    """Return the position of a film's frame; files can lack the number of frames (0), times and the length (None)."""
+    frame = f"frame {index + 1} of {count}" if count else f"frame {index + 1}"
+    if seconds is None:
+        return frame
+    return f"{frame}, {_clock(seconds)} of {_clock(length)}" if length else f"{frame}, {_clock(seconds)}"
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as players show it: minutes and seconds."""
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes}:{seconds:02}"
 
 
 def _v4l2(name: str, av: Any) -> Iterator[Frame]:

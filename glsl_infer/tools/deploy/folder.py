@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.tools.deploy import locations, raspberry_pi, tasks, wheel
+from glsl_infer.support.plain_text import ANYWHERE, one_line
+from glsl_infer.tasks import reading
+from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
@@ -52,7 +55,7 @@ def make(
         RunError: a download or an export failed.
     """
     if not outside:
-        locations.check(deployment, base)
+        check_locations(deployment, base)
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
     if out.exists() and not (out / CONTENTS).is_file():
@@ -87,6 +90,9 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
             (new / name).write_text(text, "utf-8")
             (new / name).chmod(mode)
         files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed)})
+    for file in files:
+        if ANYWHERE.search(file):
+            raise InputError(f"{one_line(file)}: the name has a character that is not shown; rename the file")
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
     description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
@@ -148,3 +154,43 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
         last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         error_class = InputError if done.returncode == InputError.exit_code else RunError
         raise error_class(f"model '{model.name}': {last_line.replace('error: ', '', 1)}")
+
+
+def check_locations(deployment: Deployment, base: Path) -> None:
+    """Check that all files are inside ``base``, after following symbolic links.
+
+    A deployment file from an untrusted source must not copy files from elsewhere.
+
+    Raises:
+        InputError: files are outside; the message lists them all.
+    """
+    folder = base.resolve()
+    outside = [f"{what} {path}" for what, path in _named(deployment, base) if not _within(base / path, folder)]
+    if outside:
+        raise InputError(
+            f"{'; '.join(outside)}: outside the deployment file's folder; put it there, or give --allow-outside"
+        )
+
+
+def _within(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or an invalid file name
+        return False
+
+
+def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
+    """Yield the purpose and the name of every file in the deployment."""
+    for model in deployment.models:
+        if not model.is_url:
+            yield f"model '{model.name}': source", model.source
+        for key in ("labels", "calibrate"):
+            if getattr(model, key):
+                yield f"model '{model.name}': {key}", getattr(model, key)
+    service = deployment.service
+    if service.task.lower().endswith(reading.SUFFIX):
+        yield "service: task", service.task
+    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
+        words = shlex.split(command)
+        if raspberry_pi.program_of(words, base) is not None:
+            yield "service: the program", words[0]

@@ -22,7 +22,7 @@ def layers(machine: Machine) -> Finding | None:
 
     try:
         machine.progress("compiling the shaders")
-        with Session(machine.model, context=machine.context, isolated="first") as session:
+        with Session(machine.model, context=machine.context) as session:
             total = sum(len(part.manifest.probe.layers) for part in session.bundle.gpu_parts)
             count = 0
 

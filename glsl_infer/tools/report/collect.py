@@ -97,7 +97,7 @@ def collect(
 
 def _check(models: Sequence[Path], minutes: float | None) -> None:
     if not models:
-        raise InputError(f"there is no model to report on; give a *{SUFFIX} file")
+        raise InputError(f"no model to report on; give a *{SUFFIX} file")
     missing = [str(path) for path in models if not path.is_file()]
     if missing:
         raise InputError(f"no such file: {', '.join(missing)}; give *{SUFFIX} files")

@@ -24,6 +24,7 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.support.resources import MODEL_NAMES, model
 from glsl_infer.tools.train import photographs
 
@@ -137,12 +138,20 @@ class Extractor(Closing):
         start: the network.
         typical: photographs for the calibration of ranges.
         context: as for ``Session``.
+        progress: called with a text at every step of the preparation.
     """
 
-    def __init__(self, start: Start, typical: Sequence[Path], context: str = "auto") -> None:
+    def __init__(
+        self,
+        start: Start,
+        typical: Sequence[Path],
+        context: str = "auto",
+        progress: ProgressCallback = no_progress,
+    ) -> None:
         graph = Graph(start.name, start.nodes, (GraphOutput("features", (start.features,), (), VALUES),))
         self._start = start
-        bundle, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical])
+        bundle, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical], progress=progress)
+        progress(f"compiling {len(bundle.manifest.programs)} shaders")
         self._session = Session(bundle, context=context)
 
     def features(self, files: Sequence[Path], varied: int, done: Progress | None = None) -> NDArray[np.float32]:
@@ -176,9 +185,11 @@ def with_head(start: Start, kernel: NDArray[np.float32], bias: NDArray[np.float3
     return Graph(name, (*start.nodes, head), (GraphOutput("classes", ("classes",), (), "classes"),))
 
 
-def compiled(graph: Graph, labels: Sequence[str], typical: Sequence[NDArray[np.uint8]]) -> Bundle:
+def compiled(
+    graph: Graph, labels: Sequence[str], typical: Sequence[NDArray[np.uint8]], progress: ProgressCallback = no_progress
+) -> Bundle:
     """Return the network as a bundle."""
-    bundle, _, _ = build.build(graph, labels, calibration=list(typical))
+    bundle, _, _ = build.build(graph, labels, calibration=list(typical), progress=progress)
     return bundle
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.support.progress import ProgressCallback, no_progress
+
 Numbers = NDArray[np.float64]
 
 FOLDS = 5
@@ -104,9 +106,12 @@ def without_lookalikes(examples: Examples) -> Examples:
     )
 
 
-def train(examples: Examples) -> tuple[Head, Verdict]:
+def train(examples: Examples, progress: ProgressCallback = no_progress) -> tuple[Head, Verdict]:
     """Return the best last layer, calibrated, and its result of cross-validation."""
-    scores = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
+    scores = []
+    for number, penalty in enumerate(PENALTIES, 1):
+        progress(f"cross-validation {number} of {len(PENALTIES)}")
+        scores.append((_validated(examples, penalty), penalty))
     (logits, background), penalty = max(scores, key=lambda each: _accuracy(examples, each[0][0]))
     temperature = _temperature(examples, logits)
     shift = _shift(examples, logits, background)

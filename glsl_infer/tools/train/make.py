@@ -18,7 +18,16 @@ from glsl_infer.runtime.pictures.paths import spread
 from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
-from glsl_infer.tools.train.features import Extractor, Start, background, compiled, starts_of, variations_of, with_head
+from glsl_infer.tools.train.features import (
+    STARTS,
+    Extractor,
+    Start,
+    background,
+    compiled,
+    starts_of,
+    variations_of,
+    with_head,
+)
 from glsl_infer.tools.train.head import Examples, Head, Verdict
 from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find
 
@@ -72,35 +81,39 @@ def train(
         RunError: the answers of the bundle are worse than those of the trained head.
     """
     began, worked = time.monotonic(), time.process_time()
-    photographs = find(folder, progress)
+    steps = _Steps(progress, 3 + 3 * (len(STARTS) if start is None else 1))
+    steps.begin("reading the photographs")
+    photographs = find(folder, steps)
     starts = starts_of(start)
+    steps("writing the sheet")
     _write_sheet(photographs, out.with_suffix(".png"))
     typical = spread(photographs.files, TYPICAL)
     candidates: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(photographs.files))
-    counted = _Remaining(progress, len(photographs.files), len(starts))
-    for number, each in enumerate(starts, 1):
-        progress(f"network {number} of {len(starts)}: preparing {each.name}")
-        with Extractor(each, typical, context) as extractor:
+    counted = _Remaining(steps, len(photographs.files), len(starts))
+    for each in starts:
+        steps.begin(f"preparing {each.name}")
+        with Extractor(each, typical, context, steps) as extractor:
+            steps.begin(f"running {each.name}")
             features = extractor.features(photographs.files, varied, counted).astype(np.float64)
-        progress(f"network {number} of {len(starts)}: training the last layer")
+        steps.begin("training the last layer")
         unknown, groups = background(each)
         examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
         if not len(unknown) and -1 not in photographs.truth:
             raise InputError(
                 f"--start {start} needs pictures of other things; put some into {folder}/none, or leave --start out"
             )
-        trained, verdict = heads.train(heads.without_lookalikes(examples))
+        trained, verdict = heads.train(heads.without_lookalikes(examples), steps)
         candidates[each.name], tried[each.name] = (each, trained), verdict
     best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
     chosen, layer = candidates[best]
-    progress("compiling shaders")
+    steps.begin("compiling the model")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
-    bundles.write(compiled(graph, (*photographs.classes, NONE), pixels), out, read_back=True)
-    progress("validating")
-    right = _right(photographs, out, context)
+    bundles.write(compiled(graph, (*photographs.classes, NONE), pixels, steps), out, read_back=True)
+    steps.begin("validating")
+    right = _right(photographs, out, context, steps)
     seconds = time.monotonic() - began, time.process_time() - worked
     counts = [photographs.truth.count(index) for index in (*range(len(photographs.classes)), -1)]
     result = Trained(photographs.classes, tuple(counts), best, tried, right, seconds, photographs.warnings)
@@ -114,11 +127,36 @@ def train(
     return result
 
 
+class _Steps:
+    """Progress over the steps of a training. Call it with the detail of the current step.
+
+    Args:
+        progress: called with a text.
+        total: number of steps.
+    """
+
+    def __init__(self, progress: ProgressCallback, total: int) -> None:
+        self._progress, self._total = progress, total
+        self._number, self._name = 0, ""
+
+    def begin(self, name: str) -> None:
+        """Begin the next step."""
+        self._number, self._name = self._number + 1, name
+        self._progress(self._text)
+
+    def __call__(self, detail: str) -> None:
+        self._progress(f"{self._text}: {detail}")
+
+    @property
+    def _text(self) -> str:
+        return f"step {self._number} of {self._total}, {self._name}"
+
+
 class _Remaining:
     """Progress over the photographs of all networks, with the estimated remaining time for all.
 
     Args:
-        progress: called with a sentence.
+        progress: called with a text.
         photographs: number of photographs, which each network processes.
         networks: number of networks.
         clock: returns seconds.
@@ -147,19 +185,19 @@ class _Remaining:
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
         minutes_left = self._each * (self._photographs * self._networks - self._done) / 60.0
-        network, photograph = (index + 1 for index in divmod(self._done - 1, self._photographs))
+        photograph = (self._done - 1) % self._photographs + 1
         self._progress(
-            f"network {network} of {self._networks}: photograph {photograph} of {self._photographs}, about "
-            f"{max(minutes_left, 0.1):.1f} minutes left"
+            f"photograph {photograph} of {self._photographs}, about {max(minutes_left, 0.1):.1f} minutes left"
         )
 
 
-def _right(photographs: Photographs, out: Path, context: str) -> float:
+def _right(photographs: Photographs, out: Path, context: str, progress: ProgressCallback) -> float:
     """Return the share of photographs classified correctly by the written file, ignoring ``none of these``."""
     pairs = [(path, truth) for path, truth in zip(photographs.files, photographs.truth) if truth >= 0]
     with Classifier(out, context=context) as classifier:
         right = 0
-        for path, truth in pairs:
+        for number, (path, truth) in enumerate(pairs, 1):
+            progress(f"photograph {number} of {len(pairs)}")
             ranked = [entry.index for entry in classifier.classify(path, top=len(classifier.labels))]
             right += next(index for index in ranked if index < len(photographs.classes)) == truth
     return right / len(pairs)

@@ -49,7 +49,7 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
 
     Args:
         folder: folder with a folder for each class.
-        progress: called with the progress.
+        progress: called with a text for each photograph.
 
     Raises:
         InputError: the message lists all problems of the folder.
@@ -75,7 +75,7 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         good = []
         for file in images_of_class:
             looked += 1
-            progress(f"looking at photograph {looked} of {total}")
+            progress(f"photograph {looked} of {total}")
             try:
                 preprocess.open_image(file)
                 good.append(file)

@@ -113,7 +113,7 @@ def compare(
         ]
         totals, by_layer = [Agreement() for _ in outputs], {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
-        with Session(bundle, context=context, isolated="first") as session:
+        with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
                 progress(1)

@@ -15,6 +15,7 @@ from glsl_infer.errors import GlslInferError, ShaderError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.tools.videocore.harness import Hearing, heard, write
 
 
@@ -45,8 +46,10 @@ def compile_all(job: dict[str, Any]) -> None:
 def main() -> int:
     """Compile the programs listed in the file named by the first argument; return the exit code."""
     try:
+        job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+        enclose()
         with heard():
-            compile_all(json.loads(Path(sys.argv[1]).read_text("utf-8")))
+            compile_all(job)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from glsl_infer.errors import InputError
+from glsl_infer.support.child_process import public_environment
 
 SHIM = "lib/libvc4_noop_drm_shim.so"
 GALLIUM = ("lib/dri/vc4_dri.so", "lib/libgallium-*.so")
@@ -78,7 +79,7 @@ class Driver:
         Args:
             disassembly: whether to log every shader's disassembly too.
         """
-        variables = {name: value for name, value in os.environ.items() if name not in _OTHERS}
+        variables = {name: value for name, value in public_environment().items() if name not in _OTHERS}
         return {
             **variables,
             "LD_PRELOAD": _path_list(str(self.prefix / SHIM), variables.get("LD_PRELOAD")),

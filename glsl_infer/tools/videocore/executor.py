@@ -102,7 +102,7 @@ def find(driver: Driver | None = None) -> Executor:
         )
     cache = drivers.cache_folder()
     if cache is None:
-        raise InputError("there is no home folder to build the virtual VideoCore IV in: set HOME or XDG_CACHE_HOME")
+        raise InputError("no home folder to build the virtual VideoCore IV in: set HOME or XDG_CACHE_HOME")
     folder = cache / "executor"
     done = subprocess.run([script, folder], capture_output=True, text=True, check=False)
     if done.returncode:

@@ -33,6 +33,8 @@ BLAMED = 0.1
 """Share of a frame above which a layer is named."""
 
 _MOST_NAMED = 3
+_MOST_NAME = 48
+"""Longest name of a layer in the line, in characters."""
 _SIXTEEN_BITS = 0.4
 """Ratio of the bytes of a convolution's weights in textures to 16 bytes a column, above which they have 16 bits."""
 
@@ -75,12 +77,12 @@ class Foresight:
     def __str__(self) -> str:
         """Return a line for users."""
         longest = sorted(self.layers, key=lambda layer: -layer.milliseconds)[:_MOST_NAMED]
-        named = ", ".join(f"'{layer.layer}' {_time(layer.milliseconds)}" for layer in longest)
-        how = "by its compiler" if self.compiled == 1.0 else "without its compiler"
+        named = ", ".join(f"'{_shortened(layer.layer)}' {_time(layer.milliseconds)}" for layer in longest)
+        how = "with its compiler" if self.compiled == 1.0 else "without its compiler"
         if 0.0 < self.compiled < 1.0:
-            how = f"{self.compiled:.0%} of it by its compiler"
+            how = f"{self.compiled:.0%} of it with its compiler"
         return (
-            f"Pi Zero W: about {_time(self.milliseconds)} a frame, an estimate {how}: {_time(self.computing)} "
+            f"Pi Zero W: about {_time(self.milliseconds)} a frame, estimated {how}: {_time(self.computing)} "
             f"computing, {self.draws} draws, {self.jobs} jobs; longest: {named}"
         )
 
@@ -189,6 +191,11 @@ def _foreseen(bundle: Bundle, layer: Layer, text: str) -> float:
     per_column = weights_plan.DEPTHWISE_COLUMN if columns.depthwise else weights_plan.COLUMN
     by_columns = weights_plan.FIXED[weights_kind] + per_column[weights_kind] * columns.count
     return by_columns if textures else min(by_columns, by_text)
+
+
+def _shortened(name: str) -> str:
+    """Return a name without its middle if it is too long for a list in a line."""
+    return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME // 4]}...{name[-_MOST_NAME * 3 // 4 :]}"
 
 
 def _time(milliseconds: float) -> str:

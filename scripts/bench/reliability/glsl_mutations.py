@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from hypothesis import strategies as st
-
-Draw = Callable[[Any], Any]
-
+from collections.abc import Sequence
+from random import Random
 
 HOSTILE_GLSL = (
     *("while (true) {}", "for (;;) {}", "for (int i = 0; i < 2000000000; i++) {}", "discard;", "return;", "{", "}"),
@@ -32,25 +27,25 @@ HOSTILE_TOKENS = (
 )
 
 
-def glsl_tokens(draw: Draw, text: str, others: Sequence[str]) -> str:
+def glsl_tokens(rng: Random, text: str, others: Sequence[str]) -> str:
     """Change one to three tokens or lines of a shader; ``others``: texts to take lines from."""
-    for _ in range(draw(st.integers(1, 3))):
-        if draw(st.booleans()):
+    for _ in range(rng.randint(1, 3)):
+        if rng.random() < 0.5:
             parts, joint, pool = _TOKEN.findall(text), "", HOSTILE_TOKENS
         else:
-            parts, joint, pool = text.split("\n"), "\n", tuple(draw(st.sampled_from(others)).split("\n"))
-        at, how = draw(st.integers(0, len(parts) - 1)), draw(st.integers(0, 5))
+            parts, joint, pool = text.split("\n"), "\n", tuple(rng.choice(others).split("\n"))
+        at, how = rng.randint(0, len(parts) - 1), rng.randint(0, 5)
         if how == 0:
-            parts[at] = draw(st.sampled_from(pool))
+            parts[at] = rng.choice(pool)
         elif how == 1:
-            parts.insert(at, draw(st.sampled_from(pool)))
+            parts.insert(at, rng.choice(pool))
         elif how == 2 and len(parts) > 1:
             del parts[at]
         elif how == 3:
-            parts[at:at] = parts[at : at + draw(st.integers(1, 8))] * draw(st.sampled_from((1, 1, 2, 40)))
+            parts[at:at] = parts[at : at + rng.randint(1, 8)] * rng.choice((1, 1, 2, 40))
         elif how == 4:
-            parts[at] = parts[draw(st.integers(0, len(parts) - 1))]
+            parts[at] = parts[rng.randint(0, len(parts) - 1)]
         else:
-            parts[at] = re.sub(r"\d+", lambda _: str(draw(st.sampled_from((0, 1, 9, 1000, 8192)))), parts[at], count=1)
+            parts[at] = re.sub(r"\d+", lambda _: str(rng.choice((0, 1, 9, 1000, 8192))), parts[at], count=1)
         text = joint.join(parts)
     return text

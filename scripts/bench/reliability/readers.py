@@ -5,7 +5,7 @@
 
 All three readers must accept or refuse the same files, and read the same name, passes and labels. Files with different
 results are stored in --keep, by default ./reader-findings. The exit code is 1 if they differ. Needs a JDK, Node with
-web/node_modules, Hypothesis and the checkout's tests/.
+web/node_modules, and the checkout's tests/.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
 
-import fuzz_files  # noqa: E402
+from fuzz_worker import sound_bundles  # noqa: E402
+from mutations import mutated  # noqa: E402
 
 from glsl_infer import bundle as bundles  # noqa: E402
 from glsl_infer.errors import BundleError  # noqa: E402
@@ -80,10 +81,10 @@ def _python(path: Path) -> str:
 def _sum(lines: Sequence[str]) -> int:
     """Return Java's hashCode of some lines: of their UTF-16 units, modulo 2^32, signed."""
     data = "\n".join(lines).encode("utf-16-le")
-    made = 0
+    checksum = 0
     for at in range(0, len(data), 2):
-        made = (31 * made + data[at] + (data[at + 1] << 8)) & 0xFFFFFFFF
-    return made - (made >> 31 << 32)
+        checksum = (31 * checksum + data[at] + (data[at + 1] << 8)) & 0xFFFFFFFF
+    return checksum - (checksum >> 31 << 32)
 
 
 def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
@@ -93,10 +94,11 @@ def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         readers = Readers(folder)
-        make, _ = fuzz_files.bundles(folder, parts=False)  # other readers refuse parts
+        (folder / "sound").mkdir()
+        sound = sound_bundles(folder / "sound", parts=False)  # other readers refuse parts
         batch: list[tuple[str, Path]] = []
         for number in range(files):
-            kind, data = make(first, number)
+            kind, data = mutated((first, number), sound)
             path = folder / f"{number}.glslnn"
             path.write_bytes(data)
             kinds[kind] += 1
@@ -115,9 +117,9 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
     said = readers.verdicts([path for _, path in batch])
     for index, (kind, path) in enumerate(batch):
         lines = {name: lines[index] for name, lines in said.items()}
-        taken = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
-        kinds["taken"] += "" not in taken
-        if len(taken) > 1 or any(line.startswith("TRACEBACK") for line in lines.values()):
+        accepted = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
+        kinds["taken"] += "" not in accepted
+        if len(accepted) > 1 or any(line.startswith("TRACEBACK") for line in lines.values()):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / path.name).write_bytes(path.read_bytes())
             findings.append(f"{keep / path.name} ({kind}): {lines}")
@@ -133,9 +135,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("reader-findings"))
     arguments = parser.parse_args()
     kinds, findings = compare(arguments.files, arguments.seed, arguments.keep)
-    taken = kinds.pop("taken")
+    accepted = kinds.pop("taken")
     print(
-        f"{sum(kinds.values())} files, {taken} taken: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
+        f"{sum(kinds.values())} files, {accepted} taken: "
+        + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
     )
     print(f"{len(findings)} on which the readers differ", *findings, sep="\n")
     return 1 if findings else 0

@@ -35,6 +35,6 @@ GROUPS: tuple[Group, ...] = (
     *vectors.GROUPS,
 )
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.rows)
-SAMPLE: tuple[Row, ...] = ROWS[::4]
+SAMPLE: tuple[Row, ...] = ROWS[::3]
 """Rows that `make test` exports; `make test-all` exports all."""
 REFUSALS: tuple[Refusal, ...] = (*refusals.LAYERS, *refused_places.PLACES)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from operator_table.row import Build, Group, K, L, Row, stem, vector
+from operator_table.row import Build, Group, K, L, Row, stem
 
 _FUSED = "that has no activation and no other reader"
 
@@ -38,10 +38,10 @@ def _pool(x: Any) -> Any:
     return L.MaxPooling2D(2, name="stem-max")(stem(x))
 
 
-def _alone(options: str, layer: str, activation: Any, restrictions: str = "", listed: bool = True) -> Row:
+def _alone(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
     """Return the row of an activation after an operator without fusion."""
     how = ", ".join(filter(None, (options, "alone")))
-    return Row(layer, how, lambda x: activation()(_pool(x)), restrictions, listed=listed)
+    return Row(layer, how, lambda x: activation()(_pool(x)), restrictions)
 
 
 def _each(make_row: Callable[..., Row], names: Sequence[str]) -> list[Row]:
@@ -57,38 +57,9 @@ def _prelu() -> Any:
     return L.PReLU(alpha_initializer="random_normal", shared_axes=[1, 2])
 
 
-def _operation(name: str) -> Callable[[], Any]:
-    return lambda: getattr(K, name)
-
-
-_OPERATIONS = [
-    "celu",
-    "elu",
-    "exp",
-    "gelu",
-    "hard_shrink",
-    "hard_sigmoid",
-    "hard_silu",
-    "leaky_relu",
-    "log_sigmoid",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_shrink",
-    "softplus",
-    "softsign",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
-    "tanh",
-    "tanh_shrink",
-]
-
 ACTIVATIONS = Group(
     "Activations",
-    "*Fused*, behind a convolution (and its batch normalisation and residual), an addition or a dense layer, an "
+    "*Fused*, after a convolution (and its batch normalisation and residual), an addition or a dense layer, an "
     "activation costs no pass. *Alone* it is one, of one fetch; where slopes or ranges differ between channels, each "
     "slice may be a draw. Parameters may have any values.",
     (
@@ -114,19 +85,8 @@ ACTIVATIONS = Group(
         _fused("shared_axes=[1, 2]", "PReLU", _prelu),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
-        _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid(), listed=False),
-        _alone("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid(), listed=False),
-        _alone(
-            "of glsl-infer, scale 1/6 and offset 0.5",
-            "ClippedLinear",
-            lambda: L.ClippedLinear(1 / 6, 0.5),
-            listed=False,
-        ),
         *_each(_alone, ("tanh", "gelu", "silu", "softplus", "hard_silu")),
         _alone("shared_axes=[1, 2]", "PReLU", _prelu),
-        _alone("", "ReLU", lambda: L.ReLU(), listed=False),
-        _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75), listed=False),
-        *(_alone("", f"`keras.ops.{name}`", _operation(name), listed=False) for name in _OPERATIONS),
     ),
 )
 
@@ -155,7 +115,6 @@ POWERS = Group(
         _alone("", "`keras.ops.cos`", lambda: K.cos),
         _alone("", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
         _alone("", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
-        _alone("", "`keras.ops.hard_tanh`", lambda: K.hard_tanh, listed=False),
         _alone("", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("", "`keras.ops.minimum(x, 0.5)`", lambda: lambda y: K.minimum(y, 0.5)),
         _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
@@ -170,7 +129,7 @@ POWERS = Group(
 )
 
 
-def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED, listed: bool = True) -> Row:
+def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) -> Row:
     """Return the row of a scale and an offset after a convolution; a sigmoid follows, whose range needs no images."""
     return Row(
         layer,
@@ -179,17 +138,12 @@ def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED, 
         restrictions,
         without=lambda x: L.Activation("sigmoid")(plain(x)),
         into="the layer before",
-        listed=listed,
     )
 
 
 def _valid(x: Any) -> Any:
     """Return a convolution without padding."""
     return L.Conv2D(8, 3, activation="sigmoid", name="conv")(x)
-
-
-def _classes(x: Any) -> Any:
-    return L.Dense(5, name="dense")(x)
 
 
 def _in_front(layer: str, options: str, build: Build) -> Row:
@@ -200,12 +154,12 @@ def _in_front(layer: str, options: str, build: Build) -> Row:
         lambda x: _valid(build(stem(x))),
         "nothing else reads it",
         without=lambda x: _valid(stem(x)),
-        into="the layer behind",
+        into="the next layer",
     )
 
 
 _BEFORE = "in front of a convolution that does not pad"
-_BEHIND = "behind a convolution or a Dense"
+_AFTER = "after a convolution or a Dense"
 _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 
 AFFINE = Group(
@@ -213,32 +167,19 @@ AFFINE = Group(
     "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights. Elsewhere "
     "each is a 1x1 convolution. Constants that differ between pixels are a map.",
     (
-        _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
+        _folded("BatchNormalization", _AFTER, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
         Row(
             "BatchNormalization",
             "alone; 8 channels",
             lambda x: L.BatchNormalization()(stem(x)),
         ),
-        _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        _folded("Rescaling", _AFTER, lambda y: L.Rescaling(0.5, 0.25)(y)),
         _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
-        Row(
-            "Rescaling",
-            "on a vector, in front of a Dense",
-            lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
-            "so is BatchNormalization",
-            without=lambda x: _classes(vector(x)),
-            into="the layer behind",
-            listed=False,
-        ),
         Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
         Row("LayerScale", "alone; 8 channels", _layer_scale),
-        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "and `+ - /`"),
-        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, listed=False),
-        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, listed=False),
-        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, listed=False),
-        _folded("`keras.ops.divide(x, 2)`", _BEHIND, lambda y: K.divide(y, 2.0), listed=False),
-        _folded("`-x`", _BEHIND, lambda y: -y),
+        _folded("`x * 2`, `2 * x`", _AFTER, lambda y: y * 2.0, "and `+ - /`"),
+        _folded("`-x`", _AFTER, lambda y: -y),
     ),
 )
 

@@ -18,13 +18,6 @@ def _depthwise(kernel: Any, channels: int = 8, **options: Any) -> Any:
     return lambda x: L.DepthwiseConv2D(kernel, **options)(stem(x, channels))
 
 
-def _separable(x: Any) -> Any:
-    x = L.DepthwiseConv2D(3, padding="same", use_bias=False)(stem(x))
-    x = L.ReLU(6.0)(L.BatchNormalization()(x))
-    x = L.Conv2D(16, 1, use_bias=False)(x)
-    return L.ReLU(6.0)(L.BatchNormalization()(x))
-
-
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
@@ -34,23 +27,7 @@ CONVOLUTIONS = Group(
     (
         Row("Conv2D", "1x1; 8 to 8", _conv(8, 1)),
         Row("Conv2D", "3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
-        Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3), listed=False),
         Row("Conv2D", "3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
-        Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2), listed=False),
-        Row(
-            "Conv2D",
-            "kernel 2x5, strides (2, 1), `same`; 8 to 8",
-            _conv(8, (2, 5), padding="same", strides=(2, 1)),
-            listed=False,
-        ),
-        Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), listed=False),
-        Row(
-            "Conv2D",
-            "kernel 3x3, dilation_rate 2, `same`; 8 to 8",
-            _conv(8, 3, padding="same", dilation_rate=2),
-            listed=False,
-        ),
-        Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), listed=False),
         Row("Conv2D", "groups of 4, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
             "Conv2D",
@@ -58,14 +35,6 @@ CONVOLUTIONS = Group(
             _conv(12, 3, 12, groups=4),
             "multiples of 4 are cheaper",
         ),
-        Row(
-            "Conv2D",
-            "many slices: 1x1; 64 to 8",
-            _conv(8, 1, 64),
-            listed=False,
-        ),
-        Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same"), listed=False),
-        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2), listed=False),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"
@@ -78,21 +47,7 @@ DEPTHWISE = Group(
     "One pass for each output slice. Fetches: height x width of the kernel.",
     (
         Row("DepthwiseConv2D", "3x3, `same`; 8 channels", _depthwise(3, padding="same")),
-        Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2), listed=False),
-        Row(
-            "DepthwiseConv2D",
-            "kernel 3x3, dilation_rate (1, 3), `same`; 8",
-            _depthwise(3, padding="same", dilation_rate=(1, 3)),
-            listed=False,
-        ),
         Row("DepthwiseConv2D", "depth_multiplier 2, 3x3; 8 to 16", _depthwise(3, depth_multiplier=2)),
-        Row(
-            "DepthwiseConv2D, BatchNormalization, ReLU(6), Conv2D, BatchNormalization, ReLU(6)",
-            "a block of MobileNet; 8 to 16",
-            _separable,
-            "better than SeparableConv2D",
-            listed=False,
-        ),
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operator_table.row import Group, K, L, Row, stem
+from operator_table.row import Group, L, Row, stem
 
 
 def _join(*channels: int, join: Any = None) -> Any:
@@ -27,12 +27,6 @@ CHANNELS = Group(
             "channels; 6 and 5",
             _join(6, 5),
             "other numbers cost passes",
-        ),
-        Row(
-            "`keras.ops.concatenate`",
-            "channels; 4 and 8",
-            _join(4, 8, join=lambda parts: K.concatenate(parts, axis=-1)),
-            listed=False,
         ),
         Row(
             "ChannelShuffle",
@@ -59,20 +53,6 @@ POOLING = Group(
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
         Row("AveragePooling2D", "2x2, `valid`; 8 channels", _average(2)),
-        Row(
-            "AveragePooling2D",
-            "3x3, strides 1, `same`; 8 channels",
-            _average(3, 1, "same"),
-            listed=False,
-        ),
-        Row(
-            "AveragePooling2D",
-            "(3, 2), strides (1, 2), `same`; 8 channels",
-            _average((3, 2), (1, 2), "same"),
-            listed=False,
-        ),
-        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3)), listed=False),
-        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), listed=False),
         Row(
             "GlobalAveragePooling2D",
             "8x8",
@@ -120,21 +100,12 @@ SIZES = Group(
             lambda x: L.ZeroPadding2D(((0, 1), (2, 0)))(stem(x)),
         ),
         Row("UpSampling2D", "nearest, 2; 8 channels", lambda x: L.UpSampling2D(2)(stem(x)), "whole factors"),
-        Row("UpSampling2D", "nearest, (3, 1); 8 channels", lambda x: L.UpSampling2D((3, 1))(stem(x)), listed=False),
         Row("UpSampling2D", "bilinear, 2; 8 channels", _bilinear(2), "whole factors"),
-        Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), listed=False),
         Row(
             "DepthToSpace",
             "of glsl-infer; block_size=2; 16 to 4",
             lambda x: L.DepthToSpace(2)(stem(x, 16)),
             "its input has one range for all channels",
-        ),
-        Row("DepthToSpace", "block_size=3; 27 to 3 channels", lambda x: L.DepthToSpace(3)(stem(x, 27)), listed=False),
-        Row(
-            "`keras.ops.depth_to_space`",
-            "2; 16 to 4 channels",
-            lambda x: K.depth_to_space(stem(x, 16), 2),
-            listed=False,
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operator_table.row import Build, Group, K, L, Row, stem
+from operator_table.row import Build, Group, L, Row, stem
 
 
 def _two(join: Any, channels: int = 8) -> Build:
@@ -28,7 +28,6 @@ OPERANDS = Group(
     (
         Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
         Row("Multiply", "a map and a gate for each channel", _gate),
-        Row("Add", "a map, and one times a gate", lambda x: L.Add()([stem(x, name="stem-b"), _gate(x)]), listed=False),
         Row("Subtract", "two maps; 8 channels", _two(lambda parts: L.Subtract()(parts))),
         Row("Maximum", "two maps; 8 channels", _two(lambda parts: L.Maximum()(parts))),
         Row("Minimum", "two maps; 8 channels", _two(lambda parts: L.Minimum()(parts))),
@@ -38,11 +37,7 @@ OPERANDS = Group(
             "a map of 8 channels and one of 1",
             lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")]),
         ),
-        Row("`x * y`", "two maps; 8 channels", _operator(lambda a, b: a * b), listed=False),
-        Row("`x - y`", "two maps; 8 channels", _operator(lambda a, b: a - b), listed=False),
         Row("`x / y`", "two maps; 8 channels", _operator(lambda a, b: a / (b + 1.0)), "y must not be 0"),
-        Row("`keras.ops.maximum`", "two maps; 8 channels", _operator(lambda a, b: K.maximum(a, b)), listed=False),
-        Row("`keras.ops.minimum`", "two maps; 8 channels", _operator(lambda a, b: K.minimum(a, b)), listed=False),
     ),
 )
 

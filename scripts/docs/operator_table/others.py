@@ -1,4 +1,4 @@
-"""Bundles of operators not used by any Keras layer: only in TensorFlow Lite or ONNX files, or partial sums."""
+"""Bundles of operators that no row of the table has: of TensorFlow Lite or ONNX files, or made by the compiler."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.resample import rounded
 from operator_table.row import SIZE
 
@@ -37,7 +38,17 @@ def export(folder: Path) -> list[Path]:
     shape = (SIZE, SIZE, 3)
     pictures = [rng.integers(0, 256, shape, np.uint8) for _ in range(PICTURES)]
     wide = [_convolution(rng, "stem", "picture", 3, WIDE), _convolution(rng, "wide", "stem", WIDE, CHANNELS)]
-    networks = [(node.op, [_convolution(rng, "stem", "picture", 3, CHANNELS), node], "atlas") for node in subjects()]
+    stem = _convolution(rng, "stem", "picture", 3, CHANNELS)
+    networks = [(node.op, [stem, node], "atlas") for node in subjects()]
+    gated = [
+        Node("mean", "global_average_pool", ("stem",)),
+        Node("gate", "reshape", ("mean",), {"shape": (1, 1, CHANNELS)}),
+        Node("product", "binary", ("stem", "gate"), {"operation": "multiply"}),
+        Node("sum", "add", ("product", "stem")),
+    ]
+    constants = constant_map("constants", rng.uniform(0.0, 1.0, (SIZE, SIZE, CHANNELS)))
+    networks.append(("gated-sum", [stem, *gated], "atlas"))
+    networks.append(("constants", [stem, constants, Node("sum", "add", ("stem", "constants"))], "atlas"))
     paths = []
     for name, body, layout in (*networks, ("partial-sums", wide, "planar")):
         path = folder / f"{name}.glslnn"

@@ -15,7 +15,7 @@ from operator_table.row import TOLERANCE, Group, Row
 HEAD = f"""# Operators
 
 The Keras layers that can be exported, and their cost. [TensorFlow Lite and ONNX](#tensorflow-lite-and-onnx)
-have a table below. `glsl-infer inspect MODEL` lists the refused layers of a model, and what to use instead.
+have a table below. `glsl-infer inspect MODEL` lists the refused layers of a model, and suggests replacements.
 Layers that are not on this page run on the [CPU](cpu-operators.md) if they can. A sequence is a map of one row.
 Frames of a film are below each other.
 
@@ -92,7 +92,7 @@ def _models_written() -> str:
 
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     """Return a section; rows of equal costs and notes share a line of its list."""
-    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows if row.listed])
+    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
     listed = "".join(f"- {what}: {costs}\n" for what, costs in lines)
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 140)}\n\n{listed}"
 

@@ -19,10 +19,6 @@ def linear(x: Any) -> Any:
     return L.Conv2D(8, 3, padding="same", name="stem")(x)
 
 
-def _mean_and_spread(x: Any) -> Any:
-    return conv(L.Rescaling([1 / 58.4, 1 / 57.1, 1 / 57.4], [-1.78, -2.04, -2.16])(x))
-
-
 def _augmented(x: Any) -> Any:
     for layer in (L.RandomFlip(), L.RandomRotation(0.1), L.RandomTranslation(0.1, 0.1), L.RandomZoom(0.1)):
         x = layer(x)
@@ -44,7 +40,7 @@ _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 
 PICTURE = Group(
     "The picture",
-    "What bytes stand for is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
+    "The meaning of bytes is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
     "by 1/32 or less, else 0 to 1. `--input-range LOW,HIGH` overrides this.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
@@ -67,46 +63,10 @@ PICTURE = Group(
             bytes=(-1.0, 1.0),
         ),
         Row(
-            "Input",
-            "values 0 to 255: `--input-range 0,255`",
-            linear,
-            listed=False,
-            without=linear,
-            into="the picture's range",
-            input_range=BYTES,
-            bytes=BYTES,
-        ),
-        Row(
-            "Normalization",
-            "a mean and a variance for each channel",
-            lambda x: conv(L.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.09, 0.04, 0.16])(x)),
-            _FREE,
-            **_FOLDED,
-            listed=False,
-        ),
-        Row(
             "Rescaling",
             "first in the model",
             lambda x: conv(L.Rescaling(1 / 255)(x)),
             _FREE,
-            **_FOLDED,
-            bytes=BYTES,
-        ),
-        Row(
-            "Rescaling",
-            "1/127.5 with offset -1, first in the model",
-            lambda x: conv(L.Rescaling(1 / 127.5, -1.0)(x)),
-            _FREE,
-            listed=False,
-            **_FOLDED,
-            bytes=BYTES,
-        ),
-        Row(
-            "Rescaling",
-            "a factor and an offset for each channel, first in the model",
-            _mean_and_spread,
-            _FREE,
-            listed=False,
             **_FOLDED,
             bytes=BYTES,
         ),

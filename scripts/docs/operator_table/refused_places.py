@@ -62,7 +62,7 @@ PLACES_OF_LAYERS = (
 SIZES = (
     Refusal(
         "Flatten",
-        "more than 4,096 values, with no Dense behind",
+        "more than 4,096 values, without a Dense after it",
         "flattening a map of 20x20 pixels and 12 channels; at most 4096 values are supported, more only in front of "
         "Dense; pool more, or use GlobalAveragePooling2D",
         lambda x: L.Flatten(name="subject")(stem(x, 12)),

@@ -60,7 +60,6 @@ class Row:
         bytes: values of byte 0 and byte 255 of the image, as the model expects them.
         size: side of the image in pixels.
         channels: number of channels of the image.
-        listed: whether the page has the row. Unlisted rows are tests only: a listed row has the same information.
     """
 
     layer: str
@@ -74,7 +73,6 @@ class Row:
     bytes: tuple[float, float] = (0.0, 1.0)
     size: int = SIZE
     channels: int = 3
-    listed: bool = True
 
     @property
     def name(self) -> str:

@@ -17,11 +17,6 @@ def _scaled(x: Any) -> Any:
     return resnet.CustomScaleLayer(0.25)(list(_two(x)))
 
 
-def _plus(x: Any) -> Any:
-    first, second = _two(x)
-    return first + second
-
-
 def _residual(x: Any) -> Any:
     features = stem(x)
     y = L.Conv2D(8, 3, padding="same", name="conv")(features)
@@ -30,15 +25,6 @@ def _residual(x: Any) -> Any:
 
 def _no_residual(x: Any) -> Any:
     return L.Conv2D(8, 3, padding="same", activation="sigmoid", name="conv")(stem(x))
-
-
-def _wide_residual(x: Any) -> Any:
-    features = stem(x, 40)
-    return L.ReLU(2.0)(L.Add()([L.Conv2D(40, 1, name="conv")(features), features]))
-
-
-def _wide_no_residual(x: Any) -> Any:
-    return L.Conv2D(40, 1, activation=L.ReLU(2.0), name="conv")(stem(x, 40))
 
 
 def _many(count: int) -> Build:
@@ -63,17 +49,8 @@ SUMS = Group(
             without=_no_residual,
             into="the convolution",
         ),
-        Row(
-            "Add",
-            "residual of a Conv2D of many slices; 40 channels",
-            _wide_residual,
-            without=_wide_no_residual,
-            into="the convolution",
-            listed=False,
-        ),
         Row("Add", "of 2; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
         Row("Add", "of 5, then an Activation; 8 channels", _many(5), _SHAPES),
         Row("CustomScaleLayer", "of InceptionResNetV2, of 2; 8 channels", _scaled),
-        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
     ),
 )

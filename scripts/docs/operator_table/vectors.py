@@ -50,14 +50,7 @@ VECTORS = Group(
     "three, and fetches three quarters of a texel for each weight. A slice is 4 values here, norms have at most 1,024.",
     (
         Row("Dense", "8 to 5", _dense, "any numbers"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),
         Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time"),
-        Row(
-            "Dense",
-            "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
-            lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
-            listed=False,
-        ),
         Row("Concatenate", "two vectors of 8", lambda x: L.Concatenate()(_pair(x)), "up to 4,096 values"),
         Row("Add", "two vectors of 8", lambda x: L.Add()(_pair(x)), "2 to 8 inputs"),
         Row(
@@ -65,7 +58,6 @@ VECTORS = Group(
             "on a vector that is not from a Dense",
             lambda x: L.Activation("hard_sigmoid")(vector(x)),
         ),
-        Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x)), listed=False),
         Row(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
@@ -78,47 +70,14 @@ VECTORS = Group(
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))),
             "",
         ),
-        Row(
-            "Flatten, Dense",
-            "a map of 8x8 pixels, 80 channels, to 3",
-            lambda x: L.Dense(3)(L.Flatten()(stem(x, 80))),
-            listed=False,
-        ),
-        Row(
-            "Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x)), listed=False
-        ),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
-        Row(
-            "`keras.ops.reshape`",
-            "a map of 1x1 pixels to a vector; 8 channels",
-            lambda x: K.reshape(_HEAD(x), (-1, 8)),
-            listed=False,
-        ),
-        Row(
-            "Reshape",
-            "a vector to 1x1 pixels, Conv2D 1x1 to 3, and back",
-            lambda x: L.Reshape((3,))(L.Conv2D(3, 1)(L.Reshape((1, 1, 8))(vector(x)))),
-            listed=False,
-        ),
         Row(
             "Reshape",
             "a vector to 4x4 pixels of 8 channels",
             lambda x: L.Reshape((4, 4, 8))(L.Dense(128, activation="sigmoid")(vector(x))),
             "",
         ),
-        Row(
-            "Reshape",
-            "a vector to 4x4 pixels of 1 channel",
-            lambda x: L.Reshape((4, 4, 1))(L.Dense(16, activation="sigmoid")(vector(x))),
-            listed=False,
-        ),
-        Row(
-            "Reshape",
-            "a map of 2x2 pixels of 8 channels to 4x4 of 2",
-            lambda x: L.Reshape((4, 4, 2))(_map_to_classes(size=7)(x)),
-            listed=False,
-        ),
-        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of a Dense before or behind it"),
+        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of the Dense before or after"),
         *(
             Row(layer, "two vectors of 8", build, "or of 8 and 1")
             for layer, build in (

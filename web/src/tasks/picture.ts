@@ -46,7 +46,7 @@ export class Network {
    */
   shape(name: string): readonly number[] {
     const shape = this.shapes.get(name);
-    if (!shape) throw new InputError(`there is no output '${name}'; the model has ${[...this.shapes.keys()].join(", ")}`);
+    if (!shape) throw new InputError(`no output '${name}'; the model has ${[...this.shapes.keys()].join(", ")}`);
     return shape;
   }
 
@@ -58,7 +58,7 @@ export class Network {
   rows(names: readonly string[], columns: number): number {
     return names.reduce((rows, name) => {
       const numbers = this.shape(name).reduce((product, side) => product * side, 1);
-      if (numbers % columns) throw new InputError(`output '${name}' has ${numbers} numbers, which are no rows of ${columns}`);
+      if (numbers % columns) throw new InputError(`output '${name}' has ${numbers} numbers, not a multiple of ${columns}`);
       return rows + numbers / columns;
     }, 0);
   }

@@ -228,7 +228,7 @@ final class ManifestCheck {
         for (Program.Quad quad : pass.quads) {
             boolean inside = quad.x + quad.width <= target.width && quad.y + quad.height <= target.height;
             if (quad.width < 1 || quad.height < 1 || !inside) {
-                throw new BundleError(where + ": a quad lies outside the target");
+                throw new BundleError(where + ": a quad is outside its target");
             }
         }
     }
@@ -259,7 +259,7 @@ final class ManifestCheck {
         for (Program.Texture texture : manifest.textures) {
             if (texture.isInput() && !owners.containsKey(texture.name)) {
                 throw new BundleError("texture '" + texture.name
-                        + "' is of kind 'input', but no input lies in it; leave it out");
+                        + "' is of kind 'input', but belongs to no input; leave it out");
             }
         }
     }
@@ -350,7 +350,7 @@ final class ManifestCheck {
         for (View view : tiles.views) {
             Program.Texture texture = textures.get(view.texture);
             if (texture == null || view.x + tiles.width > texture.width || view.y + tiles.height > texture.height) {
-                throw new BundleError(where + ": a view lies outside its texture");
+                throw new BundleError(where + ": a view is outside its texture");
             }
         }
     }

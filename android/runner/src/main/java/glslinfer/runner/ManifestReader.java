@@ -42,7 +42,7 @@ final class ManifestReader extends Described {
         at.rule = Rule.VERSION;
         if (!FormatConstants.FORMAT.equals(fields.get("format"))) {
             throw new BundleError(
-                    "manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
+                    "manifest: 'format' is not 'glslnn': this is not a glsl-infer model; give a *.glslnn file");
         }
         int version = integer(fields.get("version"), "manifest: 'version'", VERSIONS);
         if (version < FormatConstants.VERSION) {

@@ -53,8 +53,8 @@ final class PassReader {
             throw new BundleError(reader.where + ": " + MEMBER + " ends within it");
         }
         if (reader.quadsLeft > 0) {
-            throw new BundleError(MEMBER + ": " + (manifest.quadCount - reader.quadsLeft) + " quads, where the"
-                    + " manifest says " + manifest.quadCount);
+            throw new BundleError(MEMBER + ": " + (manifest.quadCount - reader.quadsLeft) + " quads, but "
+                    + manifest.quadCount + " in the manifest");
         }
         if (reader.bytes.hasRemaining()) {
             throw new BundleError(

@@ -144,7 +144,7 @@ public final class Probe {
     /** Refuses records outside of their layer's output. */
     static void check(Manifest manifest, byte[] member) {
         if (member.length % RECORD != 0) {
-            throw new BundleError("probe: member '" + manifest.probe.member + "' is no sequence of 8-byte records");
+            throw new BundleError("probe: member '" + manifest.probe.member + "' is not a sequence of 8-byte records");
         }
         for (Entry entry : manifest.probe.layers) {
             Value value = entry.value;
@@ -161,7 +161,7 @@ public final class Probe {
                     inside = x >= view.x && y >= view.y && x < view.x + tiles.width && y < view.y + tiles.height;
                 }
                 if (!inside) {
-                    throw new BundleError("probe: a texel of layer '" + entry.layer + "' lies outside its output");
+                    throw new BundleError("probe: a texel of layer '" + entry.layer + "' is outside its output");
                 }
             }
         }

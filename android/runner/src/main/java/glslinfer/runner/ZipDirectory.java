@@ -89,7 +89,7 @@ final class ZipDirectory {
         for (Entry entry : entries) {
             if ((entry.flags & ~FLAGS) != 0) {
                 throw new BundleError(
-                        "member '" + Json.shown(entry.name) + "' is encrypted, or its size stands behind it");
+                        "member '" + Json.shown(entry.name) + "' is encrypted, or its size is after it");
             }
             int length = LOCAL_LENGTH + entry.name.length();
             boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
@@ -100,12 +100,12 @@ final class ZipDirectory {
             if (!same) {
                 throw new BundleError(
                         "member '" + Json.shown(entry.name)
-                                + "' does not lie, or is not described, as the directory says");
+                                + "' differs from the directory in place or description");
             }
             at += length + entry.packed;
         }
         if (u32(file, file.length - 6) != at) {
-            throw new BundleError("something lies between the members and the directory of the zip");
+            throw new BundleError("there are bytes between the members and the directory of the zip");
         }
     }
 

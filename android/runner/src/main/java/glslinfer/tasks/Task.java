@@ -189,7 +189,7 @@ public abstract class Task {
             names.add(output.name);
         }
         String list = names.toString();
-        throw wrong("there is no output '" + name + "'; the model has " + list.substring(1, list.length() - 1));
+        throw wrong("no output '" + name + "'; the model has " + list.substring(1, list.length() - 1));
     }
 
     /** Returns the total number of rows of some outputs. */
@@ -201,7 +201,7 @@ public abstract class Task {
                 numbers *= length;
             }
             if (numbers % columns != 0) {
-                throw wrong("output '" + name + "' has " + numbers + " numbers, which are no rows of " + columns);
+                throw wrong("output '" + name + "' has " + numbers + " numbers, not a multiple of " + columns);
             }
             rows += numbers / columns;
         }
