@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 from numpy.typing import NDArray
 from once import made_once
@@ -52,6 +53,7 @@ class Exported:
 
 def export(folder: Path, names: Sequence[str]) -> None:
     """Export models to a folder, in a separate process, because TensorFlow and Mesa's LLVM cannot share one."""
+    needs.installed("keras")
     command = [sys.executable, __file__, str(folder), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

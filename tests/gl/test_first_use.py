@@ -173,3 +173,20 @@ def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: 
         with Session(write_tiny(tmp_path, f"{name}.glslnn", weights), context=context) as session:
             keys.add(verdicts.self_check_key(session.context, session.bundle))
     assert len(keys) == 2  # the same bundle under two names is one
+
+
+def test_a_terminal_shows_the_check_in_the_child(
+    tmp_path: Path, photo: Path, kept: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child counts its layers for the terminal, once; without a terminal nothing is shown."""
+    model = write_tiny(tmp_path)
+    total = len(tiny_bundle().manifest.layers)
+    monkeypatch.delenv("GLSL_INFER_ISOLATION", raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    argv = ["classify", str(photo), "--model", str(model)]
+    assert main(argv) == 0
+    shown = capsys.readouterr().err
+    assert f"first use of this model on this GPU: checked {total} of {total} layers, once" in shown
+    assert f"First use of this model: checked all {total} layers on this GPU, once: " in shown
+    assert main(argv) == 0
+    assert "irst use" not in capsys.readouterr().err

@@ -76,6 +76,16 @@ def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
     assert result.remedies[-1].helps and f"with {result.remedies[-1].change}, the difference is" in warning
 
 
+def test_the_remedy_with_more_images_does_not_rely_on_bits_that_auto_chose_because_of_clipping() -> None:
+    prepared, result = exported(clipping(), images(60, 60, 60, 255), "auto")
+    assert prepared.spent is not None and (prepared.spent.times or 0.0) > sensitivity.MOST_COST
+    assert result.worst.cause == "clipping" and not result.worst.is_small
+    remedy = result.remedies[-1]
+    assert remedy.helps and remedy.change.startswith("--precision 16 --weight-bits 16 --images")
+    _, better = exported(clipping(), images(60, 255, 60, 255, 60, 255, 60, 255), "16")
+    assert better.worst.is_small
+
+
 def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works() -> None:
     _, result = exported(rounding(), images(255, 255, 255), "8")
     assert result.worst.cause == "rounding" and not result.worst.is_small

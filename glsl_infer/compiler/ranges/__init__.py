@@ -148,7 +148,7 @@ def prepare(
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped)
+        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
         def badness(stored: Graph) -> float:
             return measured.errors(OnGpu(stored, folds), causes=False).worst.badness

@@ -120,7 +120,7 @@ class _Subgraphs:
 
         Args:
             last: the last node.
-            kinds: operators of the nodes, of which two or more are not ``identity``.
+            kinds: operators of the nodes. A subgraph is two of them, apart from ``identity``, or one like ``x * x``.
             most: largest number of elements of a result.
         """
         found: list[Piece] = []
@@ -135,7 +135,8 @@ class _Subgraphs:
             taken.append(node)
             waiting.discard(top)
             waiting.update(node.inputs)
-            if len(waiting) == 1 and sum(node.op != "identity" for node in taken) > 1:
+            several = len(node.inputs) > 1 or sum(node.op != "identity" for node in taken) > 1
+            if several and len(waiting) == 1:
                 found.append((next(iter(waiting)), taken[::-1]))
         return found[::-1]
 
