@@ -1,4 +1,4 @@
-"""Random networks compared with ONNX Runtime; docs/engineering/accuracy/onnx.md has the result of 200."""
+"""Random networks compared with ONNX Runtime; ``scripts/bench/onnx_agreement.py`` tries 200."""
 
 from __future__ import annotations
 
