@@ -5,6 +5,8 @@ Each text follows ``HEAD``. A refusal names the line with ``HERE``, or the last 
 
 from __future__ import annotations
 
+from shader_attacks import ATTACKS
+
 HEAD = "varying vec4 coord0;\nuniform sampler2D source;\nuniform vec4 weights[4];\n"
 HERE = "//!"
 
@@ -295,6 +297,7 @@ REFUSED: dict[str, str] = {
     "a name that nobody gave": _main("float y = unknown; //!"),
     "the end of the reader's own": _main("end", "discard; //!"),
     **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
+    **{f"{kind}, {index}": text for kind, texts in ATTACKS.items() for index, text in enumerate(texts)},
 }
 """Refused texts, by the error."""
 

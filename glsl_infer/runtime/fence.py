@@ -2,10 +2,11 @@
 
 Landlock (Linux 5.13, no library): the child reads only the files in homes that Python and drivers need, and nothing of
 other processes, writes only to devices of GPUs, executes nothing, and opens no TCP connection. seccomp (if libseccomp's
-Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time
-or attribute of a file, or the limits, priority and processors of another process, and makes none of the other system
-calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the child can change the mode of
-this user's files, end this user's processes, and connect to sockets of local services.
+Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time,
+length or attribute of a file, or the limits, priority and processors of another process, makes no user namespace, and
+none of the other system calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the
+child can change the mode of this user's files and, before Linux 6.2, empty them, end this user's processes, and connect
+to sockets of local services.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ _NEEDLESS = (
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "setpriority", "socket", "connect", "bind"),
     *("ioprio_set", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_send_signal", "mq_open", "msgget"),
     *("semget", "shmget", "shmat", "reboot", "swapon", "swapoff", "sethostname", "setdomainname", "settimeofday"),
-    *("clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init"),
+    *("clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init", "creat"),
+    *("truncate", "truncate64", "mq_unlink", "shmctl", "semctl", "msgctl", "msgsnd", "msgrcv", "semop", "semtimedop"),
 )
 _OF_OTHERS = ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
 """System calls whose first argument is a process, or 0 for the caller."""
+_WITH_STRUCTURES = ("openat2", "clone3")
+"""System calls whose flags a filter cannot read. The C library falls back to the older ones."""
+_FLAGS = (("open", 1, os.O_TRUNC), ("openat", 2, os.O_TRUNC), ("clone", 0, 1 << 28))  # CLONE_NEWUSER
+"""Refused flags of system calls: name, argument, flag. Before Linux 6.2, Landlock lets a file be emptied."""
 _DEVICES = (
     *("null", "zero", "full", "random", "urandom", "dri", "dma_heap", "udmabuf", "dxg", "nvidia*", "mali*", "kgsl*"),
     *("pvr*", "galcore", "vchiq", "vcio", "vcsm-cma"),
@@ -144,6 +150,14 @@ def _seccomp() -> bool:
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
             for call, own in (*((call, 0) for call in _OF_OTHERS), ("kill", os.getpid()), ("tgkill", os.getpid())):
                 rules.add_rule(library.ERRNO(errno.EPERM), call, library.Arg(0, library.NE, own))
+            for call in _WITH_STRUCTURES:
+                with contextlib.suppress(Exception):
+                    rules.add_rule(library.ERRNO(errno.ENOSYS), call)
+            for call, argument, flag in _FLAGS:
+                with contextlib.suppress(Exception):
+                    rules.add_rule(
+                        library.ERRNO(errno.EPERM), call, library.Arg(argument, library.MASKED_EQ, flag, flag)
+                    )
             rules.load()
             return True
     return False

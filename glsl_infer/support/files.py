@@ -114,13 +114,13 @@ def _mode_of(path: Path) -> int | None:
     """Return the permissions of an existing file that is to be replaced; None for a new file.
 
     Raises:
-        InputError: the file is read-only.
+        InputError: the file is read-only, or this user has no right to write it.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except (OSError, ValueError):
         return None
-    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
         raise InputError(f"{path}: is read-only; name another file, or allow it to be replaced: chmod u+w {path}")
     return mode & 0o777
 

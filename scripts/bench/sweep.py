@@ -6,8 +6,8 @@
 
 Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
 shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
-TypeScript; random shaders, checked and executed; and commands in hostile surroundings. The first failure ends the sweep
-with exit code 1, after printing the command that repeats the test.
+TypeScript; random shaders, checked, executed and drawn; and commands in hostile surroundings. The first failure ends
+the sweep with exit code 1, after printing the command that repeats the test.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ def shaders(seed: int) -> bool:
     return _script("bench/reliability/shader_values.py", "--programs", 20_000, "--seconds", 600, "--seed", seed)
 
 
+def drawn(seed: int) -> bool:
+    """Return whether this driver draws random shaders that the checker accepts, without a crash and in little time."""
+    return _script("bench/reliability/shaders.py", "--random", "--shaders", 500, "--seed", seed)
+
+
 def surroundings(seed: int) -> bool:
     """Return whether commands withstand little memory, killed neighbours, silent peers and changed bytes."""
     return _script("bench/reliability/surroundings.py", "--seed", seed)
@@ -80,6 +85,7 @@ KINDS: dict[str, Callable[[int], bool]] = {
     "damage": damage,
     "readers": readers,
     "shaders": shaders,
+    "drawn": drawn,
     "surroundings": surroundings,
 }
 

@@ -93,8 +93,8 @@ def test_a_driver_that_computes_something_else_is_refused(
 ) -> None:
     first, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: fault(text))
-    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
-    argv = [given.get(word, word) for word in COMMANDS[command]]
+    values = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    argv = [values.get(word, word) for word in COMMANDS[command]]
     for _ in range(2):  # a failure is never cached
         assert main(argv) == 1
         output = capsys.readouterr()
@@ -110,8 +110,8 @@ def test_without_the_check_the_wrong_driver_goes_unnoticed(
 ) -> None:
     _, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
-    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
-    assert main([*(given.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
+    values = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    assert main([*(values.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
     assert capsys.readouterr().out
     assert records(kept) == []
 
@@ -123,9 +123,9 @@ def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None
     for layer in tiny_bundle().manifest.probe.layers:
         assert f"\n{layer.layer} " in text
     assert main(["selfcheck", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["wrong"], found["advice"]) == (True, None, [])
-    assert all(output["error"] <= output["allowed"] for output in found["whole_frame"])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["passed"], report["wrong"], report["advice"]) == (True, None, [])
+    assert all(output["error"] <= output["allowed"] for output in report["whole_frame"])
 
 
 def test_the_command_fails_with_the_layer_and_what_to_try(
@@ -139,9 +139,9 @@ def test_the_command_fails_with_the_layer_and_what_to_try(
     assert "WRONG" in output.out
     assert f"error: layer '{first}' comes out wrong" in output.err
     assert main(["selfcheck", str(path), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["wrong"]) == (False, first)
-    assert found["advice"]
+    report = json.loads(capsys.readouterr().out)
+    assert (report["passed"], report["wrong"]) == (False, first)
+    assert report["advice"]
     assert main(["doctor", str(path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     (problem,) = (number for number, line in enumerate(lines) if line.startswith("problem"))

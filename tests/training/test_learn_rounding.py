@@ -33,14 +33,14 @@ def network():
 
 def test_it_is_what_the_exact_reference_computes():
     model = network()
-    prepared, known = stored(model, PICTURES[:8], precision="8")
+    prepared, ranges = stored(model, PICTURES[:8], precision="8")
     copy = rounded(model, PICTURES[:8], precision="8")
-    assert {"relu", "sum", "depthwise"} < {name.removesuffix("-activation") for name in known} and not copy.left_out
+    assert {"relu", "sum", "depthwise"} < {name.removesuffix("-activation") for name in ranges} and not copy.left_out
     values = np.stack(PICTURES[8:12]).astype(np.float32) / 255.0
     exact = np.stack([reference.run(prepared, picture) for picture in PICTURES[8:12]])
     floats = np.asarray(model(values))
-    given = np.asarray(copy.network(values))
-    assert np.abs(given - exact).max() < 0.1 * np.abs(floats - exact).max()
+    outputs = np.asarray(copy.network(values))
+    assert np.abs(outputs - exact).max() < 0.1 * np.abs(floats - exact).max()
     assert sum(isinstance(layer, RoundedAsStored) for layer in copy.network.layers) == len(copy.rounds)
     assert copy.network.count_params() == model.count_params()
 

@@ -29,10 +29,11 @@ from tiny import SIZE, write_tiny
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
+from glsl_infer.errors import InputError
 from glsl_infer.tasks import models as task_models
 from glsl_infer.tasks import reading
-from glsl_infer.tools.deploy import wheel
-from glsl_infer.tools.deploy.description import Deployment, Model
+from glsl_infer.tools.deploy import folder, wheel
+from glsl_infer.tools.deploy.description import Deployment, Model, On, Service
 
 
 @pytest.fixture
@@ -258,7 +259,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
 @pytest.mark.slow
 def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "mine").mkdir()
-    made = folder_of_tasks(here / "mine")
+    folder = folder_of_tasks(here / "mine")
     assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
     out = here / "deployment"
     args = started((out / "glsl-infer.service").read_text(), monkeypatch)
@@ -266,13 +267,13 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     assert {"sides.json", "squares.json"} <= {path.name for path in (out / "tasks").iterdir()}
     for name in ("sides", "squares"):  # the board's folder is complete
         description = reading.read(out / f"tasks/{name}.json")
-        assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
+        assert digest(task_models.find(description.model, description.source)) == digest(folder / description.model)
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert (here / "board/tasks/sides.json").is_file()
     capsys.readouterr()
     signed = ["deploy", here / "deployment.yml", "--require-signature", KEY]
     assert "sides.glslnn.minisig: no such file; a signature is required" in refused(capsys, signed)
-    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
+    (folder / "sides.json").write_text((folder / "sides.json").read_text().replace("squares.json", "../squares.json"))
     assert "must be next to the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
@@ -353,8 +354,8 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
         assert main(["deploy", str(described(here, text))]) == 0
         server.shutdown()
         thread.join()
-    told = base64.b64encode(f"me:{SECRET}@".encode()).decode()
-    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
+    credentials = base64.b64encode(f"me:{SECRET}@".encode()).decode()
+    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {credentials}")]
     printed = capsys.readouterr()
     assert SECRET not in printed.out + printed.err
     written = [path for path in (here / "deployment").rglob("*") if path.is_file()]
@@ -424,6 +425,35 @@ def test_what_the_file_may_not_say_is_an_error_with_its_line(
     assert "s3cret" not in message
 
 
+@pytest.mark.parametrize("hidden", ["\\u202e", "\\e", "\\x9b", "\\ud800", "\\u200b", "\\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'models: [{name: "aHIDDEN", source: b.glslnn}]\n',
+        'models: [{name: a, source: "bHIDDEN.glslnn"}]\n',
+        ONE + 'service: {source: "/dev/video0HIDDEN"}\n',
+        ONE + 'service: {user: "piHIDDEN"}\n',
+        ONE + 'service: {mqtt: "mqtt://broker/aHIDDENb"}\n',
+        ONE + 'service: {gpio: "catHIDDEN=4"}\n',
+        ONE + 'service: {on: [{label: "catHIDDEN", command: aplay}]}\n',
+        ONE + 'service: {on: [{label: cat, command: "aplay HIDDEN"}]}\n',
+    ],
+)
+def test_a_setting_with_a_hidden_character_is_refused(text: str, hidden: str, here: Path, capsys: Capture) -> None:
+    """YAML can escape any character; none of them comes into a unit, a script or a topic."""
+    message = refused(capsys, ["deploy", described(here, text.replace("HIDDEN", hidden))])
+    assert message.strip().isprintable() and "deployment.yml:" in message
+    assert not (here / "deployment").exists()
+
+
+def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Capture) -> None:
+    (here / "a\u202eb").write_text("#!/bin/sh\n")
+    service = Service(on=(On("cat", "a\u202eb"),))
+    with pytest.raises(InputError, match=r"programs/a\\u202eb: the name has a character that is not shown"):
+        folder.make(Deployment((Model("tiny", "tiny.glslnn"),), service=service), here, here / "out")
+    assert not (here / "out").exists()
+
+
 def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
     """Checking 3,000 names takes linear time. A search of the list for each name would take minutes."""
     names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
@@ -489,5 +519,5 @@ def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     assert "no problems found (task faces-far)" in capsys.readouterr().out
     for name in ("doorbell", "raspberry-pi"):
         page = (Path(__file__).resolve().parents[2] / f"docs/guide/{name}.md").read_text("utf-8")
-        shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
-        assert main(["deploy", "--check", str(described(tmp_path, shown))]) == 0
+        example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
+        assert main(["deploy", "--check", str(described(tmp_path, example))]) == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import socket
 import stat
 import sys
@@ -61,9 +63,9 @@ def test_only_regular_files_are_replaced(
 
 
 def write_by_path(path: Path, text: str) -> None:
-    with files.replacing(path) as made:
-        assert made.suffix == path.suffix
-        made.write_text(text)
+    with files.replacing(path) as temporary:
+        assert temporary.suffix == path.suffix
+        temporary.write_text(text)
 
 
 def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:
@@ -191,3 +193,88 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
         files.write_text(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
     assert path.read_text() == "old"
+
+
+def test_a_file_that_this_user_may_not_write_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder's rights alone would allow it."""
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
+        files.write_text(path, "new")
+    assert path.read_text() == "old"
+
+
+WRITERS = {
+    "cli/camera.py": "the window's picture, into files.writing",
+    "cli/camera_tasks.py": "the window's picture, into files.writing",
+    "cli/collect.py": "a photograph, into files.writing",
+    "cli/inspect.py": "runtime.images.save",
+    "cli/number_files.py": "arrays, into files.output",
+    "cli/on_pictures.py": "runtime.images.save",
+    "cli/run_results.py": "runtime.images.save",
+    "cli/viewer.py": "the window's picture, into files.writing",
+    "importers/__init__.py": "a temporary folder",
+    "importers/conversion_job.py": "the temporary folder of its parent",
+    "runtime/images.py": "a picture, into files.writing",
+    "support/child_process.py": "a temporary folder",
+    "support/files.py": "the functions that all others use",
+    "tools/aibench/before.py": "a picture, into files.replacing",
+    "tools/aibench/bundles.py": "a temporary folder",
+    "tools/benchmark/plots.py": "a plot, into files.output",
+    "tools/camera/mjpeg.py": "a picture, into memory",
+    "tools/camera/presence.py": "a photograph, into files.writing",
+    "tools/deploy/fetch.py": "a temporary folder",
+    "tools/deploy/folder.py": "a temporary folder, which is then renamed",
+    "tools/deploy/tasks.py": "the same folder",
+    "tools/get/making.py": "a temporary folder",
+    "tools/train/make.py": "a picture, into files.writing",
+    "tools/validate/compare.py": "a temporary folder",
+    "tools/validate/job.py": "the temporary folder of its parent",
+    "tools/validate/keras_outputs.py": "the temporary folder of its parent",
+    "tools/validate/litert_outputs.py": "the temporary folder of its parent",
+    "tools/validate/onnx_outputs.py": "the temporary folder of its parent",
+    "tools/videocore/plot.py": "a plot, into files.output",
+    "tools/videocore/verify.py": "a temporary folder",
+}
+"""Modules that write by other functions than those of ``files``, and where to."""
+
+_METHODS = {
+    "write_text",
+    "write_bytes",
+    "save",
+    "savez",
+    "savez_compressed",
+    "savefig",
+    "savetxt",
+    "tofile",
+    "copyfile",
+}
+_FUNCTIONS = {
+    *("os.rename", "os.replace", "shutil.copy", "shutil.copy2", "shutil.copytree", "shutil.move"),
+    *("json.dump", "pickle.dump"),
+}
+_MODE = re.compile(r"[rb]*[wax+][wax+bt]*")
+
+
+def writes(node: ast.AST) -> bool:
+    """Return whether a call can write a file by a function outside of ``files``."""
+    if not isinstance(node, ast.Call) or "devnull" in ast.dump(node):
+        return False
+    name = ast.unparse(node.func)
+    if name.rpartition(".")[2] == "open":
+        words = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+        return any(isinstance(word, ast.Constant) and _MODE.fullmatch(str(word.value)) for word in words)
+    method = name.rpartition(".")[2] if isinstance(node.func, ast.Attribute) else ""
+    return name in _FUNCTIONS or (method in _METHODS and not name.startswith("files."))
+
+
+def test_every_output_is_written_by_the_same_functions() -> None:
+    """They keep the old file until the new one is complete, and its mode; they refuse read-only files and devices."""
+    package = Path(files.__file__).parents[1]
+    modules = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if any(map(writes, ast.walk(ast.parse(path.read_text("utf-8")))))
+    }
+    assert modules == set(WRITERS)

@@ -17,6 +17,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
+from glsl_infer.support.plain_text import ANYWHERE, one_line
 from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
@@ -89,6 +90,9 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
             (new / name).write_text(text, "utf-8")
             (new / name).chmod(mode)
         files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed)})
+    for file in files:
+        if ANYWHERE.search(file):
+            raise InputError(f"{one_line(file)}: the name has a character that is not shown; rename the file")
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
     description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
