@@ -21,7 +21,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from glsl_infer.bundle import format_constants
-from glsl_infer.bundle.format_constants import MAX_NUMBER, OBJECTS, ONLY, PROBE_FORMULA, RANGES, SECTIONS, TYPES
+from glsl_infer.bundle.format_constants import (
+    MAX_NUMBER,
+    OBJECTS,
+    ONLY,
+    PROBE_FORMULA,
+    RANGE_RULES,
+    RANGES,
+    SECTIONS,
+    TYPES,
+)
 from glsl_infer.errors import BundleError
 
 Read = Callable[[Any], Any]
@@ -104,7 +113,7 @@ class Described:
         if kind == "object":
             return self._object(name)
         if kind == "integer":
-            return _integer(*RANGES[name])
+            return _integer(*RANGES[name], RANGE_RULES.get(name))
         if kind == "word":
             return _word(getattr(format_constants, name.upper()))
         if kind == "pattern":
@@ -285,10 +294,13 @@ def _pattern(pattern: str) -> Read:
     return read
 
 
-def _integer(low: int, high: int) -> Read:
+def _integer(low: int, high: int, rule: str | None = None) -> Read:
+    """Return the reader of an integer; ``rule`` is the one that a larger integer breaks."""
+
     def read(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise FieldError(f"is {value!r:.40}, not an integer from {low} to {high}")
+            larger = isinstance(value, int) and value > high
+            raise FieldError(f"is {value!r:.40}, not an integer from {low} to {high}", rule if larger else None)
         return value
 
     return read

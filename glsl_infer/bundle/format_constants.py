@@ -65,6 +65,11 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "vertex_attributes": (1, 32),  # A driver's limit.
 }
 """Smallest and largest integers."""
+RANGE_RULES: Mapping[str, str] = {
+    "passes": "caps",
+    "quads": "caps",
+}
+"""The rule that a larger integer breaks, if it is not that of its section."""
 
 INPUT_KINDS = ("picture", "numbers")
 FITS = ("center-square/area-average", "center-crop/area-average", "letterbox/area-average", "stretch/area-average")

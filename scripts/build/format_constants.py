@@ -158,7 +158,9 @@ def python(data: Data) -> str:
         lines += _commented(f"{name} = {_number_literal(value)}", about, "#")
     lines += ["", "RANGES: Mapping[str, tuple[int, int]] = {"]
     lines += [f'    "{name}": ({low}, {high}),  # {about}' for name, (low, high, about, *_) in data["integers"].items()]
-    lines += ["}", '"""Smallest and largest integers."""', ""]
+    lines += ["}", '"""Smallest and largest integers."""', "RANGE_RULES: Mapping[str, str] = {"]
+    lines += [f'    "{name}": "{rule[0]}",' for name, (_, _, _, *rule) in data["integers"].items() if rule]
+    lines += ["}", '"""The rule that a larger integer breaks, if it is not that of its section."""', ""]
     for name, words in data["words"].items():
         lines.append(_listed(f"{name.upper()} = (", _strings(words), ")"))
     lines.append("")

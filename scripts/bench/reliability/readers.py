@@ -3,7 +3,8 @@
 
     python scripts/bench/reliability/readers.py [--files 5000] [--seed 0] [--keep DIR]
 
-All three readers must accept or refuse the same files, and read the same name, passes and labels. Files with different
+All three readers must accept or refuse the same files, and read the same name, passes and labels. They must refuse a
+changed shader with the same message. If a file has several defects, they can name different ones. Files with different
 results are stored in --keep, by default ./reader-findings. The exit code is 1 if they differ. Needs a JDK, Node with
 web/node_modules, and the checkout's tests/.
 """
@@ -11,6 +12,7 @@ web/node_modules, and the checkout's tests/.
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,29 @@ from glsl_infer.errors import BundleError  # noqa: E402
 HERE = Path(__file__).resolve().parent
 BATCH = 500
 TAKEN = "ok"
+SHADERS = ("GLSL", "tokens")
+"""Kinds of changes of a shader alone."""
+RULE = re.compile(r" \(rule: ([a-z. ]+)\)$")
+PART = re.compile(r"pass \d+|(?:layer|program|texture|input|output) '[^']*'|member '[^']{,99}|limits|probe")
+
+
+def verdict(line: str) -> tuple[str, str]:
+    """Return the rule and the part that a reader's message names; ``("ok", "")`` for an accepted file.
+
+    Readers report an error in a shader in the same words.
+    """
+    if line.startswith(f"{TAKEN} "):
+        return TAKEN, ""
+    rule, part = RULE.search(line), PART.search(line)
+    assert rule, line
+    if rule[1] == "shaders" and "shader '" in line:
+        return rule[1], line[line.index("shader '") :]
+    return rule[1], part[0] if part else ""
+
+
+def differ(*verdicts: tuple[str, str]) -> bool:
+    """Return whether readers name different rules or different parts; a message need not name a part."""
+    return len({rule for rule, _ in verdicts}) > 1 or len({part for _, part in verdicts if part}) > 1
 
 
 class Readers:
@@ -119,7 +144,7 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
         lines = {name: lines[index] for name, lines in said.items()}
         accepted = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
         kinds["taken"] += "" not in accepted
-        if len(accepted) > 1 or any(line.startswith("TRACEBACK") for line in lines.values()):
+        if len(accepted) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / path.name).write_bytes(path.read_bytes())
             findings.append(f"{keep / path.name} ({kind}): {lines}")
