@@ -179,14 +179,14 @@ def _tolerance(numbers: Sequence[float]) -> float:
 
 
 def _moves(subgraphs: _Subgraphs, last: Node) -> Replacement:
-    """Return moves of the values of a map, some of them on the CPU, as those of ``moves.arrangement``."""
+    """Return moves of the values of a map, some by operators of tensors, as those of ``moves.arrangement``."""
     shapes = subgraphs.graph.shapes
     if last.op not in _MOVING or len(shapes[last.name]) != 3:
         return None
     for piece in subgraphs.pieces(last, _MOVING, _MOST_MOVED):
         root, nodes = piece
         shape = shapes[root]
-        if len(shape) != 3 or math.prod(shape) > _MOST_MOVED or not any(node.operator.on_cpu for node in nodes):
+        if len(shape) != 3 or math.prod(shape) > _MOST_MOVED or not any(node.op.startswith("tensor_") for node in nodes):
             continue
         try:
             sources = subgraphs.computed(piece, np.arange(1.0, math.prod(shape) + 1.0).reshape(shape))
