@@ -28,7 +28,7 @@ def check_outputs(entry: dict[str, Any], results: dict[str, NDArray[Any]]) -> No
     """Compare results with those of a sound bundle: all but ``differing`` values must be within the tolerance."""
     assert list(results) == [expected["name"] for expected in entry["outputs"]]
     for expected in entry["outputs"]:
-        reference_output, given = array_of(expected), results[expected["name"]]
-        assert given.shape == reference_output.shape
-        beyond = int((np.abs(given.astype(np.float64) - reference_output) > expected["tolerance"]).sum())
+        reference_output, result = array_of(expected), results[expected["name"]]
+        assert result.shape == reference_output.shape
+        beyond = int((np.abs(result.astype(np.float64) - reference_output) > expected["tolerance"]).sum())
         assert beyond <= expected["differing"], f"{expected['name']}: {beyond} numbers are off"

@@ -164,12 +164,12 @@ LAYERS: Mapping[str, Build] = {
     "GroupedQueryAttention": lambda x: L.GroupQueryAttention(2, 2, 1)(_rows(x), _rows(x)),
     "LSTM": _on(_rows, "LSTM", 2),
     "Lambda": lambda x: L.Lambda(lambda y: y * 2.0)(x),
-    "Masking": _on(_rows, "Masking"),
+    "Masking": lambda x: L.Masking()(L.ReLU()(_rows(x))),
     "MaxPooling1D": _on(_rows, "MaxPooling1D"),
     "MaxPooling3D": _on(_volume, "MaxPooling3D"),
     "MultiHeadAttention": lambda x: L.MultiHeadAttention(2, 2)(_rows(x), _rows(x)),
     "Pipeline": lambda x: L.Pipeline([L.RandomFlip(), L.Rescaling(2.0)])(x),
-    "RNN": lambda x: L.RNN(L.GRUCell(2))(_rows(x)),
+    "RNN": lambda x: L.RNN([L.LSTMCell(3), L.GRUCell(2)], go_backwards=True, return_sequences=True)(_rows(x)),
     "RandomCrop": _one("RandomCrop", 4, 4),
     "RepeatVector": _on(_vector, "RepeatVector", 3),
     "SeparableConv1D": _on(_rows, "SeparableConv1D", 4, 3),
@@ -199,13 +199,12 @@ REFUSED_LAYERS: Mapping[str, str] = {
     "ContrastLimitedAdaptiveHistogramEqualization": "it looks at the whole picture, outside of training too",
     "Lambda": "it holds Python code",
     # Not for images.
-    "Masking": "for sequences",
     **_all(
         _VOLUME,
         "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
         "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D UpSampling3D ZeroPadding3D",
     ),
-    **_all(_STATE, "ConvLSTM1D ConvLSTM2D RNN"),
+    **_all(_STATE, "ConvLSTM1D ConvLSTM2D"),
     **_all(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
 }
 """Refused layers, with the reason."""

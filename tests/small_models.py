@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 from numpy.typing import NDArray
 from once import made_once
@@ -52,6 +53,7 @@ class Exported:
 
 def export(folder: Path, names: Sequence[str]) -> None:
     """Export models to a folder, in a separate process, because TensorFlow and Mesa's LLVM cannot share one."""
+    needs.installed("keras")
     command = [sys.executable, __file__, str(folder), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -186,8 +188,8 @@ def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
     (after,) = (output for output in prepared.outputs if output.name == key)
     ops = [graph.by_name[name].op for name in output.layers]
     before = [graph.by_name[name].op for layer in output.layers for name in graph.by_name[layer].inputs]
-    kept = any(node.op in ("channel_softmax", "vector_softmax") for node in prepared.nodes)
-    return "softmax" in (*ops, *before) and not after.steps and not kept
+    has_softmax = any(node.op in ("channel_softmax", "vector_softmax") for node in prepared.nodes)
+    return "softmax" in (*ops, *before) and not after.steps and not has_softmax
 
 
 def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:
@@ -198,16 +200,16 @@ def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:
     return {output.name: np.asarray(value, np.float64) for output, value in zip(graph.outputs, several)}
 
 
-def relative(given: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    expected = expected.reshape(given.shape)
-    return float(np.abs(given - expected).max() / max(np.abs(expected).max(), 1e-6))
+def relative(actual: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    expected = expected.reshape(actual.shape)
+    return float(np.abs(actual - expected).max() / max(np.abs(expected).max(), 1e-6))
 
 
-def _likeness(given: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    expected = expected.reshape(given.shape)
-    if given.size < 8:  # too few for a correlation: 1 is equal, 0 is an error of the largest value
-        return 1.0 - relative(given, expected)
-    return float(np.corrcoef(given.reshape(-1), expected.reshape(-1))[0, 1])
+def _likeness(actual: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    expected = expected.reshape(actual.shape)
+    if actual.size < 8:  # too few for a correlation: 1 is equal, 0 is an error of the largest value
+        return 1.0 - relative(actual, expected)
+    return float(np.corrcoef(actual.reshape(-1), expected.reshape(-1))[0, 1])
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ CHANGES: list[dict[str, object]] = [
 
 WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
     (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows"),
-    (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "rows of 10"),
+    (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "not a multiple of 10"),
     (DETECTOR, {"scores": "score"}, "no output 'score'"),
     (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
     (DETECTOR, {"anchors": []}, "anchors"),

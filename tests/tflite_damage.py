@@ -158,13 +158,15 @@ def _other_ends(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _other_quantization(rng: Rng, model: Any, graph: Any) -> None:
-    tensor, made = _of(rng, graph.tensors), schema.QuantizationParametersT()
+    tensor, quantization = _of(rng, graph.tensors), schema.QuantizationParametersT()
     count = int(rng.choice([1, 1, 3, 4, 1000]))
     scale = float(rng.choice([0.0, -1.0, np.nan, np.inf, 1e-30, 1e30, 0.1]))
-    made.scale = np.full(count, scale, np.float32)
-    made.zeroPoint = np.full(int(rng.choice([0, 1, count])), int(rng.choice([0, 128, -128, 300, 2**40])), np.int64)
-    made.quantizedDimension = int(rng.choice([0, 3, -1, 9]))
-    tensor.quantization = made
+    quantization.scale = np.full(count, scale, np.float32)
+    quantization.zeroPoint = np.full(
+        int(rng.choice([0, 1, count])), int(rng.choice([0, 128, -128, 300, 2**40])), np.int64
+    )
+    quantization.quantizedDimension = int(rng.choice([0, 3, -1, 9]))
+    tensor.quantization = quantization
     if rng.random() < 0.7:
         tensor.type = int(rng.choice([schema.TensorType.INT8, schema.TensorType.UINT8]))
 

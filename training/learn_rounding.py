@@ -34,7 +34,7 @@ from glsl_infer.runtime.pictures import paths as files
 from glsl_infer.support.files import output_file
 from glsl_infer.tools import calibration
 from training import command
-from training.rounded import rounded
+from training.rounded import functional, rounded
 
 CALIBRATION_IMAGES = 64
 """Number of calibration images."""
@@ -132,7 +132,7 @@ def teach(
     """
     node = reader.to_graph(model, input_range).inputs[0]
     values = np.stack([picture_values(node, array) for array in pictures]).astype(np.float32)
-    float_network = keras.Model(model.input, model.output)
+    float_network = functional(model)
     float_outputs = [
         np.asarray(array, np.float32) for array in _flat(float_network.predict(values, batch_size=batch, verbose=0))
     ]

@@ -141,13 +141,19 @@ def rounded(
         inserted.append(layer.name)
         return to_insert[layer.name](outputs)
 
-    functional_model = keras.Model(model.input, model.output)
-    network = keras.models.clone_model(functional_model, clone_function=_reuse, call_function=call_with_rounding)
+    network = keras.models.clone_model(functional(model), clone_function=_reuse, call_function=call_with_rounding)
     for layer in network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.trainable = False
     left_out = tuple(name for name in layers if _layer_of(model, name) not in inserted)
     return Rounded(network, tuple(dict.fromkeys(inserted)), left_out)
+
+
+def functional(model: keras.Model) -> keras.Model:
+    """Return a functional model of the same layers. A ``Sequential`` has no attributes ``input`` and ``output``."""
+    if isinstance(model, keras.Sequential):
+        return keras.Model(model.inputs[0], model.outputs[0])
+    return keras.Model(model.input, model.output)
 
 
 def _reuse(layer: keras.layers.Layer) -> keras.layers.Layer:

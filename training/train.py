@@ -107,9 +107,9 @@ def train(args: argparse.Namespace) -> None:
 
 
 KINDS = {
-    "weights as they were": "val_accuracy",
-    "their moving average": "val_accuracy_average",
-    "average of the best": "val_accuracy_best",
+    "weights without averaging": "val_accuracy",
+    "moving average of the weights": "val_accuracy_average",
+    "average of the best checkpoints": "val_accuracy_best",
 }
 """Key of the validation accuracy in the history, for each kind of weights."""
 

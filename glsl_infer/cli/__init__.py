@@ -103,7 +103,7 @@ def classify_parser() -> Parser:
     add_debug(parser)
     parser.examples = [example.removeprefix("glsl-infer ") for example in classify.EXAMPLES]
     parser.usage = usage_of(parser, "classify")
-    parser.set_defaults(run=classify.run)
+    parser.set_defaults(run=classify.run, command="classify")
     return parser
 
 

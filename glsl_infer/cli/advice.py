@@ -65,7 +65,7 @@ def fetched_models(args: argparse.Namespace) -> None:
     Raises:
         InputError: the network of this name is not fetched yet, or the name is unknown.
     """
-    command = getattr(args, "command", "classify")
+    command = getattr(args, "command", None)
     if command not in (*_RUNS, "inspect"):
         return
     if isinstance(getattr(args, "model", None), Path):

@@ -9,7 +9,8 @@ import argparse
 import errno
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ from glsl_infer.cli import advice, arguments, interrupts
 from glsl_infer.cli.terminal_text import lose, say_error
 from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderError, pip_install
 from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.progress import check_display
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
@@ -253,6 +255,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             advice.fetched_models(args)
             from glsl_infer.runtime.sandbox_mode import sandboxing  # a list of commands starts sooner without it
 
+            check_display.set(_checking)
             with sandboxing(getattr(args, "isolated", False) or "first"):
                 code: int | None = args.run(args)
             return code or 0
@@ -287,6 +290,12 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             return InputError.exit_code
         say_error(_of_system(error))
         return 1
+
+
+def _checking(total: int) -> AbstractContextManager[Callable[[int], object]]:
+    from glsl_infer.cli import progress  # imported here because most starts show no progress
+
+    return progress.checking(total)
 
 
 def missing_package(error: ModuleNotFoundError) -> int:

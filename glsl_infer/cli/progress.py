@@ -24,6 +24,9 @@ Item = TypeVar("Item")
 SILENT, EVERY = 20.0, 60.0
 """Seconds before the first line without a terminal, and between two lines."""
 
+_shown: list[str] = []
+"""Names of the status lines of this terminal, the innermost last."""
+
 
 def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
     """Return ``items``, and show the number of items processed during the iteration."""
@@ -75,6 +78,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
         with _now_and_then(name) as say:
             yield say
         return
+    _shown.append(name)
 
     def write(text: str) -> None:
         print(f"\r\x1b[K{one_line(text)[: width(sys.stderr)]}", end="", file=raw(sys.stderr), flush=True)
@@ -82,6 +86,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
     try:
         yield lambda words: write(f"{name}: {words}")
     finally:
+        _shown.pop()
         write("")
 
 
@@ -121,16 +126,33 @@ def first_use(session: Session) -> None:
     """
     from glsl_infer.runtime import verdicts
 
-    total, done, began = len(session.bundle.manifest.layers), 0, time.monotonic()
-    with status("first use of this model on this GPU") as show:
+    done = 0
+    with checking(sum(len(part.manifest.layers) for part in session.bundle.gpu_parts)) as show:
 
         def say() -> None:
             nonlocal done
             done += 1
-            show(f"checking layer {done} of {total}, once")
+            show(done)
 
-        checked = verdicts.check_once(session, progress=say)
-    if checked and sys.stderr.isatty():
+        verdicts.check_once(session, progress=say)
+
+
+@contextlib.contextmanager
+def checking(total: int) -> Iterator[Callable[[int], object]]:
+    """Show the check of a model's layers; yield a function to call with the number of checked layers.
+
+    After the last layer, a terminal keeps a line with the time, unless this is a step of a longer command.
+    """
+    checked, began = 0, time.monotonic()
+    with status("first use of this model on this GPU") as show:
+
+        def say(count: int) -> None:
+            nonlocal checked
+            checked = min(count, total)
+            show(f"checked {checked} of {total} layers, once")
+
+        yield say
+    if total and checked == total and sys.stderr.isatty() and not _shown:
         seconds = time.monotonic() - began
         print(
             f"First use of this model: checked all {total} layers on this GPU, once: {seconds:.0f} s", file=sys.stderr

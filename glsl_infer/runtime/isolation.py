@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX, Bundle, write
@@ -23,6 +24,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime import verdicts
 from glsl_infer.runtime.sandbox_mode import SandboxMode
 from glsl_infer.support.child_process import module_command, public_environment
+from glsl_infer.support.progress import check_display
 
 CHILD = "glsl_infer.runtime.isolated_run"
 PASSED = "passed"
@@ -77,7 +79,8 @@ def run_sandboxed(bundle: Bundle, context: Context, mode: SandboxMode) -> None:
         most = _memory(bundle)
         opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _whole(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole)
+        with check_display.get()(sum(len(part.manifest.layers) for part in bundle.gpu_parts)) as show:
+            how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole, show)
     if how == PASSED:
         context.make_current()
         verdicts.keep_self_check(context, bundle)
@@ -124,7 +127,9 @@ def _shader_bytes(bundle: Bundle) -> int:
     return sum(len(part.members[program.fragment]) for part in bundle.gpu_parts for program in part.manifest.programs)
 
 
-def _watched(job: str, memory: int, opening: float, whole: float) -> str:
+def _watched(
+    job: str, memory: int, opening: float, whole: float, show: Callable[[int], object] = lambda _: None
+) -> str:
     """Run a child to its end; return a description of its failure, ``PASSED``, or an empty string.
 
     Args:
@@ -132,6 +137,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
         memory: limit in bytes.
         opening: seconds allowed for the first layer in addition to ``SECONDS``.
         whole: seconds allowed for all layers.
+        show: called with the number of layers drawn.
     """
     layers, most = 0, SECONDS + opening
     with subprocess.Popen(
@@ -156,6 +162,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
                     wall, worked = time.monotonic() - began, _worked(child.pid)
                     if done > layers:
                         layers, most = done, SECONDS
+                        show(layers)
                         began, used = time.monotonic(), worked or 0.0
                     elif _hangs(wall, None if worked is None else worked - used, most):
                         return f"took more than {most:.0f} s for a layer"
@@ -167,6 +174,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
             _end(child)
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
+    show(said.count(LAYER.encode()))
     word = said.decode("ascii", "replace").split("\n")[-2:]
     if word not in (["finished", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"

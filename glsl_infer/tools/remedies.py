@@ -9,6 +9,7 @@ from typing import Any
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import Built, from_optimized
 from glsl_infer.compiler.delegate.unseen import BuiltNetwork, runs_of
+from glsl_infer.compiler.ranges.sensitivity import MOST_COST
 from glsl_infer.compiler.ranges.unseen import Remedy, UnseenError
 from glsl_infer.errors import InputError
 from glsl_infer.graph.reference import Inputs
@@ -59,11 +60,18 @@ def measured(
         time = _milliseconds(alternative) / max(_milliseconds(built), 1e-9)
         remedies.append(Remedy.of(text, outputs, time))
         finest = alternative, text, time
-    for network, text, time in ((built, "", 1.0), finest) if errors.held_out else ():
+    # ``auto`` would choose fewer bits with images that clip less.
+    simulated = [finest] if _is_far(built) else [(built, "", 1.0), finest]
+    for network, text, time in simulated if errors.held_out else ():
         if remedies and not any(remedy.helps for remedy in remedies):
             outputs = runs.errors(BuiltNetwork(network), causes=False, seen=True).outputs
             remedies.append(Remedy.of(f"{text} {MORE_IMAGES}".strip(), outputs, time))
     return replace(errors, remedies=tuple(remedies))
+
+
+def _is_far(built: Built) -> bool:
+    """Return whether ``auto`` has spent more on maps in 16 bits because the outputs had too large an error."""
+    return any(part.prepared.spent is not None and (part.prepared.spent.times or 0.0) > MOST_COST for part in built.gpu)
 
 
 def _milliseconds(built: Built) -> float:

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, kept, table, trimmed
+from mutation_parts.results import function, kept, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "scripts/bench/mutation_parts/hook"
@@ -303,9 +303,8 @@ def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> d
     else:
         chosen = pick(everything, arguments.count, arguments.seed)
     names = [*coverage.seconds]
-    shard, parts = map(int, arguments.shard.split("/"))
     states = []
-    for mutant in chosen[shard - 1 :: parts]:
+    for mutant in chosen:
         tests = [test for test in coverage.of(mutant) if test.startswith(tuple(arguments.tests))]
         killers = list(earlier.get(mutant.key, {}).get("killers", {}))
         order = in_rounds(tests, coverage.seconds, killers)
@@ -428,7 +427,6 @@ def main() -> int:
     parser.add_argument("--mutants", type=Path, help="results whose mutants run again, whatever --count and --seed are")
     parser.add_argument("--resume", action="store_true", help="run only tests that --mutants did not run yet")
     parser.add_argument("--label", default="all tests", help="name of the run in tables (default: %(default)s)")
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth of the mutants, from the Ith on")
     parser.add_argument("--enough", type=int, default=3, help="functions whose failure ends a mutant (default: 3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time (default: one a core)")
     parser.add_argument("--seconds", type=float, default=1e9, help="the run stops and writes its results after so many")
@@ -436,7 +434,6 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true", help="measure tests that an existing file of --reach lacks")
     parser.add_argument("--imported", type=Path, help="folder that mutation_parts/imported.py filled")
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS", help="print results, and run nothing")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="write the printed runs, shortened, into this file")
     parser.add_argument("--page", type=Path, help="write the printed table into this Markdown file")
     arguments = parser.parse_args()
     if arguments.table:
@@ -444,8 +441,6 @@ def main() -> int:
         runs = [run for entry in stored for run in (entry if isinstance(entry, list) else [entry])]
         text = table(runs)
         print(text)
-        if arguments.keep:
-            arguments.keep.write_text(json.dumps([trimmed(run) for run in runs], indent=0) + "\n", "utf-8")
         if arguments.page:
             before, _, after = arguments.page.read_text("utf-8").partition(BEGIN)
             arguments.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after.partition(END)[2]}", "utf-8")

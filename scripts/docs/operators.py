@@ -33,9 +33,9 @@ def largest_error(sample: Exported, context: Context) -> float:
     from layer_check import layer_error, stored_inputs
 
     rng = np.random.default_rng(0)
-    drawn = [node.name for node in subjects(sample.row, sample.made) if tolerance(node) is not None]
-    with Session(sample.made, context=context, cache=False) as session:
-        errors = [layer_error(session, name, stored_inputs(sample.made, name, rng)) for name in drawn]
+    drawn = [node.name for node in subjects(sample.row, sample.bundle) if tolerance(node) is not None]
+    with Session(sample.bundle, context=context, cache=False) as session:
+        errors = [layer_error(session, name, stored_inputs(sample.bundle, name, rng)) for name in drawn]
     return max(errors, default=0.0)
 
 

@@ -61,7 +61,7 @@ class Result:
     """Compiled form of a case: passes for each output slice, and the driver's report on its longest program.
 
     Attributes:
-        taken: place of its weights.
+        weights: storage of its weights.
         ratio: instructions times pixels, relative to the lower bound; None without a bound (``videocore.floor``).
         reason: accepted reason of a failure or a single thread.
     """
@@ -69,7 +69,7 @@ class Result:
     name: str
     size: int
     activation: str
-    taken: str
+    weights: str
     passes: float
     instructions: int
     fetches: int
@@ -183,7 +183,7 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
         ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
         failure = result.failure and f" {result.failure} {result.reason}"
         print(
-            f"{result.name:36} {mesa:>4} {result.size:4} {result.taken:>12} {result.passes:6.1f}",
+            f"{result.name:36} {mesa:>4} {result.size:4} {result.weights:>12} {result.passes:6.1f}",
             *(f"{number:6}" for number in numbers),
             f"{ratio:>6}{failure}",
             flush=True,

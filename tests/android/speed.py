@@ -34,12 +34,12 @@ TURNS, FRAMES, WARM_UP = 4, 60, 20
 def python_milliseconds(session: glsl_infer.Session) -> float:
     """Return the median time of FRAMES frames, in milliseconds."""
     pixels = probe.picture(session.bundle.manifest.input.size)
-    taken = []
+    times = []
     for _ in range(WARM_UP + FRAMES):
         start = time.perf_counter()
         session.run(pixels)
-        taken.append(1000 * (time.perf_counter() - start))
-    return statistics.median(taken[WARM_UP:])
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times[WARM_UP:])
 
 
 def measure(runner: Jvm, model: Path) -> dict[str, Any]:

@@ -36,8 +36,8 @@ def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
 
 @pytest.fixture(scope="module")
 def classifier() -> Iterator[glsl_infer.Classifier]:
-    with glsl_infer.Classifier(MODEL) as made:
-        yield made
+    with glsl_infer.Classifier(MODEL) as classifier:
+        yield classifier
 
 
 def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
@@ -54,11 +54,11 @@ def test_what_the_network_is_given(phone: Phone) -> None:
     picture = scene("pineapple007.jpg")
     phone.look(picture)
     size = bundles.read(MODEL).manifest.input.size
-    given = phone.input(size, size)
-    difference = np.abs(given[..., :3].astype(int) - preprocess.load(picture, size))
+    inputs = phone.input(size, size)
+    difference = np.abs(inputs[..., :3].astype(int) - preprocess.load(picture, size))
     assert difference.max() <= 1
     assert difference.mean() < 0.005  # ties: averages of bytes are halfway between two bytes rather often
-    assert (given[..., 3] == 255).all()
+    assert (inputs[..., 3] == 255).all()
 
 
 @pytest.mark.exhaustive
@@ -88,9 +88,9 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     phone.tell("file", tmp_path / "long.glslnn")
     phone.ready()
     result = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
-    shown = {label for label, _ in result}
-    assert set(long[:2]) < shown
-    (shortened,) = shown - set(long[:2])
+    labels_shown = {label for label, _ in result}
+    assert set(long[:2]) < labels_shown
+    (shortened,) = labels_shown - set(long[:2])
     assert re.fullmatch("W{12,}…", shortened)
 
 
@@ -184,9 +184,9 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         screen, size = phone.shot(), (PORTRAIT[0], round(PORTRAIT[0] * upright.height / upright.width))
         top = (PORTRAIT[1] - size[1]) // 2
         middle = slice(size[0] // 4, size[0] * 3 // 4)
-        shown = screen[top + size[1] // 4 : top + size[1] // 2, middle].astype(int)
+        middle_rows = screen[top + size[1] // 4 : top + size[1] // 2, middle].astype(int)
         there = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
-        assert np.abs(shown - there).mean() < 20
+        assert np.abs(middle_rows - there).mean() < 20
         if name == "banana006.jpg":
             phone.tell("press", "Camera")
             assert phone.tell("idle")["open"] == 1
@@ -377,12 +377,12 @@ def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str)
     phone.ready()
     picture = scene("pineapple007.jpg")
     state = phone.look(picture)
-    given = phone.input(24, 40)
+    inputs = phone.input(24, 40)
     expected = preprocess.load(picture, (24, 40), fit=fit, channels=1)
-    assert np.abs(given[..., :1].astype(int) - expected).max() <= 1
-    assert (given[..., 1:] == (0, 0, 255)).all()
+    assert np.abs(inputs[..., :1].astype(int) - expected).max() <= 1
+    assert (inputs[..., 1:] == (0, 0, 255)).all()
     with glsl_infer.Session(model) as session:
-        chances = session.run({"image": np.ascontiguousarray(given[..., :1])})["label"]
+        chances = session.run({"image": np.ascontiguousarray(inputs[..., :1])})["label"]
     reference_output = sorted(
         zip("abc", (round(100 * float(chance), 1) for chance in chances)), key=lambda pair: -pair[1]
     )

@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
 def test_sound(runner: Jvm, tmp_path: Path, entry: dict[str, Any]) -> None:
-    shapes = {known.name: known.shape for known in bundles.read(FOLDER / entry["file"]).manifest.inputs}
+    shapes = {item.name: item.shape for item in bundles.read(FOLDER / entry["file"]).manifest.inputs}
     inputs = {
         name: array if array.shape == shapes[name] else any_size(array) for name, array in inputs_of(entry).items()
     }

@@ -132,8 +132,8 @@ def test_a_table_of_passes_that_fills_the_memory(runner: Jvm, tmp_path: Path, go
         changed = rehashed({**members, "manifest.json": text, "passes.bin": table})
         paths.append(zipped(tmp_path / f"{index}.glslnn", changed))
     small = Jvm([runner.command[0], "-Xmx24m", *runner.command[1:]])
-    for expected, given in zip(tables, small.verdicts(paths)):
-        assert re.match(expected, given), (expected, given)
+    for expected, verdict in zip(tables, small.verdicts(paths)):
+        assert re.match(expected, verdict), (expected, verdict)
 
 
 @pytest.mark.exhaustive

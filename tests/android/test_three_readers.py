@@ -289,14 +289,14 @@ FAMILIES = (
 
 @pytest.mark.parametrize("files, sound", FAMILIES, ids=lambda value: getattr(value, "__name__", None))
 def test_the_same_rule_and_part(three_readers: Any, tmp_path: Path, files: Callable[[], Files], sound: int) -> None:
-    made = files()
-    paths = [tmp_path / f"{index}.glslnn" for index in range(len(made))]
-    for path, data in zip(paths, made.values()):
+    cases = files()
+    paths = [tmp_path / f"{index}.glslnn" for index in range(len(cases))]
+    for path, data in zip(paths, cases.values()):
         path.write_bytes(data)
     said = three_readers.verdicts(paths)
     if files is declarations:
         del said["Python"]  # the pass of the only program has other uniforms, which it reads first
-    lines = {name: [said[reader][index] for reader in said] for index, name in enumerate(made)}
+    lines = {name: [said[reader][index] for reader in said] for index, name in enumerate(cases)}
     if files is caps:  # readers count lists before, or after, they read the entries
         for group in lines.values():
             assert len({line.startswith("ok ") for line in group}) == 1, group

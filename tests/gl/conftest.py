@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-import mobilenet as mobilenets
-import needs
 import pytest
-from once import made_once
 from screen import virtual_screen
 from virtual_gpu import mark_known_failures
 
@@ -50,13 +47,6 @@ def no_gl_errors(context: Context) -> Iterator[None]:
     yield
     context.make_current()
     context.gl.check("in the test")
-
-
-@pytest.fixture(scope="session")
-def mobilenet() -> mobilenets.MobileNet:
-    """MobileNet v1 0.25 at 64 px, exported in a separate process."""
-    needs.installed("keras")
-    return mobilenets.read(made_once("mobilenet", mobilenets.make, mobilenets.SOURCES))
 
 
 @pytest.fixture(scope="session")

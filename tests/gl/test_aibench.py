@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from command_line import Capture, refused
 from graphs import classifier, conv_node
+from needs import installed
 from PIL import Image
 from tiny import write_tiny
 
@@ -65,6 +66,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
+    installed("tensorflow")
     message = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
     assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in message
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])

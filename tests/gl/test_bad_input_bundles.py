@@ -29,7 +29,6 @@ from glsl_infer.gl.api import gles2
 from glsl_infer.support.resources import default_model
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
-SHIPPED = default_model().read_bytes()
 AGAIN, GIVE = "export or copy the file again", "give a *.glslnn file"
 UPDATE = "update glsl-infer: git pull in its checkout, then "
 
@@ -38,35 +37,6 @@ def model_refused(capfd: Capture, model: Path) -> str:
     message = refused(capfd, ["classify", "--model", model, EXAMPLE])
     assert message.startswith(f"error: {model}: ")
     return message
-
-
-@pytest.mark.parametrize("percent", [5, 45, 95])
-def test_half_written(capfd: Capture, tmp_path: Path, percent: int) -> None:
-    """A partly written file is refused, with zeros at the end or at the start.
-
-    A file system can allocate the blocks before it writes them, and a copy can stop over an older file.
-    """
-    kept, model = len(SHIPPED) * percent // 100, tmp_path / "half.glslnn"
-    model.write_bytes(SHIPPED[:kept] + bytes(len(SHIPPED) - kept))
-    assert AGAIN in model_refused(capfd, model)
-    model.write_bytes(bytes(kept) + SHIPPED[kept:])
-    assert AGAIN in model_refused(capfd, model)
-
-
-def test_partly_overwritten_by_another_model(capfd: Capture, tmp_path: Path) -> None:
-    other = write_tiny(tmp_path).read_bytes()
-    model = tmp_path / "both.glslnn"
-    model.write_bytes(other[: len(other) // 2] + SHIPPED[len(other) // 2 :])
-    assert AGAIN in model_refused(capfd, model)
-    model.write_bytes(SHIPPED[:4096] + other[4096:])
-    assert AGAIN in model_refused(capfd, model)
-
-
-def test_bytes_behind_the_end(capfd: Capture, tmp_path: Path) -> None:
-    """Bytes after the end of the zip are refused, because another reader could find another file there."""
-    model = write_tiny(tmp_path)
-    model.write_bytes(model.read_bytes() + bytes(512))
-    assert AGAIN in model_refused(capfd, model)
 
 
 def test_another_suffix_does_not_matter(capfd: Capture, tmp_path: Path) -> None:

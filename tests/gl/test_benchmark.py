@@ -190,10 +190,10 @@ def test_programs_from_the_cache_are_counted(
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     path = write_tiny(tmp_path)
     output(capsys, path, *FEW)
-    kept = 6 if (tmp_path / "cache").exists() else 0  # some drivers provide no program binaries
+    cached = 6 if (tmp_path / "cache").exists() else 0  # some drivers provide no program binaries
     report = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
-    assert (report["programs"], report["programs_restored"]) == (6, kept)
-    assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)
+    assert (report["programs"], report["programs_restored"]) == (6, cached)
+    assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(cached)
     assert "from the cache" not in output(capsys, path, *FEW, "--no-cache")
 
 

@@ -91,9 +91,9 @@ def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
                 key = (name, state["glActiveTexture"])
             elif name.startswith("glUniform"):
                 key = (name, state["glUseProgram"], arguments[0])
-            given = tuple(argument if isinstance(argument, int) else bytes(argument) for argument in arguments)
-            assert state.get(key) != given, f"{key} is set to {given} again"
-            state[key] = given
+            plain = tuple(argument if isinstance(argument, int) else bytes(argument) for argument in arguments)
+            assert state.get(key) != plain, f"{key} is set to {plain} again"
+            state[key] = plain
 
 
 @pytest.mark.drivers("all")

@@ -44,10 +44,10 @@ def folder(path: Path, count: int) -> Path:
 @pytest.fixture(scope="module")
 def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of 4000 images, too many for these tests to reach the end."""
-    made = folder(tmp_path_factory.mktemp("endless") / "f", 16)
+    film = folder(tmp_path_factory.mktemp("endless") / "f", 16)
     for index in range(16, 4000):
-        os.link(made / f"{index % 16:05d}.png", made / f"{index:05d}.png")
-    return made
+        os.link(film / f"{index % 16:05d}.png", film / f"{index:05d}.png")
+    return film
 
 
 def film(path: Path, count: int) -> Path:

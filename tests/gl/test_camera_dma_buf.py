@@ -76,11 +76,11 @@ def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> CameraDriver:
     why = image_refusal(context)
     if why is not None:
         pytest.skip(why)
-    made = CameraDriver()
-    monkeypatch.setattr(dma_import, "EglImage", made)
+    driver = CameraDriver()
+    monkeypatch.setattr(dma_import, "EglImage", driver)
     monkeypatch.setattr(dma_import, "refusal", lambda context: None)
     monkeypatch.setattr(dma_import, "MODIFIERS_EXTENSION", "no extension")
-    return made
+    return driver
 
 
 def camera(model: Path, *more: str) -> int:

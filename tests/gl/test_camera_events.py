@@ -70,8 +70,8 @@ def film(tmp_path: Path) -> Path:
     folder = tmp_path / "film"
     folder.mkdir()
     for index in range(18):
-        shown = "carrots014.jpg" if 6 <= index < 12 else "banana006.jpg"
-        shutil.copy(ROOT / "docs/images" / shown, folder / f"{index:02}.jpg")
+        photograph = "carrots014.jpg" if 6 <= index < 12 else "banana006.jpg"
+        shutil.copy(ROOT / "docs/images" / photograph, folder / f"{index:02}.jpg")
     return folder
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture, write_tiny
 
 from glsl_infer import DmaBuf, DmaBufPlane
-from glsl_infer.errors import ImageError
+from glsl_infer.errors import ImageError, RunError
 from glsl_infer.gl import dma_import, egl, egl_image
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -44,7 +45,10 @@ def test_the_round_trip(context: Context, session: Session, width: int, height: 
     why = export_refusal(context)
     if why is not None:
         pytest.skip(why)
-    row = round_trip(session, width, height)
+    try:
+        row = round_trip(session, width, height)
+    except RunError as error:  # some drivers have the extension and export nothing
+        pytest.skip(str(error))
     assert {step: row[step] for step in STEPS} == dict.fromkeys(STEPS, 0.0)
 
 
@@ -71,6 +75,8 @@ def test_the_script(tmp_path: Path, context: Context) -> None:
         [*words, "20x30"], capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ, timeout=300
     )
     assert done.stdout.startswith("surfaceless: "), done.stderr
+    if "exports no dma-buf" in done.stdout + done.stderr:
+        pytest.skip("the driver has the extension and exports nothing")
     if export_refusal(context) is None:
         assert (done.returncode, "off by external 0, dma-buf 0, changed 0\n" in done.stdout) == (0, True), done.stdout
     else:
@@ -86,15 +92,18 @@ def test_the_script(tmp_path: Path, context: Context) -> None:
 
 
 class _Imported:
-    """A fake import that returns EGLImages of one texture for any dma-buf."""
+    """A fake import that returns an EGLImage of the next of some textures for any dma-buf.
 
-    def __init__(self, texture: int) -> None:
-        self.texture, self.made = texture, []
+    Some drivers create only one EGLImage of a texture at a time.
+    """
+
+    def __init__(self, textures: Iterable[int]) -> None:
+        self.textures, self.made = cycle(textures), list[egl_image.EglImage]()
 
     def __call__(self, target: int, buffer: int | None, attributes: list[int]) -> egl_image.EglImage:
         assert (target, buffer) == (0x3270, None)
         assert attributes[:4] == [0x3057, SOME.width, 0x3056, SOME.height]
-        self.made.append(image_of(self.texture))
+        self.made.append(image_of(next(self.textures)))
         return self.made[-1]
 
     def alive(self) -> int:
@@ -107,7 +116,8 @@ def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
     if why is not None:
         pytest.skip(why)
     with Objects(context.gl) as objects:
-        fake = _Imported(upload(context, objects, photograph(SOME.width, SOME.height)).texture)
+        pixels = photograph(SOME.width, SOME.height)
+        fake = _Imported([upload(context, objects, pixels).texture for _ in range(4)])
         monkeypatch.setattr(dma_import, "EglImage", fake)
         monkeypatch.setattr(dma_import, "refusal", lambda context: None)
         session.gpu_executors[0]._importer.__dict__.pop("_refusal", None)

@@ -41,14 +41,14 @@ def frames(person: str, count: int, seed: int) -> list[Image.Image]:
     """Return a portrait in different positions, sizes and light, 320 x 240."""
     random = np.random.default_rng(seed)
     portrait = Image.open(PEOPLE[person]).convert("RGB")
-    taken = []
+    messages = []
     for _ in range(count):
         width = random.uniform(0.75, 1.0) * min(portrait.width, portrait.height * 4 / 3)
         left = random.uniform(0, portrait.width - width)
         top = random.uniform(0, 0.3) * (portrait.height - 0.75 * width)
         view = portrait.resize((320, 240), Image.Resampling.BILINEAR, (left, top, left + width, top + 0.75 * width))
-        taken.append(ImageEnhance.Brightness(view).enhance(random.uniform(0.8, 1.2)))
-    return taken
+        messages.append(ImageEnhance.Brightness(view).enhance(random.uniform(0.8, 1.2)))
+    return messages
 
 
 def write_film(path: Path, pictures: list[Image.Image]) -> None:

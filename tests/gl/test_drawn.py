@@ -52,8 +52,8 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
     stored: list[dict[str, bytes]] = []
     calls = []
-    for wanted in (False, True):
-        monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", wanted)
+    for fetches in (False, True):
+        monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", fetches)
         with Session(bundle, context=context) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
             calls.append(len(session.frame))

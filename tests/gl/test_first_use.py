@@ -93,8 +93,8 @@ def test_a_driver_that_computes_something_else_is_refused(
 ) -> None:
     first, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: fault(text))
-    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
-    argv = [given.get(word, word) for word in COMMANDS[command]]
+    values = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    argv = [values.get(word, word) for word in COMMANDS[command]]
     for _ in range(2):  # a failure is never cached
         assert main(argv) == 1
         output = capsys.readouterr()
@@ -110,8 +110,8 @@ def test_without_the_check_the_wrong_driver_goes_unnoticed(
 ) -> None:
     _, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
-    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
-    assert main([*(given.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
+    values = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    assert main([*(values.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
     assert capsys.readouterr().out
     assert records(kept) == []
 
@@ -123,9 +123,9 @@ def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None
     for layer in tiny_bundle().manifest.probe.layers:
         assert f"\n{layer.layer} " in text
     assert main(["selfcheck", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["wrong"], found["advice"]) == (True, None, [])
-    assert all(output["error"] <= output["allowed"] for output in found["whole_frame"])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["passed"], report["wrong"], report["advice"]) == (True, None, [])
+    assert all(output["error"] <= output["allowed"] for output in report["whole_frame"])
 
 
 def test_the_command_fails_with_the_layer_and_what_to_try(
@@ -139,9 +139,9 @@ def test_the_command_fails_with_the_layer_and_what_to_try(
     assert "WRONG" in output.out
     assert f"error: layer '{first}' comes out wrong" in output.err
     assert main(["selfcheck", str(path), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["wrong"]) == (False, first)
-    assert found["advice"]
+    report = json.loads(capsys.readouterr().out)
+    assert (report["passed"], report["wrong"]) == (False, first)
+    assert report["advice"]
     assert main(["doctor", str(path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     (problem,) = (number for number, line in enumerate(lines) if line.startswith("problem"))
@@ -173,3 +173,20 @@ def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: 
         with Session(write_tiny(tmp_path, f"{name}.glslnn", weights), context=context) as session:
             keys.add(verdicts.self_check_key(session.context, session.bundle))
     assert len(keys) == 2  # the same bundle under two names is one
+
+
+def test_a_terminal_shows_the_check_in_the_child(
+    tmp_path: Path, photo: Path, kept: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child counts its layers for the terminal, once; without a terminal nothing is shown."""
+    model = write_tiny(tmp_path)
+    total = len(tiny_bundle().manifest.layers)
+    monkeypatch.delenv("GLSL_INFER_ISOLATION", raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    argv = ["classify", str(photo), "--model", str(model)]
+    assert main(argv) == 0
+    shown = capsys.readouterr().err
+    assert f"first use of this model on this GPU: checked {total} of {total} layers, once" in shown
+    assert f"First use of this model: checked all {total} layers on this GPU, once: " in shown
+    assert main(argv) == 0
+    assert "irst use" not in capsys.readouterr().err

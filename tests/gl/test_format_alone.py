@@ -181,12 +181,12 @@ def frames(
     """Return the engine's frames: each picture with its output and the bytes of all targets."""
     with Session(path) as session:
         targets = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
-        made = [
+        frames_drawn = [
             (picture, session.run(picture), {name: session.read_texture(name).tobytes() for name in targets})
             for picture in pictures
         ]
-    assert made[0][2] != made[1][2]
-    return made
+    assert frames_drawn[0][2] != frames_drawn[1][2]
+    return frames_drawn
 
 
 def same(runner: PlainRunner, expected: dict[str, NDArray[np.float32]]) -> None:
@@ -235,12 +235,12 @@ def failed_layers(runner: PlainRunner) -> list[str]:
         for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
             texture = output["texture"] if "texture" in output else output["views"][k % len(output["views"])][0]
             at = 4 * (y * runner.sizes[texture][0] + x)
-            given = texels.setdefault(texture, texels.get(texture) or runner.read(texture))[at : at + 4]
+            texel = texels.setdefault(texture, texels.get(texture) or runner.read(texture))[at : at + 4]
             if "views" in output and "scale" not in output and "bits" not in output:
-                differences += [abs(a - b) for a, b in zip(given, expected)]
+                differences += [abs(a - b) for a, b in zip(texel, expected)]
             else:
                 last = 2 if "views" in output else output["length"] - 2 * (y if output["columns"] else x)
-                differences += [abs(a - b) for a, b in list(zip(decode(given), decode(expected)))[:last]]
+                differences += [abs(a - b) for a, b in list(zip(decode(texel), decode(expected)))[:last]]
         if max(differences) > entry["max_error"] or sum(differences) / len(differences) > entry["mean_error"]:
             failed.append(name)
     before = runner.values()
@@ -248,7 +248,7 @@ def failed_layers(runner: PlainRunner) -> list[str]:
         pass
     for expected, (name, arrays) in zip(probe["outputs"], runner.values().items()):
         reference_output = [expected["numbers"]] if expected["numbers"] else [numbers for _, numbers in before[name]]
-        pairs = [pair for (_, given), right in zip(arrays, reference_output) for pair in zip(given, right)]
+        pairs = [pair for (_, texel), right in zip(arrays, reference_output) for pair in zip(texel, right)]
         if max(abs(a - b) for a, b in pairs) > expected["max_error"]:
             failed.append(name)
     return failed

@@ -214,8 +214,8 @@ def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) 
     session.run(photograph(60, 44))
     with context.gl.counting() as counts:
         session.run(photograph(60, 44, 1))
-    made = [name for name in counts if name.startswith(("glGen", "glCreate", "glDelete", "glTexImage", "glLink"))]
-    assert made == []
+    creations = [name for name in counts if name.startswith(("glGen", "glCreate", "glDelete", "glTexImage", "glLink"))]
+    assert creations == []
     assert "glGetError" not in counts
     assert counts["glDrawArrays"] == 2, "besides those that were recorded"
 

@@ -91,10 +91,10 @@ def test_each_layer_becomes_a_picture_of_what_it_computed(tmp_path: Path, photo:
 
 def test_names_of_layers_cannot_leave_the_folder() -> None:
     for name in ("../../etc/passwd", "a/b", "..", "C:\\x", "\n", "ü" * 300):
-        made = layer_pictures.file_name(7, name)
-        assert Path(made).name == made
-        assert made.startswith("007-")
-        assert len(made) < 100
+        file_name = layer_pictures.file_name(7, name)
+        assert Path(file_name).name == file_name
+        assert file_name.startswith("007-")
+        assert len(file_name) < 100
 
 
 def test_a_constant_layer_can_be_drawn() -> None:
@@ -169,11 +169,11 @@ def test_the_view_is_an_onnx_file_with_every_layer(name: str) -> None:
     assert data == onnx_view(bundle)
     model = onnx.load_from_string(data)
     onnx.checker.check_model(model, full_check=True)
-    given = {entry.name for entry in model.graph.input}
+    inputs = {entry.name for entry in model.graph.input}
     drawn = {node.name: node for node in model.graph.node}
     for node in bundle.graph.nodes:
         if node.operator.is_input:
-            assert node.name in given
+            assert node.name in inputs
             continue
         assert (drawn[node.name].op_type, drawn[node.name].domain) == (node.op, DOMAIN)
         assert list(drawn[node.name].input)[: len(node.inputs)] == list(node.inputs)
@@ -190,11 +190,11 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
     bundle = tiny.tiny_bundle()
     model = onnx.load_from_string(onnx_view(bundle))
     stem = next(node for node in model.graph.node if node.name == "stem")
-    known = {one.name: onnx.helper.get_attribute_value(one) for one in stem.attribute}
+    attributes = {one.name: onnx.helper.get_attribute_value(one) for one in stem.attribute}
     passes = [entry for entry in bundle.manifest.passes if entry.layer == "stem"]
     low, high = bundle.values["stem"].range.ends(6)
-    assert (known["gpu_passes"], known["strides"]) == (len(passes), [2, 2])
-    assert (known["range_low"], known["range_high"]) == pytest.approx((low.min(), high.max()))
+    assert (attributes["gpu_passes"], attributes["strides"]) == (len(passes), [2, 2])
+    assert (attributes["range_low"], attributes["range_high"]) == pytest.approx((low.min(), high.max()))
     kernel = next(one for one in model.graph.initializer if one.name == "stem/kernel")
     assert np.array_equal(onnx.numpy_helper.to_array(kernel), bundle.graph.by_name["stem"].weights["kernel"])
 

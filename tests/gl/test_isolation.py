@@ -169,14 +169,14 @@ def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
     (home / "secret").write_text("secret")
     code = f"""
 import glsl_infer.runtime.fence as fence
-held = fence.close()
+limits = fence.close()
 import os, subprocess
 def refused(work):
     try:
         work()
     except OSError:
         return True
-print(*held)
+print(*limits)
 print(*(refused(work) for work in (
     lambda: open(r"{home / "secret"}").read(),
     lambda: os.listdir(r"{home}"),
@@ -196,10 +196,10 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
         [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    held, seen = done.stdout.splitlines()
+    limits, seen = done.stdout.splitlines()
     if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:  # landlock_create_ruleset: its version
         pytest.skip("the kernel has no Landlock")
-    assert "landlock" in held.split()
+    assert "landlock" in limits.split()
     assert seen == " ".join(["True"] * 10)
     assert (home / "secret").exists()
     assert not (tmp_path / "planted").exists()
@@ -250,7 +250,7 @@ def test_seccomp_refuses_what_no_driver_needs(tmp_path: Path) -> None:
     needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
-held = fence.close()
+limits = fence.close()
 import ctypes, os, platform, resource, socket, sys, threading
 path, clone = sys.argv[1], 56 if platform.machine() == "x86_64" else 220
 libc = ctypes.CDLL(None, use_errno=True)
@@ -260,7 +260,7 @@ def refused(work):
     except PermissionError as error:
         return error.errno == 1  # EPERM; Landlock's is EACCES
 kinds = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET)
-print(*held)
+print(*limits)
 print(*(refused(lambda: socket.socket(kind, socket.SOCK_RAW)) for kind in kinds))
 print(refused(lambda: libc.ptrace(0, 0, 0, 0)), refused(lambda: libc.unshare(1 << 28)))
 print(refused(lambda: os.execv("/bin/true", ["true"])))
@@ -285,8 +285,8 @@ Context().close()
     command = [sys.executable, "-c", code, str(full)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    held, *seen = done.stdout.split("\n")
-    assert "seccomp" in held.split()
+    limits, *seen = done.stdout.split("\n")
+    assert "seccomp" in limits.split()
     assert " ".join(filter(None, seen)) == " ".join(["True"] * 22)
     assert full.read_text() == "content"
 

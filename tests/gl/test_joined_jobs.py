@@ -127,9 +127,9 @@ def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:
 
 def test_tiles_of_a_job_never_meet() -> None:
     bundle = make_bundle(block())
-    taken: dict[str, set[tuple[int, int]]] = {}
+    regions: dict[str, set[tuple[int, int]]] = {}
     for entry in bundle.manifest.passes:
-        pixels = taken.setdefault(entry.target, set())
+        pixels = regions.setdefault(entry.target, set())
         if entry.clear:
             pixels.clear()
         for quad in entry.quads:

@@ -60,11 +60,11 @@ def one(request: pytest.FixtureRequest, row: Row) -> Exported:
 @by_name
 def test_a_row(context: Context, one: Exported, row: Row) -> None:
     rng = np.random.default_rng(0)
-    with Session(one.made, context=context, selfcheck=True) as session:
-        for node in one.made.graph.nodes:
+    with Session(one.bundle, context=context, selfcheck=True) as session:
+        for node in one.bundle.graph.nodes:
             allowed = tolerance(node) if node.op != "input" else None
             if allowed is not None:
-                error = layer_error(session, node.name, stored_inputs(one.made, node.name, rng))
+                error = layer_error(session, node.name, stored_inputs(one.bundle, node.name, rng))
                 assert error <= allowed + EXACT, f"{node.name} ({node.op})"
         output = session.run(one.picture)
     assert np.ptp(one.expected) > 0.03, "the comparison would show nothing"
@@ -73,9 +73,9 @@ def test_a_row(context: Context, one: Exported, row: Row) -> None:
 
 @by_name
 def test_what_becomes_part_of_another_layer_adds_none(one: Exported, row: Row) -> None:
-    assert subjects(row, one.made) or row.without is not None
+    assert subjects(row, one.bundle) or row.without is not None
     if one.without is not None:
-        assert [node.op for node in one.made.graph.nodes] == [node.op for node in one.without.graph.nodes]
+        assert [node.op for node in one.bundle.graph.nodes] == [node.op for node in one.without.graph.nodes]
 
 
 def test_names_of_rows_are_unique() -> None:

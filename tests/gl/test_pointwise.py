@@ -59,12 +59,12 @@ def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
     graph = classifier(rng, body, 64)
     bundle = make_bundle(graph)
     assert not [draw for draw in bundle.manifest.passes if draw.layer == "shuffle"]
-    given = stored_map(rng, (4, 4, 64))
+    inputs = stored_map(rng, (4, 4, 64))
     with Session(bundle, context=context) as session:
-        shuffled = session.run_layer("shuffle", [given])
+        shuffled = session.run_layer("shuffle", [inputs])
     channels = [4 * s + lane for s in shuffle_order(64, 8) for lane in range(4)]
-    np.testing.assert_allclose(shuffled, given[..., channels], atol=1e-6)
-    assert worst(context, graph, "reader", [given[..., channels]]) <= TOLERANCE
+    np.testing.assert_allclose(shuffled, inputs[..., channels], atol=1e-6)
+    assert worst(context, graph, "reader", [inputs[..., channels]]) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
@@ -117,10 +117,10 @@ def test_as_the_reference(context: Context, precision: str, shape: tuple[int, in
             error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
             bound = 0.01 if node.op == "constant_map" else TOLERANCE if precision == "8" else 2.0
             assert error <= bound, (node.name, error)
-    kept = bundle.graph.by_name["positions"].weights["value"]
+    stored = bundle.graph.by_name["positions"].weights["value"]
     expected = graph.by_name["positions"].weights["value"]
     step = bundle.values["positions"].scale_of.max() / (255.0 if precision == "8" else 65280.0)
-    assert 0.0 < np.abs(kept - expected).max() <= 0.502 * step
+    assert 0.0 < np.abs(stored - expected).max() <= 0.502 * step
     picture = {"image": pictures[0]}
     exact, floats = reference.run(bundle, picture), reference.run(graph, picture, mode="float")
     (name,) = exact

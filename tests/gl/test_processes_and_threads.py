@@ -221,12 +221,12 @@ def test_another_session_between_the_steps_of_a_run(parts: str, shared: bool, co
 
 def test_a_session_outlives_its_thread() -> None:
     """After its thread has ended, any thread can use and close a session."""
-    made: list[Session] = []
-    thread = threading.Thread(target=lambda: made.append(Session(tiny_bundle(), cache=False)))
+    sessions: list[Session] = []
+    thread = threading.Thread(target=lambda: sessions.append(Session(tiny_bundle(), cache=False)))
     thread.start()
     thread.join()
-    made[0].close()
-    assert made[0].context.closed
+    sessions[0].close()
+    assert sessions[0].context.closed
 
 
 def expected_logits() -> list[NDArray[np.float32]]:

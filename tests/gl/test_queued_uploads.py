@@ -114,10 +114,10 @@ def test_the_same_texels_whatever_a_layer_left(
     picture = rng.integers(0, 256, (17, 17, 3), np.uint8)
     targets = [texture.name for texture in bundle.manifest.textures if texture.kind == "target"]
     results = []
-    for wanted in (False, True):
-        monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", wanted)
+    for at_once in (False, True):
+        monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", at_once)
         with Session(bundle, context=context, selfcheck=True) as session:
-            assert (clears(session) < bundle.manifest.jobs) == wanted
+            assert (clears(session) < bundle.manifest.jobs) == at_once
             for layer in bundle.network.layers[1:]:
                 session.run_layer(layer.name, stored_inputs(bundle, layer.name, rng))
             output = session.run(picture).tobytes()

@@ -28,8 +28,8 @@ def node(axis: int, taps: int, length: int, seed: int = 1, source: str = "wide")
 
 def error(context: Context, graph: Graph, x: np.ndarray, layout: str = "atlas") -> float:
     """Return the GPU's error against the exact sums, in steps; the ranges are those of the input itself."""
-    shown = np.rint(255.0 * x).astype(np.uint8) if graph.input.attrs.get("fit", "") is not None else x
-    with Session(make_bundle(graph, layout=layout, pictures=[shown]), context=context) as session:
+    image = np.rint(255.0 * x).astype(np.uint8) if graph.input.attrs.get("fit", "") is not None else x
+    with Session(make_bundle(graph, layout=layout, pictures=[image]), context=context) as session:
         return layer_error(session, "sums", [x])
 
 

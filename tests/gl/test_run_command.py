@@ -377,24 +377,24 @@ def given_files(folder: Path, name: str) -> tuple[list[str], dict[str, Any]]:
 
 
 def test_json_has_every_output(several: Path, tmp_path: Path) -> None:
-    arguments, given = given_files(tmp_path, "several")
+    arguments, inputs = given_files(tmp_path, "several")
     run(several, *arguments, "-o", tmp_path / "out.json")
     written = json.loads((tmp_path / "out.json").read_text())
-    for name, array in expected(several, given).items():
+    for name, array in expected(several, inputs).items():
         assert written[name]["shape"] == list(array.shape)
         np.testing.assert_array_equal(np.array(written[name]["numbers"], np.float32), array)
 
 
 def test_the_only_mask_becomes_a_picture(several: Path, tmp_path: Path, capsys: Capture) -> None:
-    arguments, given = given_files(tmp_path, "several")
+    arguments, inputs = given_files(tmp_path, "several")
     run(several, *arguments, "-o", tmp_path / "mask.png")
     with Image.open(tmp_path / "mask.png") as mask:
-        np.testing.assert_array_equal(np.asarray(mask), expected(several, given)["mask"].astype(np.uint8))
+        np.testing.assert_array_equal(np.asarray(mask), expected(several, inputs)["mask"].astype(np.uint8))
     assert capsys.readouterr().out == f"{tmp_path / 'mask.png'}: mask 36x64\n"
 
 
 def test_json_on_the_screen(several: Path, tmp_path: Path, capsys: Capture) -> None:
-    arguments, given = given_files(tmp_path, "several")
+    arguments, inputs = given_files(tmp_path, "several")
     run(several, *arguments, "-o", tmp_path / "out.npz", "--json")
     printed = json.loads(capsys.readouterr().out)
     assert printed["inputs"] == arguments[1:]
@@ -403,7 +403,7 @@ def test_json_on_the_screen(several: Path, tmp_path: Path, capsys: Capture) -> N
     label = printed["outputs"]["label"]
     assert (label["shape"], label["purpose"]) == ([3], "classes")
     predictions = {prediction["label"]: prediction["probability"] for prediction in label["predictions"]}
-    values = expected(several, given)["label"]
+    values = expected(several, inputs)["label"]
     assert list(predictions) == [f"class {index}" for index in np.argsort(-values)]
     np.testing.assert_allclose(list(predictions.values()), np.sort(values)[::-1])
 

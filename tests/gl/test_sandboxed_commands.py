@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 import red_squares
@@ -97,6 +98,8 @@ def modes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[sandbox_mode.
 @pytest.mark.parametrize("line", [f"{name} {line}" for name, lines in DRAWING.items() for line in lines])
 def test_a_command_draws_in_the_sandbox_first(line: str, modes: list[sandbox_mode.SandboxMode], tmp_path: Path) -> None:
     command, *arguments = line.split()
+    if command == "aibench":
+        needs.installed("tensorflow")
     if "--task" in arguments:
         red_squares.folder_of_tasks(tmp_path)
     parser = cli.parser_of((command,))

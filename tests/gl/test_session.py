@@ -307,20 +307,20 @@ def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.drivers("all")
 def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Context] = []
+    contexts: list[Context] = []
 
     class Made(Context):
         def __init__(self, choice: str) -> None:
             super().__init__(choice)
-            made.append(self)
+            contexts.append(self)
 
     monkeypatch.setattr(opening, "Context", Made)
     (tmp_path / "bad.glslnn").write_bytes(b"no zip")
     with pytest.raises(BundleError, match="not a glsl-infer model"):
         opening.read_beside(tmp_path / "bad.glslnn", "auto", Stopwatch())
-    assert len(made) == 1
+    assert len(contexts) == 1
     with pytest.raises(ContextError, match="is closed"):
-        made[0].make_current()
+        contexts[0].make_current()
 
 
 @pytest.mark.drivers("all")

@@ -38,9 +38,9 @@ OFF = 2
 
 @pytest.fixture(scope="module")
 def sessions(context: Context) -> Iterator[dict[str, Session]]:
-    made = {name: Session(several_bundle(name), context=context) for name in NAMES}
-    yield made
-    for session in made.values():
+    opened = {name: Session(several_bundle(name), context=context) for name in NAMES}
+    yield opened
+    for session in opened.values():
         session.close()
 
 
@@ -92,20 +92,20 @@ def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
 def test_frames_on_their_way_share_nothing(sessions: dict[str, Session], name: str) -> None:
-    session, given = sessions[name], [inputs(name, seed) for seed in range(4)]
-    alone = [session.run(frame) for frame in given]
+    session, frames = sessions[name], [inputs(name, seed) for seed in range(4)]
+    alone = [session.run(frame) for frame in frames]
     assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
-    for left, right in zip(session.stream(given), alone):
+    for left, right in zip(session.stream(frames), alone):
         same(left, right)
-    first, second = session.run_async(given[0]), session.run_async(given[1])
+    first, second = session.run_async(frames[0]), session.run_async(frames[1])
     same(second.result(), alone[1])
     same(first.result(), alone[0])
 
 
 @pytest.mark.drivers("all")
 def test_layers_end_in_the_outputs(sessions: dict[str, Session]) -> None:
-    session, given = sessions["numbers"], inputs("numbers")
-    results, layers = session.run(given), dict(session.layers(given))
+    session, values = sessions["numbers"], inputs("numbers")
+    results, layers = session.run(values), dict(session.layers(values))
     assert not {"heat", "depth", "speed"} & set(layers)
     np.testing.assert_allclose(results["grid"], layers["added"].reshape(-1, 2))
 
@@ -123,25 +123,25 @@ def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -
 
 @pytest.mark.drivers("all")
 def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
-    session, given = sessions["numbers"], inputs("numbers")
-    whole = {**given, "speed": np.array([3, 0, 7, 1])}
+    session, values = sessions["numbers"], inputs("numbers")
+    whole = {**values, "speed": np.array([3, 0, 7, 1])}
     for kind in (np.float64, np.float16, np.uint8, np.int64):
         same(session.run({**whole, "speed": whole["speed"].astype(kind)}), session.run(whole))
-    most = session.run({**given, "speed": np.full(4, 1e9)})
-    same(session.run({**given, "speed": np.full(4, np.inf)}), most)
-    same(session.run({**given, "speed": [1e9] * 4}), most)
+    most = session.run({**values, "speed": np.full(4, 1e9)})
+    same(session.run({**values, "speed": np.full(4, np.inf)}), most)
+    same(session.run({**values, "speed": [1e9] * 4}), most)
 
 
 @pytest.mark.drivers("all")
 def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) -> None:
     """Extra leading axes are accepted: a batch of 1, and frames, which form one map, each below the previous one."""
-    session, given = sessions["numbers"], inputs("numbers")
-    heat = np.asarray(given["heat"])
+    session, values = sessions["numbers"], inputs("numbers")
+    heat = np.asarray(values["heat"])
     frames = heat.reshape(-1, 1, *heat.shape[1:])
-    for change in ({"speed": np.asarray(given["speed"])[None]}, {"heat": heat[None]}, {"heat": frames}):
-        same(session.run({**given, **change}), session.run(given))
+    for change in ({"speed": np.asarray(values["speed"])[None]}, {"heat": heat[None]}, {"heat": frames}):
+        same(session.run({**values, **change}), session.run(values))
     with pytest.raises(InputError, match="input 'heat'"):
-        session.run({**given, "heat": heat.reshape(-1)})
+        session.run({**values, "heat": heat.reshape(-1)})
 
 
 @pytest.mark.drivers("all")
@@ -163,11 +163,11 @@ def test_numbers_that_do_not_fit(sessions: dict[str, Session], change: dict[str,
 
 @pytest.mark.drivers("all")
 def test_names_are_needed(sessions: dict[str, Session]) -> None:
-    session, given = sessions["several"], inputs("several")
+    session, values = sessions["several"], inputs("several")
     with pytest.raises(InputError, match="inputs image, numbers and the outputs label, mask, boxes; give a dict"):
-        session.run(given["image"])
+        session.run(values["image"])
     with pytest.raises(InputError, match="'numbers'"):
-        session.run({"image": given["image"]})
+        session.run({"image": values["image"]})
     with pytest.raises(InputError, match="inputs picture and the outputs embedding, map; give a dict"):
         session = sessions["alpha"]
         session.run(inputs("alpha")["picture"])
@@ -231,10 +231,10 @@ def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypat
 
 @pytest.mark.drivers("all")
 def test_grey_pictures_with_and_without_a_third_axis(sessions: dict[str, Session]) -> None:
-    session, given = sessions["several"], inputs("several")
-    same(session.run({**given, "image": given["image"][..., 0]}), session.run(given))
+    session, values = sessions["several"], inputs("several")
+    same(session.run({**values, "image": values["image"][..., 0]}), session.run(values))
     with pytest.raises(ImageError, match="input 'image'"):
-        session.run({**given, "image": np.zeros((9, 9, 3), np.uint8)})
+        session.run({**values, "image": np.zeros((9, 9, 3), np.uint8)})
 
 
 # Classes -------------------------------------------------------------------------------------------
@@ -263,12 +263,12 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
         best = classifier.classify(picture, top=3)
         (streamed,) = classifier.stream([picture])
         assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
-    given = {one.index: one.probability for one in best}
+    probabilities = {one.index: one.probability for one in best}
     exponentials = np.exp(numbers.astype(np.float64))
     expected = numbers if step else exponentials / exponentials.sum()
-    np.testing.assert_allclose([given[index] for index in range(3)], expected, rtol=1e-5)
-    assert [one.probability for one in best] == sorted(given.values(), reverse=True)
-    assert (sum(given.values()) == pytest.approx(1)) == (step != "sigmoid")
+    np.testing.assert_allclose([probabilities[index] for index in range(3)], expected, rtol=1e-5)
+    assert [one.probability for one in best] == sorted(probabilities.values(), reverse=True)
+    assert (sum(probabilities.values()) == pytest.approx(1)) == (step != "sigmoid")
 
 
 @pytest.mark.drivers("all")

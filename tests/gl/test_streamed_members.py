@@ -37,10 +37,10 @@ def test_what_the_gpu_has_is_released_and_read_again(
     weights = sum(4 * texture.width * texture.height for texture in bundle.manifest.textures if texture.member)
     assert weights > 2_000, "this is no texture of weights"
     picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
-    with Session(bundle) as kept, Session(path) as session:
-        assert np.array_equal(session.run(picture), kept.run(picture))
+    with Session(bundle) as in_memory, Session(path) as session:
+        assert np.array_equal(session.run(picture), in_memory.run(picture))
         members = session.bundle.members
-        assert isinstance(members, Members) and not isinstance(kept.bundle.members, Members)
+        assert isinstance(members, Members) and not isinstance(in_memory.bundle.members, Members)
         assert whole - weights <= members.loaded < whole - 2_000
         assert session.bundle.members == bundle.members
         session.selfcheck()
@@ -53,4 +53,4 @@ def test_what_the_gpu_has_is_released_and_read_again(
         bundles.write(replace(bundle, members=other), path)
         with pytest.raises(BundleError, match="open the model again"):
             dict(members)
-        assert np.array_equal(session.run(picture), kept.run(picture)), "the GPU has its own"
+        assert np.array_equal(session.run(picture), in_memory.run(picture)), "the GPU has its own"

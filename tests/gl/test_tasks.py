@@ -333,17 +333,17 @@ def test_what_a_camera_cannot_do(words: list[str], message: str, tmp_path: Path,
 
 @pytest.mark.parametrize("look", [None, "blur", "#0000ff"])
 def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, look: str | None) -> None:
-    frames, shown = tmp_path / "film", tmp_path / "window.png"
+    frames, screenshot = tmp_path / "film", tmp_path / "window.png"
     frames.mkdir()
     pixels = picture(640, 480, (200, 240, 240))
     pixels = np.where(pixels[..., :1] > 0, pixels, np.uint8([90, 90, 90]))
     Image.fromarray(pixels).save(frames / "0.png")
     words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(frames), "--window"]
-    words += ["--task", str(folder / "mask.json"), "--screenshot", str(shown)]
+    words += ["--task", str(folder / "mask.json"), "--screenshot", str(screenshot)]
     words += [] if look is None else ["--background", look]
     with virtual_screen("800x600x24") as screen:
         subprocess.run(words, env={**os.environ, "DISPLAY": screen}, check=True, timeout=300)
-    values = np.asarray(opened(shown)).astype(int)
+    values = np.asarray(opened(screenshot)).astype(int)
     with Segmenter(folder / "mask.json") as segmenter:
         mask = segmenter(pixels)
         expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
@@ -355,11 +355,11 @@ def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, 
 
 
 def test_a_task_in_a_window(folder: Path, tmp_path: Path) -> None:
-    shown = tmp_path / "window.png"
+    screenshot = tmp_path / "window.png"
     words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film(tmp_path / "film")), "--window"]
-    words += ["--task", str(folder / "sides.json"), "--frames", "10", "--screenshot", str(shown)]
+    words += ["--task", str(folder / "sides.json"), "--frames", "10", "--screenshot", str(screenshot)]
     with virtual_screen("800x600x24") as screen:
         subprocess.run(words, env={**os.environ, "DISPLAY": screen}, check=True, timeout=300)
-    pixels = np.asarray(opened(shown)).astype(int)
+    pixels = np.asarray(opened(screenshot)).astype(int)
     assert (pixels[..., 0] > 200).sum() > 1000  # the red square
     assert ((pixels[..., 0] > 200) & (pixels[..., 1] > 150) & (pixels[..., 2] < 80)).any()  # the line on it

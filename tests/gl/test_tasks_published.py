@@ -100,12 +100,12 @@ def test_face_mesh_of_a_film_in_a_window(mesh: FaceMesh, tmp_path: Path) -> None
     for index in range(12):
         scene((person(), 8 * index, 64), size=(640, 480)).save(film / f"{index:02}.png")
     SHOTS.mkdir(parents=True, exist_ok=True)
-    shown = SHOTS / "camera-face-mesh.png"
+    screenshot = SHOTS / "camera-face-mesh.png"
     words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film), "--task", "face-mesh", "--window"]
     with virtual_screen("800x600x24") as screen:
         environment = {**os.environ, "DISPLAY": screen}
-        subprocess.run([*words, "--screenshot", str(shown)], env=environment, check=True, timeout=300)
-    with Image.open(shown) as image:
+        subprocess.run([*words, "--screenshot", str(screenshot)], env=environment, check=True, timeout=300)
+    with Image.open(screenshot) as image:
         window = np.asarray(image.convert("RGB")).astype(int)
     assert window.shape == (480, 640, 3)
     changed = np.abs(window - np.asarray(scene((person(), 88, 64), size=(640, 480))).astype(int)).max(axis=2) > 40

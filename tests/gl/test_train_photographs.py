@@ -46,7 +46,9 @@ def test_from_folders_to_a_file(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
     printed = capsys.readouterr()
-    texts = [text.removeprefix("train: ") for text in printed.err.split("\r\x1b[K") if text]
+    assert "First use" not in printed.err
+    lines = printed.err.split("\r\x1b[K")
+    texts = [text.removeprefix("train: ") for text in lines if text.startswith("train: ")]
     steps = [re.match(r"step (\d) of 6, ", text) for text in texts]
     assert all(steps), texts
     assert [int(step[1]) for step in steps if step] == sorted(int(step[1]) for step in steps if step)

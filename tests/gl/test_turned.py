@@ -72,9 +72,9 @@ def test_shrinking_is_true_to_area(context: Context, session: Session) -> None:
     lines = np.zeros((300, 300, 3), np.uint8)
     lines[::2] = 255  # skipped texels would show
     with Objects(context.gl) as objects:
-        given = upload(context, objects, lines)
+        texture = upload(context, objects, lines)
         for angle in (0.0, 0.4, math.pi / 2):
-            session.run(Cut(150, 150, 4.5 * SIZE, 4.5 * SIZE, angle).of(given))
+            session.run(Cut(150, 150, 4.5 * SIZE, 4.5 * SIZE, angle).of(texture))
             assert inside(session)[..., :3].astype(float).mean() == pytest.approx(127.5, abs=4)
             assert inside(session)[..., :3].std() < 20
     assert taps((4.5, 0.0), (0.0, 4.5)) == 5
@@ -107,9 +107,9 @@ def test_grey(context: Context) -> None:
 @pytest.mark.drivers("all")
 def test_what_is_no_rectangle(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
-        given = upload(context, objects, photograph(30, 20))
+        texture = upload(context, objects, photograph(30, 20))
         with pytest.raises(ImageError, match="give finite numbers"):
-            session.run(TurnedPicture(given, ((0.0, 0.0), (math.nan, 0.0), (0.0, 5.0))))
+            session.run(TurnedPicture(texture, ((0.0, 0.0), (math.nan, 0.0), (0.0, 5.0))))
 
 
 def test_a_followed_frame_is_uploaded_once(context: Context, tmp_path: Path) -> None:

@@ -112,14 +112,14 @@ def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
 
 
 def test_another_thread_may_drop_it(context: Context) -> None:
-    held = [Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())]
-    for session in held:
+    sessions = [Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())]
+    for session in sessions:
         used(session)
     context.make_current()
     before = living(context.gl)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        thread = threading.Thread(target=held.clear)
+        thread = threading.Thread(target=sessions.clear)
         del session
         thread.start()
         thread.join()

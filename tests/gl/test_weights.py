@@ -177,8 +177,8 @@ def bundle() -> Bundle:
 
 @pytest.mark.drivers("all")
 def test_a_program_for_all_slices(bundle: Bundle) -> None:
-    made = shared_constants.merged(bundle, 600)
-    before, after = bundle.manifest, made.manifest
+    merged = shared_constants.merged(bundle, 600)
+    before, after = bundle.manifest, merged.manifest
     assert len(after.programs) < len(before.programs)
     assert len(after.passes) == len(before.passes)
     used = {entry.program for entry in after.passes}
@@ -187,13 +187,13 @@ def test_a_program_for_all_slices(bundle: Bundle) -> None:
         value = new.uniforms.get(shared_constants.UNIFORM)
         assert (value is None) == (new.uniforms == old.uniforms)
         program = next(program for program in after.programs if program.name == new.program)
-        text = made.members[program.fragment].decode()
+        text = merged.members[program.fragment].decode()
         assert set(parse("m", text).uniforms) == {*program.uniforms, *program.samplers}
         if value is None:
             continue
         assert isinstance(value, Slice)
         assert value.count == program.uniforms[shared_constants.UNIFORM]
-        assert 0 <= value.offset <= len(made.members[value.member]) // 4 - value.count
+        assert 0 <= value.offset <= len(merged.members[value.member]) // 4 - value.count
 
 
 @pytest.mark.drivers("all")
@@ -217,9 +217,9 @@ def test_too_many_constants_stay(bundle: Bundle, most: int) -> None:
 @pytest.mark.parametrize("sizes", [(4, 3, 1, 4), (3, 3, 1, 1), (1, 1, 1, 1, 1), (2, 3, 2, 1), (1, 3, 2, 2)])
 def test_constants_lie_apart(sizes: tuple[int, ...]) -> None:
     places, vectors = shared_constants._packed(sizes)
-    taken = [4 * vector + lane + k for (vector, lane), size in zip(places, sizes) for k in range(size)]
-    assert len(set(taken)) == sum(sizes)
-    assert max(taken) < 4 * vectors
+    indices = [4 * vector + lane + k for (vector, lane), size in zip(places, sizes) for k in range(size)]
+    assert len(set(indices)) == sum(sizes)
+    assert max(indices) < 4 * vectors
     assert all(lane + size <= 4 for (_, lane), size in zip(places, sizes))
 
 

@@ -120,8 +120,8 @@ def harmful(what: str) -> Any:
         y = file.op("Resize", [x, "", "", file.constant([1, 4, 2**30, 2**30], "int64")], MAP)
     elif what.startswith("axes by "):
         many, kind = file.constant([1] * 70, "int64"), what[8:]
-        given = [many] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), many]
-        y = file.op("Add", [x, file.op(kind, given, (1,))], MAP)
+        inputs = [many] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), many]
+        y = file.op("Add", [x, file.op(kind, inputs, (1,))], MAP)
     elif what == "axes of what is drawn":
         y = file.op("Reshape", [x, file.constant([1] * 69 + [192], "int64")], MAP)
     elif what == "doubles":
@@ -249,7 +249,7 @@ def test_weights_elsewhere(tmp_path: Path, location: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
-    with pytest.raises(ModelError, match="no file in the folder of the model"):
+    with pytest.raises(ModelError, match="is stored in"):
         importer.load(stored_outside(folder, location))
 
 

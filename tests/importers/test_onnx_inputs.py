@@ -89,8 +89,8 @@ def gained(file: File) -> Any:
     fast = file.op("Equal", [rate, file.constant(16000, "int64")], ())
     branches = []
     for name, value in (("fast", 1e-4), ("slow", 1e-3)):
-        held = onnx.numpy_helper.from_array(np.float32(value))
-        nodes = [helper.make_node("Constant", [], [f"{name}-c"], value=held),
+        tensor = onnx.numpy_helper.from_array(np.float32(value))
+        nodes = [helper.make_node("Constant", [], [f"{name}-c"], value=tensor),
                  helper.make_node("Mul", [factor, f"{name}-c"], [name])]  # fmt: skip
         branches.append(helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, 1, None)]))
     gain = file.op("If", [fast], (), then_branch=branches[0], else_branch=branches[1])
@@ -166,8 +166,8 @@ def recurrent(file: File, kind: str, *, known: bool = False, both: bool = False)
     states += [file.input(state, "c")] if kind == "LSTM" else []
     count = len(states)
     options = {"direction": "bidirectional"} if both else {}
-    given, shapes = [file.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
-    outputs = file.several(kind, given, shapes, hidden_size=5, **options)
+    inputs, shapes = [file.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
+    outputs = file.several(kind, inputs, shapes, hidden_size=5, **options)
     for name in outputs:
         file.output(name)
     return file.model()

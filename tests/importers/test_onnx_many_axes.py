@@ -31,12 +31,12 @@ def test_a_scale_of_a_tensor_of_seven_axes(tmp_path: Path) -> None:
     ]
     shapes = {"image": (1, 3, 8, 8), "out": whole}
     ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in shapes.items()]
-    held = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
     model = helper.make_model(
-        helper.make_graph(nodes, "axes", *ends, held), opset_imports=[helper.make_opsetid("", 17)]
+        helper.make_graph(nodes, "axes", *ends, tensors), opset_imports=[helper.make_opsetid("", 17)]
     )
     onnx.save(model, tmp_path / "axes.onnx")
     graph = load(tmp_path / "axes.onnx")
     pictures = [np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)]
-    made = build(graph, [], options=Options(), calibration=pictures).bundle
-    bundles.write(made, tmp_path / "axes.glslnn", read_back=True)
+    bundle = build(graph, [], options=Options(), calibration=pictures).bundle
+    bundles.write(bundle, tmp_path / "axes.glslnn", read_back=True)

@@ -201,11 +201,11 @@ BATCHES = {
 def test_operators_on_a_batch_inside_of_a_network(case: str) -> None:
     """Networks reshape parts of an input to a batch, such as the frames of a signal."""
     shape, weights, attributes = BATCHES[case]
-    made = File(3)
-    x = made.reshape(made.input((1, math.prod(shape))), shape)
-    constants = [made.random(*sizes) for sizes in weights]
-    made.output(made.op(case.partition(" ")[0], [x, *constants], [1] * len(shape), **attributes))
-    assert agreement(made.model()) <= 2e-5
+    file = File(3)
+    x = file.reshape(file.input((1, math.prod(shape))), shape)
+    constants = [file.random(*sizes) for sizes in weights]
+    file.output(file.op(case.partition(" ")[0], [x, *constants], [1] * len(shape), **attributes))
+    assert agreement(file.model()) <= 2e-5
 
 
 CONSTANT = {
@@ -225,35 +225,35 @@ CONSTANT = {
 def test_operators_on_constants(kind: str) -> None:
     """Exporters leave operators whose inputs are all constants: they are computed once, as those of a network."""
     inputs, shape, attributes = CONSTANT[kind]
-    made = File(4)
-    result = made.op(kind, [made.random(*size) for size in inputs], shape, **attributes)
-    result = made.op("Cast", [result], shape, to=1) if kind == "ArgMax" else result
-    x = made.input((1, 3, 4, 6))
-    made.output(made.op("Mul", [x, made.reshape(result, (4, 6))], (1, 3, 4, 6)))
-    model = made.model()
+    file = File(4)
+    result = file.op(kind, [file.random(*size) for size in inputs], shape, **attributes)
+    result = file.op("Cast", [result], shape, to=1) if kind == "ArgMax" else result
+    x = file.input((1, 3, 4, 6))
+    file.output(file.op("Mul", [x, file.reshape(result, (4, 6))], (1, 3, 4, 6)))
+    model = file.model()
     assert agreement(model) <= 1e-5
     assert {row.kind for row in survey_of(model).rows} == {"input", "Mul"}
 
 
 def test_the_largest_two_constants() -> None:
-    made = File(4)
-    x = made.input((1, 3, 4, 6))
-    count = made.constant([2], "int64")
-    values, places = made.several("TopK", [made.random(3, 4, 5), count], [(3, 4, 2), (3, 4, 2)])
-    total = made.op("Add", [values, made.op("Cast", [places], (3, 4, 2), to=1)], (3, 4, 2))
-    made.output(
-        made.op("Mul", [x, made.op("ReduceSum", [total, made.constant([2], "int64")], (3, 4, 1))], (1, 3, 4, 6))
+    file = File(4)
+    x = file.input((1, 3, 4, 6))
+    count = file.constant([2], "int64")
+    values, places = file.several("TopK", [file.random(3, 4, 5), count], [(3, 4, 2), (3, 4, 2)])
+    total = file.op("Add", [values, file.op("Cast", [places], (3, 4, 2), to=1)], (3, 4, 2))
+    file.output(
+        file.op("Mul", [x, file.op("ReduceSum", [total, file.constant([2], "int64")], (3, 4, 1))], (1, 3, 4, 6))
     )
-    assert agreement(made.model()) <= 1e-5
+    assert agreement(file.model()) <= 1e-5
 
 
 def test_constants_that_are_too_large_are_refused() -> None:
-    made = File(0)
-    vectors = [made.constant(np.zeros(2**18)), made.constant(np.zeros(2**18))]
-    huge = made.op("ReduceL2", [made.op("Einsum", vectors, (2**18, 2**18), equation="i,j->ij")], (1, 1), keepdims=1)
-    made.output(made.op("Add", [made.input((1, 4, 8, 6)), huge], (1, 4, 8, 6)))
+    file = File(0)
+    vectors = [file.constant(np.zeros(2**18)), file.constant(np.zeros(2**18))]
+    huge = file.op("ReduceL2", [file.op("Einsum", vectors, (2**18, 2**18), equation="i,j->ij")], (1, 1), keepdims=1)
+    file.output(file.op("Add", [file.input((1, 4, 8, 6)), huge], (1, 4, 8, 6)))
     with pytest.raises(ModelError, match="Einsum: "):
-        importer.load(made.model())
+        importer.load(file.model())
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -235,10 +235,10 @@ def condition(chosen: bool) -> Build:
             )
             for kind in ("Relu", "Tanh")
         ]
-        known = file.constant(chosen, "bool")
-        first = file.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+        condition = file.constant(chosen, "bool")
+        first = file.op("If", [condition], MAP, then_branch=parts[0], else_branch=parts[1])
         parts[0].node[0].input[0] = parts[1].node[0].input[0] = first
-        return file.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+        return file.op("If", [condition], MAP, then_branch=parts[0], else_branch=parts[1])
 
     return build
 
@@ -250,8 +250,8 @@ def computed_condition(bound: float, *, constants: bool) -> Build:
         helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
         branches = []
         for kind, value in (("Relu", 2.0), ("Tanh", 3.0)):
-            held = onnx.numpy_helper.from_array(np.full((4, 1, 1), value, np.float32))
-            one = helper.make_node("Constant", [], ["end"], value=held)
+            tensor = onnx.numpy_helper.from_array(np.full((4, 1, 1), value, np.float32))
+            one = helper.make_node("Constant", [], ["end"], value=tensor)
             node = one if constants else helper.make_node(kind, [x], ["end"])
             branches.append(helper.make_graph([node], kind, [], [helper.make_tensor_value_info("end", float_, None)]))
         large = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(bound)], ())

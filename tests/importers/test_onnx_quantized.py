@@ -97,7 +97,7 @@ def agrees(model: Any, seed: int) -> int:
     (image,) = graph.inputs
     values = {image.name: input_values(image, picture(seed))}
     names = {name: imported.names[name] for name in imported.made}
-    held = tensors_of(
+    tensors = tensors_of(
         model,
         sorted(set(names.values())),
         {"x": imported.inputs["x"].as_in_file(values[image.name]).astype(np.float32)},
@@ -112,7 +112,7 @@ def agrees(model: Any, seed: int) -> int:
         if last not in names:
             continue
         span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
-        expected = imported.made[last].as_stored(real(held[names[last]], span)).reshape(graph.shapes[node.name])
+        expected = imported.made[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
         spans[node.name] = span
         if node.name in ranges:
             step = max(ranges[node.name].scales) / 255.0
@@ -137,16 +137,16 @@ def tensors_of(model: Any, names: list[str], feeds: dict[str, Any]) -> dict[str,
     return {**feeds, **dict(zip(expected, run(whole, feeds)))}
 
 
-def real(held: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
+def real(stored: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
     """Return the real values of stored integers."""
     if span is None:
-        assert held.dtype.kind == "f"
-        return held
-    if held.dtype.kind == "f":  # not yet rounded to its readers' input
+        assert stored.dtype.kind == "f"
+        return stored
+    if stored.dtype.kind == "f":  # not yet rounded to its readers' input
         step = (span[1] - span[0]) / 255.0
-        return span[0] + step * np.round((np.clip(held, *span) - span[0]) / step)
-    info = np.iinfo(held.dtype)
-    return span[0] + (held.astype(np.float64) - info.min) * (span[1] - span[0]) / 255.0
+        return span[0] + step * np.round((np.clip(stored, *span) - span[0]) / step)
+    info = np.iinfo(stored.dtype)
+    return span[0] + (stored.astype(np.float64) - info.min) * (span[1] - span[0]) / 255.0
 
 
 @pytest.mark.parametrize(("qdq", "signed"), [(True, True), (True, False), (False, False)])
@@ -166,9 +166,9 @@ def test_ranges_are_those_of_the_file(tmp_path: Path) -> None:
     scale = float(constants[next(name for name in constants if name == "x_scale")])
     assert scales == pytest.approx((255.0 * scale,), rel=1e-5)
     assert zeros == (float(constants["x_zero_point"]),)
-    known = [node for node in graph.nodes if OBSERVED_RANGE in node.attrs]
-    assert len(known) > 5
-    for node in known:
+    with_ranges = [node for node in graph.nodes if OBSERVED_RANGE in node.attrs]
+    assert len(with_ranges) > 5
+    for node in with_ranges:
         low, high = node.attrs[OBSERVED_RANGE]
         assert low < high
 
@@ -215,14 +215,14 @@ def dynamic(kind: str, opset: int) -> tuple[Any, Any]:
     """Return a network and the same with dynamic quantisation, of before opset 11 in pieces or of ONNX Runtime."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    made = File(5, opset)
-    x = made.conv(made.input((1, 4, 9, 8)), 6)
-    made.output(made.op("MatMul", [made.reshape(x, (1, 6 * 9 * 8)), made.random(6 * 9 * 8, 5, spread=0.05)], (1, 5)))
+    file = File(5, opset)
+    x = file.conv(file.input((1, 4, 9, 8)), 6)
+    file.output(file.op("MatMul", [file.reshape(x, (1, 6 * 9 * 8)), file.random(6 * 9 * 8, 5, spread=0.05)], (1, 5)))
     with tempfile.TemporaryDirectory() as folder:
         plain, written = Path(folder) / "plain.onnx", Path(folder) / "quantized.onnx"
-        onnx.save(made.model(), plain)
+        onnx.save(file.model(), plain)
         quantize_dynamic(plain, written, weight_type=getattr(QuantType, kind))
-        return made.model(), onnx.load(written)
+        return file.model(), onnx.load(written)
 
 
 @pytest.mark.parametrize("kind", ["QInt8", "QUInt8"])
@@ -238,19 +238,19 @@ def test_scales_that_the_network_computes(kind: str, opset: int) -> None:
 
 def test_constants_of_quantised_tensors() -> None:
     """A quantised tensor is padded with its zero point, and a table of quantised rows is gathered from."""
-    made = File(2, 17)
-    x, ends = made.input((1, 6, 5, 7)), [made.constant(0.03), made.constant(40, "uint8")]
-    held = made.op("QuantizeLinear", [x, *ends], (1, 6, 5, 7))
-    pads, value = made.constant([0, 0, 1, 1, 0, 0, 1, 1], "int64"), made.constant(40, "uint8")
-    held = made.op("Pad", [held, pads, value], (1, 6, 7, 9), mode="constant")
-    held = made.op("MaxPool", [held], (1, 6, 3, 4), kernel_shape=[2, 2], strides=[2, 2])
-    table = made.constant(made.rng.integers(0, 255, (5, 6, 3, 4)), "uint8")
-    row = made.op("Gather", [table, made.constant([3], "int64")], (1, 6, 3, 4), axis=0)
-    joined = made.op("Concat", [held, row], (1, 12, 3, 4), axis=1)
-    made.output(made.op("DequantizeLinear", [joined, *ends], (1, 12, 3, 4)))
+    file = File(2, 17)
+    x, ends = file.input((1, 6, 5, 7)), [file.constant(0.03), file.constant(40, "uint8")]
+    stored = file.op("QuantizeLinear", [x, *ends], (1, 6, 5, 7))
+    pads, value = file.constant([0, 0, 1, 1, 0, 0, 1, 1], "int64"), file.constant(40, "uint8")
+    stored = file.op("Pad", [stored, pads, value], (1, 6, 7, 9), mode="constant")
+    stored = file.op("MaxPool", [stored], (1, 6, 3, 4), kernel_shape=[2, 2], strides=[2, 2])
+    table = file.constant(file.rng.integers(0, 255, (5, 6, 3, 4)), "uint8")
+    row = file.op("Gather", [table, file.constant([3], "int64")], (1, 6, 3, 4), axis=0)
+    joined = file.op("Concat", [stored, row], (1, 12, 3, 4), axis=1)
+    file.output(file.op("DequantizeLinear", [joined, *ends], (1, 12, 3, 4)))
     feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
-    imported = importer.imported(made.model(), ends=importer.IoOptions(fits={"": "none"}))
-    (expected,) = run(made.model(), feeds)
+    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
+    (expected,) = run(file.model(), feeds)
     computed = reference.run(imported.survey.whole(), {"x": imported.given("x", feeds["x"])}, mode="float")
     (name,) = imported.outputs
     assert np.abs(imported.returned(name, computed[name]) - expected).max() <= 0.0151

@@ -39,8 +39,8 @@ def skipped(kind: str, *constants: tuple[int, ...], read_sum: bool = False) -> B
 
     def build(file: File, x: str) -> str:
         y = file.op("Tanh", [x], ROWS)
-        given = [x, y, *(file.random(*size) for size in constants)]
-        outputs = file.several(kind, given, [ROWS, (1,), (1,), ROWS], MICROSOFT, epsilon=1e-3)
+        inputs = [x, y, *(file.random(*size) for size in constants)]
+        outputs = file.several(kind, inputs, [ROWS, (1,), (1,), ROWS], MICROSOFT, epsilon=1e-3)
         file.nodes[-1].output[1:3] = ["", ""]
         return file.op("Add", [outputs[0], outputs[3]], ROWS) if read_sum else outputs[0]
 
@@ -56,11 +56,11 @@ def in_8_bits(file: File, x: str, scale: float = 0.03, zero: int = 0) -> list[st
 def quantized(kind: str, **attributes: Any) -> Build:
     def build(file: File, x: str) -> str:
         ends = [file.constant(0.05), file.constant(-3, "int8")]
-        given = in_8_bits(file, x)
+        inputs = in_8_bits(file, x)
         if kind == "QLinearWhere":
             chosen = file.op("Greater", [x, file.constant(0.0)], ROWS)
-            given = [chosen, *given, *in_8_bits(file, file.op("Tanh", [x], ROWS), 0.01, 5)]
-        output = file.op(kind, [*given, *ends], ROWS, MICROSOFT, **attributes)
+            inputs = [chosen, *inputs, *in_8_bits(file, file.op("Tanh", [x], ROWS), 0.01, 5)]
+        output = file.op(kind, [*inputs, *ends], ROWS, MICROSOFT, **attributes)
         return file.op("DequantizeLinear", [output, *ends], ROWS)
 
     return build
@@ -99,8 +99,8 @@ def lstm(file: File, x: str) -> str:
     kernels = [file.constant(file.rng.integers(-90, 91, shape), "int8") for shape in ((1, 8, 24), (1, 6, 24))]
     scales = [file.constant(file.rng.uniform(0.002, 0.01, (1, 24))) for _ in kernels]
     zeros = [file.constant(np.zeros((1, 24)), "int8") for _ in kernels]
-    given = [steps, *kernels, file.random(1, 48), "", "", "", "", scales[0], zeros[0], scales[1], zeros[1]]
-    return file.op("DynamicQuantizeLSTM", given, (5, 1, 1, 6), MICROSOFT, hidden_size=6)
+    inputs = [steps, *kernels, file.random(1, 48), "", "", "", "", scales[0], zeros[0], scales[1], zeros[1]]
+    return file.op("DynamicQuantizeLSTM", inputs, (5, 1, 1, 6), MICROSOFT, hidden_size=6)
 
 
 def fused_product(file: File, x: str) -> str:

@@ -56,8 +56,8 @@ def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
     weights = file.rng.integers(-60, 61, (5, 48) if turned else (48, 5))
     scales, zeros = file.constant(file.rng.uniform(0.002, 0.012, 5)), file.constant(np.zeros(5), "int8")
     end, middle = file.constant(0.2), file.constant(128, "uint8")
-    given = [stored, scale, zero, file.constant(weights, "int8"), scales, zeros, "", end, middle]
-    product = file.op("QGemm", given, (1, 5), domain="com.microsoft", transB=turned)
+    inputs = [stored, scale, zero, file.constant(weights, "int8"), scales, zeros, "", end, middle]
+    product = file.op("QGemm", inputs, (1, 5), domain="com.microsoft", transB=turned)
     file.output(file.op("DequantizeLinear", [product, end, middle], (1, 5)))
     assert agreement(file.model()) < 0.08  # the rounding of ONNX Runtime to 8 bits
 

@@ -41,19 +41,19 @@ def test_a_picture_without_channels(kind: str) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 1, 5), (2, 5), (2, 1, 1, 5), (1, 2, 1, 1, 5)])
 def test_the_state_of_a_recurrent_layer_is_an_input_and_an_output(shape: tuple[int, ...]) -> None:
-    made = File(2)
-    x, state = made.input((1, 10), name="x"), made.input(shape, name="state")
-    flat = made.op("RESHAPE", [state, made.constant([1, 10], "i4")], (1, 10))
-    total = made.op("ADD", [x, flat], (1, 10), {"Add": {}})
-    after = made.op("MUL", [state, made.constant(np.linspace(0.5, 1.0, 10).reshape(shape))], shape, {"Mul": {}})
-    graph = close(made.bytes([dense(made, total), after]))
+    file = File(2)
+    x, state = file.input((1, 10), name="x"), file.input(shape, name="state")
+    flat = file.op("RESHAPE", [state, file.constant([1, 10], "i4")], (1, 10))
+    total = file.op("ADD", [x, flat], (1, 10), {"Add": {}})
+    after = file.op("MUL", [state, file.constant(np.linspace(0.5, 1.0, 10).reshape(shape))], shape, {"Mul": {}})
+    graph = close(file.bytes([dense(file, total), after]))
     assert [node.name for node in graph.inputs] == ["x", "state"]
 
 
 def test_a_batch_of_pictures_is_refused() -> None:
-    made = File(2)
+    file = File(2)
     with pytest.raises(ModelError, match=r"one picture at a time.*--input-shape image=1x8x8x3"):
-        to_graph(parsed(made.bytes([made.op("RELU", [made.input((2, 8, 8, 3))], (2, 8, 8, 3))])))
+        to_graph(parsed(file.bytes([file.op("RELU", [file.input((2, 8, 8, 3))], (2, 8, 8, 3))])))
 
 
 def test_functions_that_are_not_read_are_named() -> None:

@@ -194,9 +194,9 @@ def logical(kind: str) -> Build:
     def build(file: File, x: int) -> int:
         high = file.op("GREATER", [x, file.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
         low = file.op("LESS", [x, file.constant(0.5)], (1, 8, 6, 4), {"Less": {}}, type_="BOOL")
-        given = [high] if kind.endswith("NOT") else [high, low]
+        inputs = [high] if kind.endswith("NOT") else [high, low]
         name = "".join(part.title() for part in kind.split("_"))
-        return as_float(file, file.op(kind, given, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
+        return as_float(file, file.op(kind, inputs, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
 
     return build
 

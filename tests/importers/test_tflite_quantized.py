@@ -166,11 +166,11 @@ def test_ranges_are_those_of_the_file() -> None:
     tensors = tensors_of(model)
     checked = 0
     for node in graph.nodes[1:]:
-        given = model.tensors[tensors[(node.name, *node.attrs.get("fused", ()))[-1]]].quantization
+        quantization = model.tensors[tensors[(node.name, *node.attrs.get("fused", ()))[-1]]].quantization
         assert "seen" not in node.attrs
         if node.op == "conv2d":
-            assert node.attrs["scales"] == pytest.approx((255.0 * given.scales[0],), rel=1e-5)
-            assert node.attrs["zeros"] == (given.zeros[0] + 128,)
+            assert node.attrs["scales"] == pytest.approx((255.0 * quantization.scales[0],), rel=1e-5)
+            assert node.attrs["zeros"] == (quantization.zeros[0] + 128,)
             checked += 1
     assert checked > 1
 

@@ -56,11 +56,11 @@ def test_a_batch_that_makes_no_sense() -> None:
 
 
 def basic(file: File, kernel: int = 1) -> list[int]:
-    given = [file.input((1, WIDTH), name="x"), file.input((1, HIDDEN), name="before"),
+    inputs = [file.input((1, WIDTH), name="x"), file.input((1, HIDDEN), name="before"),
              file.random(4 * HIDDEN, WIDTH + HIDDEN), file.random(4 * HIDDEN),
              file.input((1, HIDDEN), name="state")]  # fmt: skip
     made_ = [file.tensor((1, size)) for size in (HIDDEN, HIDDEN, WIDTH + HIDDEN, 4 * HIDDEN)]
-    file.several("LSTM", given, made_, {"LSTM": {"kernelType": kernel, "fusedActivationFunction": 4}}, version=2)
+    file.several("LSTM", inputs, made_, {"LSTM": {"kernelType": kernel, "fusedActivationFunction": 4}}, version=2)
     return made_[:2]
 
 
@@ -86,10 +86,10 @@ def sequence(file: File, **options: Any) -> int:
     states = [file.tensor((1, HIDDEN)), file.tensor((1, HIDDEN))]
     for state in states:
         file.graph.tensors[state].isVariable = True
-    given = [x, *weights, -1, -1, -1, *biases, -1, -1, *states, -1, -1, -1, -1]
+    inputs = [x, *weights, -1, -1, -1, *biases, -1, -1, *states, -1, -1, -1, -1]
     shape = (LENGTH, 1, HIDDEN) if major else (1, LENGTH, HIDDEN)
     own = {"UnidirectionalSequenceLSTM": {"fusedActivationFunction": 4, **options}}
-    return file.op("UNIDIRECTIONAL_SEQUENCE_LSTM", given, shape, own)
+    return file.op("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, shape, own)
 
 
 @pytest.mark.parametrize("major", [False, True])

@@ -53,21 +53,21 @@ def _check_formats() -> None:
         graph = optimize(graph)
         assert [part.on_cpu for part in place(graph)] == [False], f"{case}: {[node.op for node in graph.nodes]}"
         named = {node.name: value for node, value in zip(graph.inputs, inputs)}
-        (made,) = reference.run(graph, named, mode="float").values()
-        np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-5, err_msg=case)
+        (result,) = reference.run(graph, named, mode="float").values()
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5, err_msg=case)
 
     def two_onnx(shape: tuple[int, ...], constant: np.ndarray | None, *, first: bool) -> Graph:
-        made = onnx_networks.File(0)
-        a = made.input(shape, "a")
-        b = made.input(shape, "b") if constant is None else made.constant(constant)
-        made.output(made.op("LogAddExp", [b, a] if first else [a, b], shape))
-        return from_onnx(made.model())
+        file = onnx_networks.File(0)
+        a = file.input(shape, "a")
+        b = file.input(shape, "b") if constant is None else file.constant(constant)
+        file.output(file.op("LogAddExp", [b, a] if first else [a, b], shape))
+        return from_onnx(file.model())
 
     def two_tflite(shape: tuple[int, ...], constant: np.ndarray | None, *, first: bool) -> Graph:
-        made = tflite_files.File(0)
-        a = made.input(shape, name="a")
-        b = made.input(shape, name="b") if constant is None else made.constant(constant)
-        data = made.bytes([made.op("STABLEHLO_REMAINDER", [b, a] if first else [a, b], shape)])
+        file = tflite_files.File(0)
+        a = file.input(shape, name="a")
+        b = file.input(shape, name="b") if constant is None else file.constant(constant)
+        data = file.bytes([file.op("STABLEHLO_REMAINDER", [b, a] if first else [a, b], shape)])
         return from_tflite(parse(data, "m.tflite"))
 
     def two_keras(shape: tuple[int, ...], constant: np.ndarray | None, *, first: bool) -> Graph:
@@ -87,9 +87,9 @@ def _check_formats() -> None:
                     continue
                 constant = rng.random(sizes, np.float32)
                 whole = np.broadcast_to(constant, size) if sizes else constant
-                given = whole.transpose(tuple(layout)) if sizes else constant
+                operand = whole.transpose(tuple(layout)) if sizes else constant
                 for first in (False, True):
-                    graph = make(shape, np.array(given), first=first)
+                    graph = make(shape, np.array(operand), first=first)
                     check(f"{name} {size} {case} {first}", graph, np.logaddexp(a, constant), a)
 
 

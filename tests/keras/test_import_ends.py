@@ -53,11 +53,11 @@ def sample(seed: int) -> dict[str, Any]:
 
 
 def test_every_kind_of_input_and_ending() -> None:
-    network, given = model(), sample(1)
+    network, inputs = model(), sample(1)
     graph = to_graph(network, ends=IoOptions(RANGES, {"picture": "center-crop"}))
-    values = [given["picture"] / 127.5 - 1.0, given["numbers"], given["heat"]]
+    values = [inputs["picture"] / 127.5 - 1.0, inputs["numbers"], inputs["heat"]]
     expected = network([value[None].astype(np.float32) for value in values], training=False)
-    results = reference.run(graph, given)
+    results = reference.run(graph, inputs)
     assert list(results) == ["rows", "mask", "classes", "embedding", "tags"]
     for name, result in results.items():
         close(result, np.asarray(expected[name])[0], 1e-5)
@@ -69,7 +69,7 @@ def test_every_kind_of_input_and_ending() -> None:
         ("numbers", "numbers", None),
         ("heat", "numbers", None),
     ]
-    for name, stored in reference.run(bundle, given).items():
+    for name, stored in reference.run(bundle, inputs).items():
         if name == "mask":
             assert (stored == results[name]).mean() > 0.85
         else:

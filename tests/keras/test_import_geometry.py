@@ -184,12 +184,12 @@ def test_transposed_with_dilation(padding: str) -> None:
     x = keras.Input((4, 5, 3))
     layer = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))
     wide = L.Conv2DTranspose(2, (5, 7), padding=padding)
-    model, known = randomise(keras.Model(x, layer(x)), 0), keras.Model(x, wide(x))
+    model, expected_model = randomise(keras.Model(x, layer(x)), 0), keras.Model(x, wide(x))
     kernel = np.zeros((5, 7, 2, 3), np.float32)
     kernel[::2, ::3] = layer.get_weights()[0]
     wide.set_weights([kernel, layer.get_weights()[1]])
     picture = np.random.default_rng(0).integers(0, 256, (4, 5, 3), np.uint8)
-    expected = np.asarray(known(picture[None] / np.float32(255.0)))[0]
+    expected = np.asarray(expected_model(picture[None] / np.float32(255.0)))[0]
     for graph in (to_graph(model), optimize(to_graph(model))):
         close(reference.run(graph, picture, mode="float"), expected, 1e-5)
 

@@ -29,9 +29,9 @@ from glsl_infer.importers.keras.reader import load, survey
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     image = keras.Input((8, 8, 3), name="image")
-    made = layers.Dense(2, name="classes")(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(image)))
+    classes = layers.Dense(2, name="classes")(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(image)))
     path = tmp_path_factory.mktemp("sound") / "sound.keras"
-    keras.Model(image, made).save(path)
+    keras.Model(image, classes).save(path)
     return path
 
 

@@ -60,8 +60,8 @@ class Add(L.Add):
             "layer 'p': data_format='channels_first'; only 'channels_last'",
         ),
         (
-            lambda: keras.Sequential([L.Masking(name="u1")], name="inner")(L.Reshape((64, 3))(X)),
-            "layer 'inner/u1': a Masking",
+            lambda: keras.Sequential([L.Masking(), L.LSTM(2, name="u1")], name="inner")(L.Reshape((64, 3))(X)),
+            "layer 'inner/u1': LSTM on masked steps; take Masking out",
         ),
         (
             lambda: Add(name="mine")([X, X]),

@@ -163,8 +163,8 @@ def test_a_saved_model_that_reads_files_is_not_run(tmp_path: Path) -> None:
         def serve(self, x: Any) -> Any:
             return x + tf.cast(tf.strings.length(tf.io.read_file("/etc/hostname")), tf.float32)
 
-    made = Reader()
-    tf.saved_model.save(made, str(tmp_path / "saved"), signatures=made.serve)
+    reader = Reader()
+    tf.saved_model.save(reader, str(tmp_path / "saved"), signatures=reader.serve)
     with pytest.raises(InputError, match=r"holds the operation ReadFile.*do not trust this model"):
         importers.survey(tmp_path / "saved")
 

@@ -47,14 +47,14 @@ OWN = {f"mine>{one.__name__}": one for one in (Trainer, Block, own_start, own_fu
 
 def saved(model: keras.Model, path: Path) -> Path:
     """Save a model whose custom objects are registered only while it is saved."""
-    known, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
+    objects, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
     try:
-        known.update(OWN)
+        objects.update(OWN)
         names.update({one: name for name, one in OWN.items()})
         model.save(path / "model.keras")
     finally:
         for name, one in OWN.items():
-            known.pop(name), names.pop(one)
+            objects.pop(name), names.pop(one)
     return path / "model.keras"
 
 

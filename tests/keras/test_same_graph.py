@@ -30,11 +30,11 @@ Network = Callable[[Any], Any]
 SIZE = (16, 20, 3)
 
 
-def layer(kind: Any, *given: Any, **options: Any) -> Network:
+def layer(kind: Any, *args: Any, **options: Any) -> Network:
     """Return the network of one layer, which is created on each call, so that models do not share it."""
 
     def applied(x: Any) -> Any:
-        return kind(*given, **options)(x)
+        return kind(*args, **options)(x)
 
     return applied
 
@@ -204,11 +204,11 @@ CASES = [
 
 @pytest.mark.parametrize("name", CASES)
 def test_three_formats_one_graph(name: str) -> None:
-    made = {kind: optimize(graph) for kind, graph in graphs(NETWORKS[name]).items()}
-    expected = described(made["keras"])
+    optimized = {kind: optimize(graph) for kind, graph in graphs(NETWORKS[name]).items()}
+    expected = described(optimized["keras"])
     for kind in ("tflite", "onnx"):
-        assert described(made[kind]) == expected, kind
-        for ours, other in zip(weights(made["keras"]), weights(made[kind])):
+        assert described(optimized[kind]) == expected, kind
+        for ours, other in zip(weights(optimized["keras"]), weights(optimized[kind])):
             np.testing.assert_allclose(other, ours, rtol=1e-4, atol=1e-5, err_msg=kind)
 
 
@@ -224,6 +224,6 @@ def test_the_gpu_computes_a_mean_of_a_sequence(pool: Any) -> None:
     y = L.Conv1D(8, 3, activation="relu")(L.Conv1D(8, 5, strides=2, padding="same")(sequence))
     model = randomise(keras.Model(sequence, L.Dense(3)(pool()(y))), 3, 0.3)
     data = tf.lite.TFLiteConverter.from_keras_model(model).convert()
-    made = [optimize(graph) for graph in (from_keras(model), from_tflite(parse(data, "m.tflite")))]
-    assert described(made[0]) == described(made[1])
-    assert [part.on_cpu for part in place(made[0])] == [False]
+    optimized = [optimize(graph) for graph in (from_keras(model), from_tflite(parse(data, "m.tflite")))]
+    assert described(optimized[0]) == described(optimized[1])
+    assert [part.on_cpu for part in place(optimized[0])] == [False]

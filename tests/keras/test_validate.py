@@ -193,9 +193,9 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     export(tmp_path / "model.keras", "-o", tmp_path / "m.glslnn", "--labels", tmp_path / "labels.txt",
            "--calibrate", tmp_path / "samples", "--fit", "stretch", "--input-range", "picture=-1,1",
            "--input-range", "numbers=-5,5", "--purpose", "rows=values")  # fmt: skip
-    made = bundle.read(tmp_path / "m.glslnn").manifest
-    assert made.inputs[0].fit == "stretch/area-average"
-    assert [(output.name, output.purpose) for output in made.outputs] == [
+    manifest = bundle.read(tmp_path / "m.glslnn").manifest
+    assert manifest.inputs[0].fit == "stretch/area-average"
+    assert [(output.name, output.purpose) for output in manifest.outputs] == [
         ("kind", "classes"),
         ("mask", "mask"),
         ("rows", "values"),

@@ -67,9 +67,9 @@ def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str
     done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("not a git checkout")
-    known = {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
-    assert set(source) == known | {"PKG-INFO"}
-    assert all(source[name] == (ROOT / name).read_bytes() for name in known)
+    tracked = {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
+    assert set(source) == tracked | {"PKG-INFO"}
+    assert all(source[name] == (ROOT / name).read_bytes() for name in tracked)
 
 
 def test_a_wheel_of_the_source_distribution_has_the_same_page(path: Path, tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def _relative(text: str) -> list[str]:
 
 def test_a_repository_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     page = script("package_page")
-    for given, taken in (("", ""), (f"{REPOSITORY}.git", REPOSITORY), (f"{REPOSITORY}/", REPOSITORY)):
-        monkeypatch.setenv(page.REPOSITORY, given)
+    for remote, taken in (("", ""), (f"{REPOSITORY}.git", REPOSITORY), (f"{REPOSITORY}/", REPOSITORY)):
+        monkeypatch.setenv(page.REPOSITORY, remote)
         assert page.repository() == taken
     monkeypatch.setenv(page.REPOSITORY, "git@example.org:somebody")
     with pytest.raises(ValueError, match="give the repository's address, https://HOST/OWNER/NAME"):

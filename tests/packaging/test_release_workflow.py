@@ -19,8 +19,8 @@ TEXT = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
 @pytest.fixture(scope="module")
 def workflow() -> dict[Any, Any]:
     yaml = needs.module("yaml")
-    made: dict[Any, Any] = yaml.safe_load(TEXT)
-    return made
+    workflow: dict[Any, Any] = yaml.safe_load(TEXT)
+    return workflow
 
 
 def test_a_tag_starts_it_and_nothing_else(workflow: dict[Any, Any]) -> None:

@@ -47,9 +47,9 @@ def pictures(side: int = 11) -> Pictures:
 def loop(recipe: Recipe, path: Path, **options: Any) -> Loop:
     """Return a loop whose folder is ``path``."""
     keras.utils.set_random_seed(recipe.seed)
-    told = options.pop("report", lambda entry: None)
+    report = options.pop("report", lambda entry: None)
     pictures_ = options.pop("pictures", None) or pictures()
-    return Loop(recipe, options.pop("build", build), SIZE, pictures_, RunFolder(path), told, **options)
+    return Loop(recipe, options.pop("build", build), SIZE, pictures_, RunFolder(path), report, **options)
 
 
 def run(recipe: Recipe, path: Path, **options: Any) -> Loop:

@@ -23,7 +23,7 @@ def test_wrong_arguments_are_one_line(capsys):
     parser.add_argument("--epochs", type=command.positive)
     parser.add_argument("--rate", type=command.rate)
     assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"epochs": 3, "rate": 0.01}
-    for given, wording in {
+    for argument, wording in {
         "--epochs=0": "0 is no whole number of at least 1",
         "--epochs=2.5": "2.5 is no whole number",
         "--rate=0": "0 is no number above 0 to 1",
@@ -32,7 +32,7 @@ def test_wrong_arguments_are_one_line(capsys):
         "--epoch=3": "unrecognized arguments",
     }.items():
         with pytest.raises(SystemExit) as stopped:
-            parser.parse_args([given])
+            parser.parse_args([argument])
         message = capsys.readouterr().err
         assert stopped.value.code == 2 and wording in message and message.count("\n") == 1
 

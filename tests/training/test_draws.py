@@ -72,22 +72,22 @@ def test_a_picture_has_its_variation_whatever_the_batch(batch):
     numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
     seen = []
     for index in range(len(epoch)):
-        given, labels = epoch[index]
-        assert given["index"].shape == (batch,) and labels.shape == (batch, 2)
-        assert np.array_equal(given["numbers"], numbers[given["index"]])
-        seen += given["index"].tolist()
+        images, labels = epoch[index]
+        assert images["index"].shape == (batch,) and labels.shape == (batch, 2)
+        assert np.array_equal(images["numbers"], numbers[images["index"]])
+        seen += images["index"].tolist()
     assert seen == order(30, 3, 7).tolist()[: len(seen)] and len(seen) == 30 - 30 % batch
 
 
 def test_a_phase_without_mixing():
     epoch = Batches(ALL, np.arange(30) % 2, 2, 30, seed=3, mixing=False)
     epoch.begin(7)
-    given, labels = epoch[0]
-    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][given["index"]]
+    images, labels = epoch[0]
+    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][images["index"]]
     cutmix, keep = slice(27, 31), 31
-    assert np.array_equal(given["numbers"][:, :27], numbers[:, :27]), "all else is as it would be"
-    assert not given["numbers"][:, cutmix].any() and (given["numbers"][:, keep] == 1).all()
-    assert np.array_equal(labels, np.eye(2, dtype=np.float32)[given["index"] % 2])
+    assert np.array_equal(images["numbers"][:, :27], numbers[:, :27]), "all else is as it would be"
+    assert not images["numbers"][:, cutmix].any() and (images["numbers"][:, keep] == 1).all()
+    assert np.array_equal(labels, np.eye(2, dtype=np.float32)[images["index"] % 2])
 
 
 def test_strength_0_is_the_plain_picture():

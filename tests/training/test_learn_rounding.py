@@ -33,16 +33,31 @@ def network():
 
 def test_it_is_what_the_exact_reference_computes():
     model = network()
-    prepared, known = stored(model, PICTURES[:8], precision="8")
+    prepared, ranges = stored(model, PICTURES[:8], precision="8")
     copy = rounded(model, PICTURES[:8], precision="8")
-    assert {"relu", "sum", "depthwise"} < {name.removesuffix("-activation") for name in known} and not copy.left_out
+    assert {"relu", "sum", "depthwise"} < {name.removesuffix("-activation") for name in ranges} and not copy.left_out
     values = np.stack(PICTURES[8:12]).astype(np.float32) / 255.0
     exact = np.stack([reference.run(prepared, picture) for picture in PICTURES[8:12]])
     floats = np.asarray(model(values))
-    given = np.asarray(copy.network(values))
-    assert np.abs(given - exact).max() < 0.1 * np.abs(floats - exact).max()
+    outputs = np.asarray(copy.network(values))
+    assert np.abs(outputs - exact).max() < 0.1 * np.abs(floats - exact).max()
     assert sum(isinstance(layer, RoundedAsStored) for layer in copy.network.layers) == len(copy.rounds)
     assert copy.network.count_params() == model.count_params()
+
+
+def test_a_sequential_model_is_taught():
+    model = keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            L.Conv2D(8, 3, activation="relu"),
+            L.Conv2D(4, 3, activation="relu"),
+            L.GlobalAveragePooling2D(),
+        ]
+    )
+    before, after, rounds, left_out = learn_rounding.teach(
+        model, PICTURES[:10], epochs=1, rate=1e-4, batch=8, precision="8"
+    )
+    assert 0.0 < after <= before and len(rounds) == 2 and not left_out
 
 
 def test_steps_of_16_bits_are_256_times_finer_and_ends_are_kept():

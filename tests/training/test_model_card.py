@@ -114,7 +114,7 @@ def test_what_stands_in_it(root):
     assert "| test | GPU with float Keras | 100.00 % | 0 | 0 | 0.00 points, 0 pictures |" in text
     assert "| blue | 66.67 % | 2 of 3 |" in text
     assert "| blue | green | 1 |" in text
-    assert "3 epochs in 5 min. Best while training: 81.25 % on val, epoch 2, their moving average." in text
+    assert "3 epochs in 5 min. Best while training: 81.25 % on val, epoch 2, the moving average of the weights." in text
     assert "    python train.py --seed 5\n" in text
     assert f"evaluate.py models/{NAME}.keras --bundle models/{NAME}.glslnn --data " in text
     for suffix in ("keras", "glslnn"):

@@ -94,9 +94,9 @@ def test_moving_average():
 
 
 def test_moving_average_keeps_no_hold_of_what_it_was_given():
-    given, average = weights(1.0), MovingAverage(0.5)
-    average.update(given, 1)
-    given[0][:] = 7
+    current, average = weights(1.0), MovingAverage(0.5)
+    average.update(current, 1)
+    current[0][:] = 7
     assert same(average.weights, weights(1.0))
 
 
@@ -130,8 +130,8 @@ def test_mean_is_exact_where_float32_sums_are_not():
     assert mean([[np.array([large])], [np.array([1], np.float32)], [np.array([1], np.float32)]])[0] == pytest.approx(
         (2**24 + 2) / 3, rel=1e-7
     )
-    made = mean([weights(1.0, 4.0), weights(2.0, 0.0)])
-    assert same(made, weights(1.5, 2.0)) and made[0].dtype == np.float32
+    average = mean([weights(1.0, 4.0), weights(2.0, 0.0)])
+    assert same(average, weights(1.5, 2.0)) and average[0].dtype == np.float32
 
 
 BATCH = 8

@@ -121,6 +121,6 @@ def test_a_terminal_shows_progress(image_folder):
     root = Path(__file__).resolve().parents[2]
     subprocess.run([sys.executable, "-c", script, image_folder], check=True, cwd=root, stderr=theirs)
     os.close(theirs)
-    shown = os.read(ours, 1 << 16).decode()
+    text = os.read(ours, 1 << 16).decode()
     os.close(ours)
-    assert "reading pictures" in shown and "/9 [" in shown
+    assert "reading pictures" in text and "/9 [" in text

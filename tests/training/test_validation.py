@@ -34,10 +34,10 @@ def test_cross_entropy_of_large_logits_is_a_number():
 
 @pytest.mark.parametrize("count, whole", [(1, 4), (4, 4), (5, 8), (8, 8)])
 def test_batches_are_made_whole_with_the_last_picture(count, whole):
-    given = pixels(count)
-    made = whole_batches(given, 4)
-    assert len(made) == whole and np.array_equal(made[:count], given)
-    assert all(np.array_equal(one, given[-1]) for one in made[count:])
+    images = pixels(count)
+    batches = whole_batches(images, 4)
+    assert len(batches) == whole and np.array_equal(batches[:count], images)
+    assert all(np.array_equal(one, images[-1]) for one in batches[count:])
 
 
 def test_a_score_is_of_the_weights_given():

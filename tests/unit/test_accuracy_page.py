@@ -13,11 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 import accuracy  # noqa: E402
-import keras_graphs  # noqa: E402
-from tiny import tiny_graph, tiny_picture  # noqa: E402
 
 from glsl_infer.errors import InputError  # noqa: E402
-from glsl_infer.graph import reference  # noqa: E402
 
 STORED = ROOT / "docs/engineering/accuracy"
 
@@ -38,10 +35,3 @@ def test_sections_are_chosen_by_name() -> None:
 def test_the_page_is_written_from_the_stored_results() -> None:
     text = (ROOT / "docs/engineering/accuracy.md").read_text("utf-8")
     assert accuracy.page(accuracy.stored(STORED), text) == text
-
-
-def test_a_graph_survives_the_way_between_processes(tmp_path: Path) -> None:
-    keras_graphs.write(tiny_graph(), tmp_path / "tiny.graph")
-    again = keras_graphs.read(tmp_path / "tiny.graph")
-    one, other = (reference.run(graph, tiny_picture(0), mode="float") for graph in (tiny_graph(), again))
-    assert (one == other).all()

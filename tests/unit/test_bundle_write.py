@@ -34,9 +34,9 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) -> None:
-    read, made = bundles.read(tiny.write_tiny(tmp_path)).graph, tiny.tiny_program().graph
-    assert [node.name for node in read.nodes] == [node.name for node in made.nodes]
-    for ours, theirs in zip(read.nodes, made.nodes):
+    read, graph = bundles.read(tiny.write_tiny(tmp_path)).graph, tiny.tiny_program().graph
+    assert [node.name for node in read.nodes] == [node.name for node in graph.nodes]
+    for ours, theirs in zip(read.nodes, graph.nodes):
         assert (ours.op, ours.inputs, dict(ours.attrs)) == (theirs.op, theirs.inputs, dict(theirs.attrs))
         assert ours.weights.keys() == theirs.weights.keys()
         for key, weights in theirs.weights.items():

@@ -54,12 +54,12 @@ def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
         every = values(name)
         step = (every.max(axis=0) - every.min(axis=0)) / BINS * 1.001
         # The choice between the two neighbours of a percentile is a convention.
-        for given, share in ((low, 100.0 - percentile), (high, percentile)):
+        for bound, share in ((low, 100.0 - percentile), (high, percentile)):
             before, after = (np.percentile(every, share, axis=0, method=m) for m in ("lower", "higher"))
             neighbours = np.sort(every, axis=0)
             rank = np.clip(np.searchsorted(neighbours[:, 0], before[0]), 1, len(every) - 2)
-            assert ((given >= before - step) | (given >= neighbours[rank - 1] - step)).all()
-            assert ((given <= after + step) | (given <= neighbours[rank + 1] + step)).all()
+            assert ((bound >= before - step) | (bound >= neighbours[rank - 1] - step)).all()
+            assert ((bound <= after + step) | (bound <= neighbours[rank + 1] + step)).all()
 
 
 def test_what_is_left_out_is_no_more_than_its_share() -> None:

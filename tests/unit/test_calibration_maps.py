@@ -31,8 +31,8 @@ def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most:
     monkeypatch.setattr(calibration_maps, "MOST_BYTES", most)
     rng = np.random.default_rng(4)
     samples = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(20)]
-    for given in (samples, ()):
-        maps = calibration_maps.compute_maps(graph, given)
+    for images in (samples, ()):
+        maps = calibration_maps.compute_maps(graph, images)
         assert {len(map) for map in maps.values()} == {count}
         assert len({result.tobytes() for result in next(iter(maps.values()))}) == count, "they are different pictures"
 
@@ -104,11 +104,11 @@ def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
         calls.append(1)
         return {"map": np.zeros((1, 2, 2, 4), np.float32)}
 
-    known = CalibrationMaps(maps)
+    computed = CalibrationMaps(maps)
     value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
-    known.texels("map", value, alpha=False)
-    known.texels("map", value, alpha=False)
+    computed.texels("map", value, alpha=False)
+    computed.texels("map", value, alpha=False)
     assert len(calls) == 1
-    known.release()
-    assert known.texels("map", value, alpha=False).size == (2, 2)
+    computed.release()
+    assert computed.texels("map", value, alpha=False).size == (2, 2)
     assert len(calls) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -83,6 +84,17 @@ def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert capsys.readouterr().out.splitlines() == list(LABELS)
     assert main(["inspect", "faces"]) == 0
     assert "face-detection.glslnn" in capsys.readouterr().out
+
+
+def test_the_shorthand_accepts_names_and_other_parsers_keep_their_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path))
+    assert main_classify(["--model", "imagenet", "cat.jpg"]) == 2
+    assert "the model 'imagenet' is not here yet" in capsys.readouterr().err
+    args = argparse.Namespace(model=Path("faces"), models=Path("models"))
+    advice.fetched_models(args)
+    assert args == argparse.Namespace(model=Path("faces"), models=Path("models"))
 
 
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:

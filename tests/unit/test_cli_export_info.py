@@ -158,8 +158,8 @@ def test_export_prints_a_report(
     assert rows["naive"] == ["naive", "0.131", "3"]
     assert rows["by-size"] == ["by-size", "0.066", "1", "used", "here"]
     assert rows["slices"][:3] == ["slices", "alone", "0.130"]
-    made = f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk"
-    assert output.out.splitlines()[-3] == made
+    summary = f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk"
+    assert output.out.splitlines()[-3] == summary
     assert main([str(word) for word in argv]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == output.out.splitlines()[-3:] and lines[-1].startswith(f"next: glsl-infer classify {out} IMAGE; ")

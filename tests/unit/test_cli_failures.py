@@ -91,11 +91,11 @@ sys.exit(main(["classify", "a.jpg", *sys.argv[1:]]))
 def run_python(
     *arguments: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = str(Path(glsl_infer.__file__).parent.parent)
     return subprocess.run(
         [sys.executable, *arguments],
-        env={**kept, "PYTHONPATH": path, **environment},
+        env={**inherited, "PYTHONPATH": path, **environment},
         stdout=stdout,
         stderr=stderr,
         text=True,

@@ -25,13 +25,13 @@ CALIBRATED = re.compile(r"ranges-\w+\.glslnn")
 
 @pytest.mark.slow
 def test_the_folder_is_what_the_script_writes() -> None:
-    made = conformance.files()
-    assert sorted(made) == sorted(path.name for path in conformance.FOLDER.iterdir())
-    stored = {name: (conformance.FOLDER / name).read_bytes() for name in made}
-    different = {name for name, data in made.items() if stored[name] != data}
+    files = conformance.files()
+    assert sorted(files) == sorted(path.name for path in conformance.FOLDER.iterdir())
+    stored = {name: (conformance.FOLDER / name).read_bytes() for name in files}
+    different = {name for name, data in files.items() if stored[name] != data}
     assert [name for name in different if not CALIBRATED.fullmatch(name)] == []
     for name in different:
-        one, other = (zipfile.ZipFile(io.BytesIO(data)) for data in (made[name], stored[name]))
+        one, other = (zipfile.ZipFile(io.BytesIO(data)) for data in (files[name], stored[name]))
         assert one.namelist() == other.namelist()
         assert alike(json.loads(one.read("graph.json")), json.loads(other.read("graph.json")))
         shaders = [member for member in one.namelist() if member.startswith("shaders/")]

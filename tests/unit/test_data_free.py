@@ -26,8 +26,8 @@ PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(6)]
 def normed(graph: Graph) -> Graph:
     """Return a graph whose batch norms have the statistics of ``PICTURES``, as training leaves them."""
     for node in [node for node in graph.nodes if node.op == "batch_norm"]:
-        shown = [dict(reference.all_values(graph, picture, mode="float"))[node.inputs[0]] for picture in PICTURES]
-        weights = {**node.weights, "mean": np.mean(shown, axis=(0, 1, 2)), "variance": np.var(shown, axis=(0, 1, 2))}
+        inputs = [dict(reference.all_values(graph, picture, mode="float"))[node.inputs[0]] for picture in PICTURES]
+        weights = {**node.weights, "mean": np.mean(inputs, axis=(0, 1, 2)), "variance": np.var(inputs, axis=(0, 1, 2))}
         layer = Node(node.name, node.op, node.inputs, node.attrs, {k: v.astype(np.float32) for k, v in weights.items()})
         graph = graph.rebuilt([layer if one.name == node.name else one for one in graph.nodes])
     return graph

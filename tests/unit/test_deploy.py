@@ -259,7 +259,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
 @pytest.mark.slow
 def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "mine").mkdir()
-    made = folder_of_tasks(here / "mine")
+    folder = folder_of_tasks(here / "mine")
     assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
     out = here / "deployment"
     args = started((out / "glsl-infer.service").read_text(), monkeypatch)
@@ -267,13 +267,13 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     assert {"sides.json", "squares.json"} <= {path.name for path in (out / "tasks").iterdir()}
     for name in ("sides", "squares"):  # the board's folder is complete
         description = reading.read(out / f"tasks/{name}.json")
-        assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
+        assert digest(task_models.find(description.model, description.source)) == digest(folder / description.model)
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert (here / "board/tasks/sides.json").is_file()
     capsys.readouterr()
     signed = ["deploy", here / "deployment.yml", "--require-signature", KEY]
     assert "sides.glslnn.minisig: no such file; a signature is required" in refused(capsys, signed)
-    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
+    (folder / "sides.json").write_text((folder / "sides.json").read_text().replace("squares.json", "../squares.json"))
     assert "must be next to the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
@@ -354,8 +354,8 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
         assert main(["deploy", str(described(here, text))]) == 0
         server.shutdown()
         thread.join()
-    told = base64.b64encode(f"me:{SECRET}@".encode()).decode()
-    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
+    credentials = base64.b64encode(f"me:{SECRET}@".encode()).decode()
+    assert calls == [(f"/tiny.glslnn?token={SECRET}", f"Basic {credentials}")]
     printed = capsys.readouterr()
     assert SECRET not in printed.out + printed.err
     written = [path for path in (here / "deployment").rglob("*") if path.is_file()]
@@ -519,5 +519,5 @@ def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     assert "no problems found (task faces-far)" in capsys.readouterr().out
     for name in ("doorbell", "raspberry-pi"):
         page = (Path(__file__).resolve().parents[2] / f"docs/guide/{name}.md").read_text("utf-8")
-        shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
-        assert main(["deploy", "--check", str(described(tmp_path, shown))]) == 0
+        example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
+        assert main(["deploy", "--check", str(described(tmp_path, example))]) == 0

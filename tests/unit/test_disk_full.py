@@ -48,6 +48,6 @@ def test_the_rows_that_had_room_are_kept(tmp_path: Path) -> None:
         for index in range(1000):
             table.write([index])
     assert path.read_text() == "old"
-    kept = (tmp_path / "out.csv.partial").read_text().split()
-    assert kept[: table.rows + 1] == ["number", *map(str, range(table.rows))]
+    lines = (tmp_path / "out.csv.partial").read_text().split()
+    assert lines[: table.rows + 1] == ["number", *map(str, range(table.rows))]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out.csv", "out.csv.partial"]

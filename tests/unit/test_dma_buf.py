@@ -29,12 +29,12 @@ YUV = DmaBuf(64, 48, "YU12", (DmaBufPlane(7, 0, 64), DmaBufPlane(7, 3072, 32), D
 
 def named(picture: DmaBuf) -> dict[str, int]:
     """Return the attributes by PyOpenGL's names."""
-    known = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
-    known |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
+    names = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
+    names |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
     flat = attributes(picture)
     assert all(-(1 << 31) <= one < 1 << 31 for one in flat)
     assert len(set(flat[::2])) * 2 == len(flat), "each at most once"
-    return {known[name].removeprefix("EGL_").removesuffix("_EXT"): value for name, value in zip(flat[::2], flat[1::2])}
+    return {names[name].removeprefix("EGL_").removesuffix("_EXT"): value for name, value in zip(flat[::2], flat[1::2])}
 
 
 def test_one_plane() -> None:

@@ -30,9 +30,9 @@ MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FIL
 
 
 def test_all_kinds_are_found() -> None:
-    shown = [one for one in ALL if not one.inline]
-    assert {"glsl-infer", "classify", "make", "python", "pip"} <= {one.words[0] for one in shown}
-    assert {"training/train.py", "scripts/get-data", "scripts/vc4/build.sh"} <= {script_of(one) for one in shown}
+    blocks = [one for one in ALL if not one.inline]
+    assert {"glsl-infer", "classify", "make", "python", "pip"} <= {one.words[0] for one in blocks}
+    assert {"training/train.py", "scripts/get-data", "scripts/vc4/build.sh"} <= {script_of(one) for one in blocks}
 
 
 def of_command_line(one: Command) -> str:
@@ -73,9 +73,9 @@ def of_shell_script(one: Command) -> str:
 def of_pip(one: Command) -> str:
     """Return the extras missing from the project."""
     project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
-    known = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
+    keys = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
     named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words))
-    return " ".join({extra for extras in named for extra in extras.split(",")} - known)
+    return " ".join({extra for extras in named for extra in extras.split(",")} - keys)
 
 
 def of_files(one: Command) -> str:

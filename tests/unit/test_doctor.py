@@ -403,7 +403,7 @@ def test_every_check_survives_what_is_missing(board: dict[str, str], damage: str
     root = tmp_path / "all"
     whole = machine(root, usb)
     for name in usb:
-        path, kept = root / name, (root / name).read_bytes()
+        path, contents = root / name, (root / name).read_bytes()
         path.unlink()
         if damage == "folder":
             path.mkdir()
@@ -416,7 +416,7 @@ def test_every_check_survives_what_is_missing(board: dict[str, str], damage: str
             assert finding is None or "cannot be checked" not in finding.message, (name, check, finding)
         if path.is_dir():
             path.rmdir()
-        path.write_bytes(kept)
+        path.write_bytes(contents)
         path.chmod(0o755)
 
 

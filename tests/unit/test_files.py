@@ -63,9 +63,9 @@ def test_only_regular_files_are_replaced(
 
 
 def write_by_path(path: Path, text: str) -> None:
-    with files.replacing(path) as made:
-        assert made.suffix == path.suffix
-        made.write_text(text)
+    with files.replacing(path) as temporary:
+        assert temporary.suffix == path.suffix
+        temporary.write_text(text)
 
 
 def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:

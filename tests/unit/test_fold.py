@@ -81,9 +81,9 @@ def test_texels_in_and_texels_out(case) -> None:
         more = rng.integers(0, 256, exact.shape) / 255.0
         exact = exact + residual.scale_of * (more - residual.zero_of / 255.0)
         shader = shader + folder.residual_factor * more
-    given = np.clip(folder.output.activation(shader), 0, 1)
+    clipped = np.clip(folder.output.activation(shader), 0, 1)
     expected = np.clip(activation(function)(exact) / out.scale_of + out.zero_of / 255.0, 0, 1)
-    np.testing.assert_allclose(given, expected, atol=2e-4)
+    np.testing.assert_allclose(clipped, expected, atol=2e-4)
 
 
 def test_alpha_makes_padding_zero() -> None:

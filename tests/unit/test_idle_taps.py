@@ -50,7 +50,7 @@ def test_the_output_stays(size: int, kernel: int, dilation: int, padding: Paddin
     reduced = leave_out_idle_taps(graph)
     picture = np.random.default_rng(size).integers(0, 256, (size, size, 3), np.uint8)
     assert reduced.shapes["n"] == shape
-    expected, actual = (reference.run(made, picture, mode="float") for made in (graph, reduced))
+    expected, actual = (reference.run(candidate, picture, mode="float") for candidate in (graph, reduced))
     np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 

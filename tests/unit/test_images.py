@@ -44,13 +44,13 @@ def test_halves_go_up_whatever_float32_makes_of_them() -> None:
 
 
 def test_what_is_no_picture() -> None:
-    for shape, made, message in (
+    for shape, result, message in (
         ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
         ((4, 4, 2), image_models.filtered(2), "has 2 channels; a picture has 1 or 3"),
         ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is not a picture"),
     ):
         with pytest.raises(InputError, match=message):
-            images.to_picture(np.zeros(shape, np.float32), made)
+            images.to_picture(np.zeros(shape, np.float32), result)
 
 
 @each_of(("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"]), ("grey", [False, True]))

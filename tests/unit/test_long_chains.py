@@ -45,19 +45,19 @@ def chain(what: str, length: int) -> Graph:
 @pytest.mark.parametrize("what", ["picture", "scales", "convolutions", "vectors"])
 def test_graphs_that_are_made(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Optimising a long chain creates as many graphs as a short one."""
-    made: list[int] = []
+    rebuilt: list[int] = []
     begin = Graph.__init__
 
     def counted(self: Graph, *args: object, **kwargs: object) -> None:
-        made[-1] += 1
+        rebuilt[-1] += 1
         begin(self, *args, **kwargs)  # type: ignore[arg-type]
 
     chains = [chain(what, length) for length in (8, 80)]
     monkeypatch.setattr(Graph, "__init__", counted)
     for each in chains:
-        made.append(0)
+        rebuilt.append(0)
         optimize(each)
-    assert made[0] == made[1] > 0
+    assert rebuilt[0] == rebuilt[1] > 0
 
 
 def test_a_picture_through_thousands_of_scales() -> None:

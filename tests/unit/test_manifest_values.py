@@ -58,9 +58,9 @@ def attrs(name: str, **changed: Any) -> Change:
 
 def with_network(change: Change) -> bundles.Bundle:
     """Return the bundle with another, unread graph.json."""
-    made = GOOD["logits"]
+    bundle = GOOD["logits"]
     return bundles.Bundle(
-        made.manifest, {**made.members, "graph.json": network.to_bytes(change(made.network))}, made.path
+        bundle.manifest, {**bundle.members, "graph.json": network.to_bytes(change(bundle.network))}, bundle.path
     )
 
 
@@ -153,19 +153,21 @@ def test_fused_is_free() -> None:
 
 def test_the_result_is_that_of_the_last_layer() -> None:
     for end, changes in (("logits", {"scale": 9.0}), ("image", {"scales": (9.0,)})):
-        made = GOOD[end]
-        old = made.manifest.outputs[0]
+        bundle = GOOD[end]
+        old = bundle.manifest.outputs[0]
         changed: Any = replace(old.values[0], **changes)  # type: ignore[arg-type]
-        other = bundles.Bundle(replace(made.manifest, outputs=(replace(old, values=(changed,)),)), made.members)
+        other = bundles.Bundle(replace(bundle.manifest, outputs=(replace(old, values=(changed,)),)), bundle.members)
         with pytest.raises(BundleError, match=f"bundle: output '{old.name}' differs from its layers and steps"):
             _ = other.network
 
 
 def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
-    made = GOOD["image"]
+    bundle = GOOD["image"]
     numbers = (ProbeOutput((1.0,), 0.0),)
     refused(
-        made, lambda old: replace(old, probe=replace(old.probe, outputs=numbers)), "probe: 1 numbers of output 'large'"
+        bundle,
+        lambda old: replace(old, probe=replace(old.probe, outputs=numbers)),
+        "probe: 1 numbers of output 'large'",
     )
     path = ranged.write_ranged(tmp_path, "image")
     members = rehashed(members_of(path.read_bytes(), tmp_path), {"labels.txt": b"cat\n"})
@@ -173,12 +175,12 @@ def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
 
 
 def test_an_image_lies_in_targets() -> None:
-    made = GOOD["image"]
+    bundle = GOOD["image"]
 
     def change(manifest: Manifest) -> Manifest:
         return replace(manifest, outputs=(replace(manifest.outputs[0], values=(manifest.input.value,)),))
 
-    refused(made, change, "output 'large': nothing is drawn into texture 'image'")
+    refused(bundle, change, "output 'large': nothing is drawn into texture 'image'")
 
 
 def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: Path) -> None:
@@ -235,15 +237,15 @@ def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile
             fields: dict[str, Any] = {"attrs": {**layer.attrs, place: plain}}
             if hasattr(layer.output, place):
                 fields["output"] = replace(layer.output, **{place: plain})
-            made = with_network(with_layer(name, **fields))
-            manifest = made.manifest
+            bundle = with_network(with_layer(name, **fields))
+            manifest = bundle.manifest
             entries = tuple(
                 replace(entry, value=fields.get("output", entry.value)) if entry.layer == name else entry
                 for entry in manifest.probe.layers
             )
             manifest = replace(manifest, probe=replace(manifest.probe, layers=entries))
             try:
-                _ = bundles.Bundle(manifest, made.members).graph
+                _ = bundles.Bundle(manifest, bundle.members).graph
             except BundleError as error:
                 assert str(error).startswith("bundle: ")
                 reached.add("layers do not fit together" in str(error))
@@ -261,8 +263,8 @@ def test_values_of_another_kind_or_shape_are_no_graph() -> None:
 
 
 def test_clear_colours_come_back() -> None:
-    for made in (*GOOD.values(), tiny.tiny_bundle()):
-        for texture in made.manifest.textures:
+    for bundle in (*GOOD.values(), tiny.tiny_bundle()):
+        for texture in bundle.manifest.textures:
             if texture.kind != "target":
                 assert texture.clear == (0, 0, 0, 0)
     (more,) = (texture for texture in GOOD["logits"].manifest.textures if texture.name == "more")

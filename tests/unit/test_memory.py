@@ -19,9 +19,11 @@ def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[i
         for one, (first, last) in enumerate(alive):
             for other, (start, end) in enumerate(alive[:one]):
                 assert plan.placement[one] != plan.placement[other] or last < start or end < first
-        held = [[size for size, place in zip(sizes, plan.placement) if place == k] for k in range(len(plan.objects))]
-        assert plan.objects == tuple((max(members),) for members in held)
-        assert plan.total == sum(max(members) for members in held)
+        contents = [
+            [size for size, place in zip(sizes, plan.placement) if place == k] for k in range(len(plan.objects))
+        ]
+        assert plan.objects == tuple((max(members),) for members in contents)
+        assert plan.total == sum(max(members) for members in contents)
         assert most_alive(sizes, alive) <= plan.total <= sum(sizes)
 
 
@@ -31,8 +33,8 @@ def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]]
     for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
         for index, (width, height) in enumerate(plan.objects):
-            held = [size for size, place in zip(sizes, plan.placement) if place == index]
-            assert (width, height) == (max(w for w, _ in held), max(h for _, h in held))
+            contents = [size for size, place in zip(sizes, plan.placement) if place == index]
+            assert (width, height) == (max(w for w, _ in contents), max(h for _, h in contents))
         assert plan.total == sum(4 * width * height for width, height in plan.objects)
         assert plan.sizes == tuple(sizes)
 

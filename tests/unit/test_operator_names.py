@@ -27,8 +27,8 @@ def test_what_operators_take_on_a_videocore() -> None:
     numbers = videocore.written()
     shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
     moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # these operators draw nothing
-    made = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}
-    assert (shaders | made) - moved <= set(numbers), "run scripts/docs/operators.py with VideoCore IV's driver"
+    internal = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}
+    assert (shaders | internal) - moved <= set(numbers), "run scripts/docs/operators.py with VideoCore IV's driver"
     staged_names = {name for line in NAMES for name in line.each if name in ops.names() and ops.get(name).staged}
     assert staged_names == set(videocore.STAGES), "the page has no floor of these"
     assert all(number["instructions"] >= number["floor"] for number in numbers.values())

@@ -60,14 +60,14 @@ def test_rows_are_stored_as_the_whole_map_is(bits: int) -> None:
 
 def test_a_function_goes_through_a_large_map_a_few_rows_at_a_time() -> None:
     values = np.random.default_rng(4).normal(size=(70, 40, 33)).astype(np.float32)
-    kept, rows = values.copy(), []
+    original, rows = values.copy(), []
 
     def function(part: np.ndarray) -> np.ndarray:
         rows.append(len(part))
         return np.maximum(part, np.linspace(-1.0, 1.0, 33, dtype=np.float32))
 
-    made = blocks.entrywise(function, values, np.float32)
-    assert rows == [49, 21] and np.array_equal(made, function(kept)) and np.array_equal(values, kept)
+    result = blocks.entrywise(function, values, np.float32)
+    assert rows == [49, 21] and np.array_equal(result, function(original)) and np.array_equal(values, original)
     assert blocks.entrywise(lambda part: part, values, np.float32) is values, "what changes nothing copies nothing"
     assert blocks.entrywise(lambda part: part, values, np.float64).dtype == np.float64
-    assert blocks.entrywise(function, values, np.float32, into=values) is values and np.array_equal(values, made)
+    assert blocks.entrywise(function, values, np.float32, into=values) is values and np.array_equal(values, result)

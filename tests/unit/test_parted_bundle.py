@@ -67,9 +67,9 @@ def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
         Node("part", "tensor_slice", ("a",), {"begin": (1, 0, 0), "size": (2, 5, 4), "strides": ()}),
         Node("sum", "tensor_reduce", ("part",), {"reduction": "sum", "axes": (0, 1), "keep": False}),
     ]
-    made = build(Graph("m", body, "sum"), ("a", "b", "c", "d")).bundle
-    bundles.write(made, tmp_path / "m.glslnn", read_back=True)
-    (part,) = (part for part in made.parts if isinstance(part, CpuPart))
+    bundle = build(Graph("m", body, "sum"), ("a", "b", "c", "d")).bundle
+    bundles.write(bundle, tmp_path / "m.glslnn", read_back=True)
+    (part,) = (part for part in bundle.parts if isinstance(part, CpuPart))
     assert part.nodes[0].attrs["strides"] == ()
     with zipfile.ZipFile(tmp_path / "m.glslnn") as file:
         assert b"strides" not in file.read(MANIFEST).split(b"tensor_slice")[1]

@@ -10,10 +10,10 @@ from glsl_infer.bundle.format_constants import MAX_RANK
 from glsl_infer.importers.core.moves import placed
 
 
-def operators(given: tuple[int, ...], numbers: np.ndarray) -> list[str]:
+def operators(shape: tuple[int, ...], numbers: np.ndarray) -> list[str]:
     """Compute the nodes of a reordering, compare with NumPy, and return their operators."""
-    values = {"x": np.arange(float(np.prod(given))).reshape(given)}
-    nodes = placed("moved", "x", given, numbers)
+    values = {"x": np.arange(float(np.prod(shape))).reshape(shape)}
+    nodes = placed("moved", "x", shape, numbers)
     for node in nodes:
         read = [values[name] for name in node.inputs]
         values[node.name] = ops.get(node.op).reference(node, read)
@@ -25,11 +25,11 @@ def operators(given: tuple[int, ...], numbers: np.ndarray) -> list[str]:
 @pytest.mark.parametrize("seed", range(40))
 def test_cuts_and_moves_of_axes(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    given = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 6)))
-    numbers = np.arange(np.prod(given)).reshape(given).transpose(rng.permutation(len(given)))
+    shape = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 6)))
+    numbers = np.arange(np.prod(shape)).reshape(shape).transpose(rng.permutation(len(shape)))
     begins = [int(rng.integers(0, size)) for size in numbers.shape]
     parts = [slice(begin, int(rng.integers(begin + 1, size + 1))) for begin, size in zip(begins, numbers.shape)]
-    assert "gather_points" not in operators(given, np.ascontiguousarray(numbers[tuple(parts)]))
+    assert "gather_points" not in operators(shape, np.ascontiguousarray(numbers[tuple(parts)]))
 
 
 def test_heads_are_cut_and_turned() -> None:

@@ -150,8 +150,8 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
 def test_without_numbers_no_rule_asks_for_16_bits() -> None:
     graph = network(GraphOutput("picture", ("head",)))
     ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, measurement adds no 16-bit layer
-    made = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
-    assert made[0] == made[1]
+    exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
+    assert exports[0] == exports[1]
 
 
 @pytest.mark.parametrize(

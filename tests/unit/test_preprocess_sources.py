@@ -71,9 +71,9 @@ def test_a_pillow_image_is_not_modified() -> None:
 
 
 def test_open_image_returns_a_new_image() -> None:
-    given = Image.new("RGB", (4, 4))
-    preprocess.open_image(given).putpixel((0, 0), WHITE)
-    assert given.getpixel((0, 0)) == (0, 0, 0)
+    image = Image.new("RGB", (4, 4))
+    preprocess.open_image(image).putpixel((0, 0), WHITE)
+    assert image.getpixel((0, 0)) == (0, 0, 0)
 
 
 def test_a_pillow_image_that_cannot_be_used() -> None:

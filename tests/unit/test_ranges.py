@@ -165,6 +165,6 @@ def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the
     assert 1.0 < factors[0] < 2.0 < factors[1] < factors[2] == MOST_GROWTH
     assert few_images(observations(1.0, 2.0, 2.0), 30) == pytest.approx(MOST_GROWTH / 2.0)
     assert few_images(observations(1.0, 24.0, 24.0), 30) == LEAST_GROWTH  # the largest image may be an ordinary one
-    assert few_images(observations(1.0, 64.0, 64.0), 30) == pytest.approx(MOST_SPREAD / 64.0)
+    assert few_images(observations(1.0, 128.0, 128.0), 30) == pytest.approx(MOST_SPREAD / 128.0)
     assert few_images(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
     assert few_images(observations(*[1.0] * MANY), 30) == 1.0

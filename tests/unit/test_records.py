@@ -49,13 +49,13 @@ class Standard(Base):
 
 
 def test_values_and_defaults() -> None:
-    made = Made("a", rest=(1,))
-    assert (made.name, made.number, made.rest, made.twice) == ("a", 3, (1,), 6)
-    assert made == Made("a", 3, (1,)) != Made("b", 3, (1,))
-    assert made != Standard("a", 3, (1,))
-    assert len({made, Made("a", 3, (1,)), Made("c")}) == 2
-    assert hash(made) == hash(Standard("a", 3, (1,)))
-    assert repr(made) == "Made(name='a', number=3, rest=(1,))"
+    record = Made("a", rest=(1,))
+    assert (record.name, record.number, record.rest, record.twice) == ("a", 3, (1,), 6)
+    assert record == Made("a", 3, (1,)) != Made("b", 3, (1,))
+    assert record != Standard("a", 3, (1,))
+    assert len({record, Made("a", 3, (1,)), Made("c")}) == 2
+    assert hash(record) == hash(Standard("a", 3, (1,)))
+    assert repr(record) == "Made(name='a', number=3, rest=(1,))"
     assert More("x").last and More("x", 1, (), False) != More("x", 1)
     with pytest.raises(ValueError, match="negative"):
         More("x", -1)
@@ -78,21 +78,21 @@ def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str
 
 
 def test_nothing_changes_it() -> None:
-    made = Made("a")
+    record = Made("a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
-        made.name = "b"  # type: ignore[misc]
+        record.name = "b"  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        del made.name
-    assert made == Made("a")
+        del record.name
+    assert record == Made("a")
 
 
 def test_the_standard_library_takes_it() -> None:
-    made = More("a", 1)
-    assert [field.name for field in dataclasses.fields(made)] == ["name", "number", "rest", "last"]
-    assert dataclasses.is_dataclass(Made) and dataclasses.is_dataclass(made)
-    assert dataclasses.replace(made, number=2) == More("a", 2)
-    assert dataclasses.asdict(made) == {"name": "a", "number": 1, "rest": (), "last": True}
-    assert copy.deepcopy(made) == made == pickle.loads(pickle.dumps(made))
+    record = More("a", 1)
+    assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "rest", "last"]
+    assert dataclasses.is_dataclass(Made) and dataclasses.is_dataclass(record)
+    assert dataclasses.replace(record, number=2) == More("a", 2)
+    assert dataclasses.asdict(record) == {"name": "a", "number": 1, "rest": (), "last": True}
+    assert copy.deepcopy(record) == record == pickle.loads(pickle.dumps(record))
     assert list(inspect.signature(Made).parameters) == ["name", "number", "rest"]
     assert Made.__match_args__ == Standard.__match_args__
 

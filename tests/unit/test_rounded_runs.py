@@ -48,10 +48,10 @@ def sure_detector(logit: float) -> Graph:
 def test_all_rows_count_where_too_few_pictures_show_anything(logit: float, pictures: int) -> None:
     comparison = OutputComparison(sure_detector(logit), PICTURES[:pictures])
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
-    shown = comparison.scored(ends(boxes, logits))
-    assert len(shown) == 2
+    scored = comparison.scored(ends(boxes, logits))
+    assert len(scored) == 2
     alike = logit < 0.0 or pictures < 2
-    assert (shown[0][0].shape == (4 * PLACES, 1)) is alike
+    assert (scored[0][0].shape == (4 * PLACES, 1)) is alike
 
 
 def test_boxes_have_scores() -> None:

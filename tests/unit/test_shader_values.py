@@ -16,9 +16,9 @@ from glsl_infer.bundle.shader_check import Shader
 
 
 def test_a_sample_of_random_shaders() -> None:
-    made = shader_values.check(seed=0, programs=150, seconds=3600.0)
-    assert made["findings"] == []
-    assert made["accepted"] > 20, "they are too wild to tell anything"
+    report = shader_values.check(seed=0, programs=150, seconds=3600.0)
+    assert report["findings"] == []
+    assert report["accepted"] > 20, "they are too wild to tell anything"
 
 
 HARM = [

@@ -63,10 +63,10 @@ def networks(draw: st.DrawFn) -> Graph:
             )
         maps[name] = (size, channels)
     last = next(node for node in reversed(nodes) if node.op not in ("concat", "channel_shuffle"))
-    kept = nodes[: nodes.index(last) + 1]
+    before = nodes[: nodes.index(last) + 1]
     if draw(st.booleans()):
-        return read_by_all(classifier(rng, kept, maps[last.name][1]))
-    return read_by_all(Graph("test", tuple(kept), last.name))
+        return read_by_all(classifier(rng, before, maps[last.name][1]))
+    return read_by_all(Graph("test", tuple(before), last.name))
 
 
 def read_by_all(graph: Graph) -> Graph:
@@ -99,7 +99,7 @@ def check_frame(program: CompiledNetwork) -> None:
         for texture in program.textures
         if texture.kind == "target"
     }
-    kept: dict[str, list[NDArray[np.int64]]] = {}
+    stored: dict[str, list[NDArray[np.int64]]] = {}
     number = 0
     for node in program.graph.nodes:
         passes = [draw for draw in program.passes if draw.layer == node.name]
@@ -111,12 +111,12 @@ def check_frame(program: CompiledNetwork) -> None:
                 number += 1
                 textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
         for source in node.inputs:
-            for before, now in zip(kept[source], texels(textures, program.values[source])):
+            for before, now in zip(stored[source], texels(textures, program.values[source])):
                 assert np.array_equal(before, now), f"{node.name} reads {source}, in which something else lies"
-        kept[node.name] = list(texels(textures, program.values[node.name]))
-        for tile in kept[node.name]:
+        stored[node.name] = list(texels(textures, program.values[node.name]))
+        for tile in stored[node.name]:
             assert (tile >= 0).all(), f"{node.name} lies where nothing was cleared"
-    for before, now in zip(kept[program.graph.output], texels(textures, program.values[program.graph.output])):
+    for before, now in zip(stored[program.graph.output], texels(textures, program.values[program.graph.output])):
         assert np.array_equal(before, now), "the output is gone when the frame ends"
 
 
@@ -188,11 +188,11 @@ def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
 
 def test_auto_takes_the_least_and_says_what_others_take() -> None:
     program = tiny_program()
-    taken = {plan.method: plan.texture_bytes for plan in program.memory}
-    assert list(taken) == list(MEMORY[1:])
-    assert target_bytes(program) == min(taken.values())
+    sizes = {plan.method: plan.texture_bytes for plan in program.memory}
+    assert list(sizes) == list(MEMORY[1:])
+    assert target_bytes(program) == min(sizes.values())
     assert [plan.chosen for plan in program.memory].count(True) == 1
-    assert taken["naive"] == target_bytes(tiny_program(memory="naive"))
+    assert sizes["naive"] == target_bytes(tiny_program(memory="naive"))
 
 
 def test_an_unknown_method_is_refused() -> None:

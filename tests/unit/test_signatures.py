@@ -82,12 +82,12 @@ def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
 
     def sign(path: Path) -> None:
         data, message = path.read_bytes(), b"by me"
-        made = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
+        signature = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
         lines = [
             "untrusted comment: x",
-            text(kind + number + made),
+            text(kind + number + signature),
             "trusted comment: by me",
-            text(secret.sign(made + message)),
+            text(secret.sign(signature + message)),
         ]
         path.with_name(f"{path.name}.minisig").write_text("\n".join(lines) + "\n")
 

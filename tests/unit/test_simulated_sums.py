@@ -34,12 +34,12 @@ def test_what_columns_meet(shape: tuple[int, ...], groups: int) -> None:
     windows = simulated_sums.Windows(columns, texels)
     for index in range(columns.slices):
         reads = columns.read_by(index)
-        met = windows.factors(reads)
+        factors = windows.factors(reads)
         for slot, row, col, products in columns.taps(range(columns.slots)):
             texel = texels[:, row * shape[1] + col, 4 * reads[slot] : 4 * reads[slot] + 4]
             for product in products:
                 lanes = texel if columns.depthwise else texel[:, ["xyzw".index(product.lane)]]
-                assert (met[product.column] == lanes).all()
+                assert (factors[product.column] == lanes).all()
 
 
 @pytest.mark.parametrize("positions", [9, 33])
@@ -104,11 +104,11 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
 
 def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
     np.ones((2, 2)) @ np.ones((2, 2))
-    known = blas._functions()
-    before = [count() for count, _ in known]
+    functions = blas._functions()
+    before = [count() for count, _ in functions]
     with blas.one_thread():
-        assert all(count() == 1 for count, _ in known)
-    assert [count() for count, _ in known] == before
+        assert all(count() == 1 for count, _ in functions)
+    assert [count() for count, _ in functions] == before
 
 
 def test_positions_count_as_much_in_a_mean_loss_as_they_should() -> None:

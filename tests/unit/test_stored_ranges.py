@@ -111,17 +111,17 @@ def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path
     graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)
     pictures = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
     result = exported(graph, pictures)
-    known = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
-    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*known.calibration_data}
-    assert any(result[0].any() for key, result in known.calibration_data.items() if key.endswith("rounded"))
-    known = ranges_file.read(
-        written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), known))
+    stored_ranges = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
+    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*stored_ranges.calibration_data}
+    assert any(result[0].any() for key, result in stored_ranges.calibration_data.items() if key.endswith("rounded"))
+    stored_ranges = ranges_file.read(
+        written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), stored_ranges))
     ).known
-    assert exported(graph, (), known).program.graph.by_name["b"].attrs["bits"] == 16
-    known = replace(known, sixteen=())
-    again = exported(graph, (), known)
+    assert exported(graph, (), stored_ranges).program.graph.by_name["b"].attrs["bits"] == 16
+    stored_ranges = replace(stored_ranges, sixteen=())
+    again = exported(graph, (), stored_ranges)
     assert again.bundle.members == result.bundle.members
-    assert exported(graph, (), replace(known, calibration_data={})).bundle.members != result.bundle.members
+    assert exported(graph, (), replace(stored_ranges, calibration_data={})).bundle.members != result.bundle.members
 
 
 def test_what_was_found_of_other_weights_is_found_anew() -> None:

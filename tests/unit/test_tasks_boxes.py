@@ -81,15 +81,15 @@ def plain_suppress(
         return wide * high / area
 
     left = sorted(range(len(boxes)), key=lambda index: -scores[index])
-    kept = []
-    while left and len(kept) < most:
+    indices = []
+    while left and len(indices) < most:
         first = left[0]
         group = [index for index in left if index == first or shared(boxes[first], boxes[index]) > overlap]
         total = sum(scores[index] for index in group)
         mean = [sum(scores[i] * boxes[i][k] for i in group) / total for k in range(len(boxes[first]))]
-        kept.append((mean if weighted else boxes[first], scores[first]))
+        indices.append((mean if weighted else boxes[first], scores[first]))
         left = [index for index in left if index not in group]
-    return kept
+    return indices
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -100,23 +100,23 @@ def test_suppression_is_what_a_plain_loop_says(weighted: bool, most: int) -> Non
         low = random.uniform(0, 1, (30, 2))
         boxes = np.concatenate([low, low + random.uniform(0.05, 0.6, (30, 2)), random.uniform(0, 1, (30, 4))], axis=1)
         scores = random.uniform(0.5, 1, 30)
-        kept, best = suppress(boxes, scores, 0.3, most, **({} if weighted else {"merge": BEST}))
+        indices, best = suppress(boxes, scores, 0.3, most, **({} if weighted else {"merge": BEST}))
         expected = plain_suppress(boxes.tolist(), scores.tolist(), 0.3, most, weighted)
         assert scores[best].tolist() == pytest.approx([score for _, score in expected])
-        assert kept == pytest.approx(np.array([box for box, _ in expected]))
+        assert indices == pytest.approx(np.array([box for box, _ in expected]))
 
 
 def test_boxes_that_are_none_are_left_out() -> None:
     boxes = np.array([[0, 0, 0, 1], [0, 0, 1, -1], [0, 0, np.nan, 1], [0, 0, np.inf, 1], [0, 0, 1, 1.0]])
-    kept, best = suppress(boxes, np.array([0.9, 0.9, 0.9, 0.9, 0.1]), 0.3, 9)
-    assert kept.tolist() == [[0, 0, 1, 1]] and best.tolist() == [4]
+    indices, best = suppress(boxes, np.array([0.9, 0.9, 0.9, 0.9, 0.1]), 0.3, 9)
+    assert indices.tolist() == [[0, 0, 1, 1]] and best.tolist() == [4]
     none, _ = suppress(boxes[:4], np.ones(4), 0.3, 9)
     assert none.shape == (0, 4)
 
 
 def test_scores_of_nothing_at_all_do_not_divide() -> None:
-    kept, best = suppress(np.array([[0, 0, 1, 1.0], [0, 0, 1, 1.0]]), np.zeros(2), 0.3, 9)
-    assert kept.tolist() == [[0, 0, 1, 1]] and best.tolist() == [0]
+    indices, best = suppress(np.array([[0, 0, 1, 1.0], [0, 0, 1, 1.0]]), np.zeros(2), 0.3, 9)
+    assert indices.tolist() == [[0, 0, 1, 1]] and best.tolist() == [0]
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

@@ -16,16 +16,16 @@ from glsl_infer.tools.get import catalogue
 
 
 def test_every_task_of_the_package_has_its_model_in_the_catalogue() -> None:
-    known = catalogue.read()
+    networks = catalogue.read()
     for name in reading.names():
         task = reading.find(name)
         assert task.what
         if task.model != models.DEFAULT:
-            assert name in known[task.model].tasks
+            assert name in networks[task.model].tasks
         if isinstance(task.rules, LandmarkRules):
             detector = reading.find(task.rules.detector)
-            assert detector.model in known[task.model].needs
-    assert {task for model in known.values() for task in model.tasks} == set(reading.names()) - {"groceries"}
+            assert detector.model in networks[task.model].needs
+    assert {task for model in networks.values() for task in model.tasks} == set(reading.names()) - {"groceries"}
 
 
 @pytest.mark.parametrize(

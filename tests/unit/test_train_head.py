@@ -34,25 +34,25 @@ def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
 
 
 def test_it_learns_and_refuses() -> None:
-    given = examples()
-    made, verdict = head.train(given)
+    samples = examples()
+    classifier, verdict = head.train(samples)
     assert verdict.accuracy == 1.0
     assert verdict.known_refused <= 0.06
     assert verdict.unknown_refused >= 0.8  # of classes excluded from a fold
     assert np.sum(verdict.confusion) == CLASSES * EACH
-    answers = made.logits(given.features[:, 1]).argmax(axis=1)
-    assert (answers == given.truth).mean() >= 0.9
+    answers = classifier.logits(samples.features[:, 1]).argmax(axis=1)
+    assert (answers == samples.truth).mean() >= 0.9
     strange = np.random.default_rng(9).uniform(0, 1, (200, LENGTH))
-    assert (made.logits(strange).argmax(axis=1) == CLASSES).mean() >= 0.8
+    assert (classifier.logits(strange).argmax(axis=1) == CLASSES).mean() >= 0.8
 
 
 def test_classes_are_balanced() -> None:
-    given = examples(1, spread=0.5)
+    samples = examples(1, spread=0.5)
     few = np.r_[0:5, 20:60]
-    verdict = head.train(head.Examples(given.features[few], given.truth[few], *_background(given), CLASSES))[1]
-    made = verdict.confusion[0]
-    assert sum(made) == 5
-    assert made[0] >= 2  # 5 compared with 20 and 20
+    verdict = head.train(head.Examples(samples.features[few], samples.truth[few], *_background(samples), CLASSES))[1]
+    row = verdict.confusion[0]
+    assert sum(row) == 5
+    assert row[0] >= 2  # 5 compared with 20 and 20
 
 
 def _background(examples: head.Examples) -> tuple[np.ndarray, np.ndarray]:
@@ -60,26 +60,26 @@ def _background(examples: head.Examples) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_background_that_looks_like_a_class_is_left_out() -> None:
-    given = examples()
-    twins = given.features[given.truth == 1, 0]
+    samples = examples()
+    twins = samples.features[samples.truth == 1, 0]
     more = head.Examples(
-        given.features,
-        given.truth,
-        np.concatenate([given.background, twins]),
-        np.append(given.groups, np.full(len(twins), 77)),
+        samples.features,
+        samples.truth,
+        np.concatenate([samples.background, twins]),
+        np.append(samples.groups, np.full(len(twins), 77)),
         CLASSES,
     )
-    kept = head.without_lookalikes(more)
-    assert 77 not in kept.groups
-    assert len(kept.groups) == len(given.groups)
+    remaining = head.without_lookalikes(more)
+    assert 77 not in remaining.groups
+    assert len(remaining.groups) == len(samples.groups)
 
 
 def test_the_folder_none_is_learnt_as_none_of_these() -> None:
-    given = examples()
+    samples = examples()
     random = np.random.default_rng(5)
     empty = random.uniform(0, 1, LENGTH) + random.normal(0, 0.08, (10, 2, LENGTH))
     more = head.Examples(
-        np.concatenate([given.features, empty]), np.append(given.truth, [-1] * 10), *_background(given), CLASSES
+        np.concatenate([samples.features, empty]), np.append(samples.truth, [-1] * 10), *_background(samples), CLASSES
     )
     assert (head.train(more)[1].none_refused or 0) >= 0.8
 

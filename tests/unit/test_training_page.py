@@ -25,8 +25,8 @@ def settings(group: Settings) -> Iterator[tuple[str, object]]:
 
 def test_defaults_yaml_has_every_setting_with_its_default() -> None:
     lines = re.findall(r"^[ -]*(\w+): ([^#\n]+) # \S.*$", DEFAULTS, re.MULTILINE)
-    shown = [(name, str(list(value) if isinstance(value, tuple) else value)) for name, value in settings(Recipe())]
-    assert [(name, value.replace("true", "True").replace("false", "False")) for name, value in lines] == shown
+    rows = [(name, str(list(value) if isinstance(value, tuple) else value)) for name, value in settings(Recipe())]
+    assert [(name, value.replace("true", "True").replace("false", "False")) for name, value in lines] == rows
     assert Recipe.parse(DEFAULTS, "defaults.yaml") == Recipe()
 
 

@@ -37,9 +37,9 @@ def test_a_row_for_each_array() -> None:
         (middle,) = after.uniforms["weights_row"]
         row = int(np.float32(middle) * np.float32(height))
         expected = np.frombuffer(bundle.members[value.member], "<f4")[value.offset : value.offset + value.count]
-        held = rows.values[row].reshape(-1)
-        np.testing.assert_array_equal(held[: value.count], expected)
-        assert not held[value.count :].any()
+        row_values = rows.values[row].reshape(-1)
+        np.testing.assert_array_equal(row_values[: value.count], expected)
+        assert not row_values[value.count :].any()
         seen.add(row)
     assert seen == set(range(height))
     assert width == max(program.uniforms.get("weights", 0) for program in bundle.manifest.programs) // 4

@@ -76,6 +76,16 @@ def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
     assert result.remedies[-1].helps and f"with {result.remedies[-1].change}, the difference is" in warning
 
 
+def test_the_remedy_with_more_images_does_not_rely_on_bits_that_auto_chose_because_of_clipping() -> None:
+    prepared, result = exported(clipping(), images(60, 60, 60, 255), "auto")
+    assert prepared.spent is not None and (prepared.spent.times or 0.0) > sensitivity.MOST_COST
+    assert result.worst.cause == "clipping" and not result.worst.is_small
+    remedy = result.remedies[-1]
+    assert remedy.helps and remedy.change.startswith("--precision 16 --weight-bits 16 --images")
+    _, better = exported(clipping(), images(60, 255, 60, 255, 60, 255, 60, 255), "16")
+    assert better.worst.is_small
+
+
 def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works() -> None:
     _, result = exported(rounding(), images(255, 255, 255), "8")
     assert result.worst.cause == "rounding" and not result.worst.is_small
@@ -100,12 +110,12 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
         convolution("wide", "image", wide, np.zeros(24), "relu"),
         convolution("narrow", "wide", narrow, np.zeros(3), "relu"),
     )
-    made, result = exported(rounding(*before), images(255, 255, 255), "auto")
-    assert made.spent is not None and made.spent.times is not None
-    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_DRAWS
+    bundle, result = exported(rounding(*before), images(255, 255, 255), "auto")
+    assert bundle.spent is not None and bundle.spent.times is not None
+    assert sensitivity.MOST_COST < bundle.spent.times <= sensitivity.FAR_DRAWS
     assert all(output.is_small for output in result.outputs)
     assert not unseen.unseen_warnings(result) and not result.remedies
-    assert "offset" in {choice.layer for choice in made.precision}
+    assert "offset" in {choice.layer for choice in bundle.precision}
 
 
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
@@ -127,8 +137,8 @@ def test_strict(
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
     result = with_error(error)
-    made = ExportReport((), (), (), (), unseen.unseen_warnings(result), totals, unseen=(result,))
-    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: made)
+    report = ExportReport((), (), (), (), unseen.unseen_warnings(result), totals, unseen=(result,))
+    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: report)
     command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
     assert main([*command, "--json"]) == code
     printed = capsys.readouterr()

@@ -113,7 +113,7 @@ def test_a_layer_has_a_row_for_each_compiler() -> None:
     stem = [row for row in cells if row[:1] == ["stem"]]
     assert [(row[1], row[3]) for row in stem] == [("22.3.6", "100"), ("25.0.7", "90")]
     assert [row[1] for row in cells if row[:1] == ["total"]] == ["22.3.6", "25.0.7"]
-    assert sum("estimate at 250 MHz (Pi Zero W) (Mesa 25.0.7): " in line for line in lines) == 1
+    assert sum("estimate for Pi Zero W (250 MHz) (Mesa 25.0.7): " in line for line in lines) == 1
     (line,) = (line for line in table.as_text(reports[:1], 0.2).splitlines() if line.startswith("stem "))
     assert "22.3.6" not in line, "one compiler needs no column"
 

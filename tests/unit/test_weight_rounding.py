@@ -85,11 +85,11 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
     texels[1, :, :, 2] = 0.0
     numbers = rng.normal(0.0, 9.0, (2, 9, 4))
     monkeypatch.setattr(weight_rounding, "AT_A_TIME", 3)
-    made = weight_rounding.rounded(numbers, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
+    rounded = weight_rounding.rounded(numbers, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
     for index, lane in np.ndindex(2, 4):
         values = np.zeros((1, 9, 4))
         values[0, :, 0] = numbers[index, :, lane]
         result = weight_rounding.rounded(
             values, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
-        assert result[0, :, 0].tolist() == made[index, :, lane].tolist()
+        assert result[0, :, 0].tolist() == rounded[index, :, lane].tolist()

@@ -60,8 +60,8 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 
     def kernel(**scales: tuple[float, ...]) -> int:
         nodes = [node.with_attrs(scales=scales.get(node.name, node.attrs["scales"])) for node in graph.nodes[1:]]
-        made, _ = split_wide(graph.rebuilt([graph.nodes[0], *nodes]), Target(layout="planar"), before=parts)
-        return id(made.by_name["last-products"].weights["kernel"])
+        blocks, _ = split_wide(graph.rebuilt([graph.nodes[0], *nodes]), Target(layout="planar"), before=parts)
+        return id(blocks.by_name["last-products"].weights["kernel"])
 
     first = kernel()
     assert kernel(side=(3.0,)) == first

@@ -40,8 +40,8 @@ def start(executor: Executor | None, cases: Sequence[dict[str, Any]]) -> subproc
     environment = {**os.environ, "LIBGL_ALWAYS_SOFTWARE": "1"} if executor is None else executor.environment()
     if executor is None:
         command.append("--elsewhere")
-    given = json.dumps(cases)
-    return subprocess.run(command, env=environment, input=given, capture_output=True, text=True, check=False)
+    job = json.dumps(cases)
+    return subprocess.run(command, env=environment, input=job, capture_output=True, text=True, check=False)
 
 
 def drawn(executor: Executor | None, *cases: dict[str, Any]) -> list[NDArray[np.uint8]]:
@@ -49,4 +49,4 @@ def drawn(executor: Executor | None, *cases: dict[str, Any]) -> list[NDArray[np.
     done = start(executor, cases)
     assert done.returncode == 0, done.stderr
     flat = [np.frombuffer(base64.b64decode(text), np.uint8) for text in json.loads(done.stdout)]
-    return [pixels.reshape(made["size"][1], made["size"][0], 4) for pixels, made in zip(flat, cases)]
+    return [pixels.reshape(case["size"][1], case["size"][0], 4) for pixels, case in zip(flat, cases)]

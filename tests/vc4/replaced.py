@@ -58,6 +58,6 @@ BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor
 
 def alive(count: int) -> str:
     """Return a body in which ``count`` vec4 are alive at once: each is needed to the end and cannot be recomputed."""
-    made = [f"s = fract(s * s.yzwx + {i}.3); vec4 a{i} = s;" for i in range(count)]
+    statements = [f"s = fract(s * s.yzwx + {i}.3); vec4 a{i} = s;" for i in range(count)]
     used = [f"s += a{i} * s.wzyx; s = fract(s * a{count - 1 - i}.yxwz);" for i in range(count)]
-    return f"vec4 s = texture2D(t, at); {' '.join(made + used)} gl_FragColor = s;"
+    return f"vec4 s = texture2D(t, at); {' '.join(statements + used)} gl_FragColor = s;"

@@ -67,11 +67,11 @@ def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> No
     layers = {name: dict(layer) for name, layer in after["layers"].items()}
     layers[first.layer] |= {"total": 2 * first.total, "threads": 1}
     before = {**after, "total": after["total"] + first.total, "layers": {**layers, "old": layers[first.layer]}}
-    told = differences(before, after)
+    lines = differences(before, after)
     millions = f"{first.total / 5e5:.2f} -> {first.total / 1e6:.2f} million (-50.0%)"
-    assert f"{first.layer}: threads 1 -> {first.threads}, {millions}" in told
-    assert "old: is gone" in told
-    assert told[-1].startswith("frame: ") and len(told) == 3
+    assert f"{first.layer}: threads 1 -> {first.threads}, {millions}" in lines
+    assert "old: is gone" in lines
+    assert lines[-1].startswith("frame: ") and len(lines) == 3
 
 
 @pytest.mark.sampled(4)

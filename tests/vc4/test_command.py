@@ -37,7 +37,7 @@ def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture, each
     assert [name for name in cells if name in drawn] == drawn
     assert cells["total"][1] == str(len(bundles.read(model).manifest.passes))
     assert {len(cells[layer]) for layer in drawn} == {len(cells["layer"]) - 2}, "two heads are of two words"
-    assert sum("estimate at" in line for line in lines) == 2
+    assert sum("estimate for" in line for line in lines) == 2
     assert code == ("error: " in printed.err)
 
 

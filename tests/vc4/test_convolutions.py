@@ -79,7 +79,7 @@ def test_no_convolution_of_the_whole_sweep_fails(mesa: str) -> None:
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) == set(names), "other convolutions since: run scripts/vc4/convolutions.py --write"
     assert not [row.name for row in rows.values() if row.bad]
-    assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
+    assert all(row.weights in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
 def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, s
     batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(some)))
     for mesa, rows in compiled_by_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
-        assert [row.taken for row in rows] == [case.weights.removesuffix("-16") for case in some]
+        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in some]
 
 
 def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:
     """Return the weights mode, the failure and the threads of a batch's only convolution, by all compilers."""
     results = compiled_by_each(batch, drivers, uniform_vectors, folder)
-    return {(row.taken, row.failure, row.threads) for rows in results.values() for row in rows}
+    return {(row.weights, row.failure, row.threads) for rows in results.values() for row in rows}
 
 
 def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_path: Path) -> None:

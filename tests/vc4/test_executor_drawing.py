@@ -47,9 +47,9 @@ def rng() -> np.random.Generator:
 def test_texels_lie_where_the_driver_puts_them(executor: Executor, rng: np.random.Generator) -> None:
     """Texels are read and written in the driver's tiled order, which it computes on the CPU for both directions."""
     pictures = [rng.integers(0, 256, (height, width, 4), np.uint8) for width, height in SIZES]
-    cases = [case(COPY, size, textures=[texture(made)]) for size, made in zip(SIZES, pictures)]
-    for pixels, made in zip(drawn(executor, *cases), pictures):
-        np.testing.assert_array_equal(pixels, made)
+    cases = [case(COPY, size, textures=[texture(picture)]) for size, picture in zip(SIZES, pictures)]
+    for pixels, picture in zip(drawn(executor, *cases), pictures):
+        np.testing.assert_array_equal(pixels, picture)
 
 
 @pytest.mark.parametrize("size", [(16, 16), (40, 40), (100, 70)])
@@ -77,9 +77,9 @@ def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, 
         (texture(halves, RGBA, BITS_4444), [wide(12, 4), wide(8, 4), wide(4, 4), wide(0, 4)]),
         (texture(halves, RGBA, BITS_5551), [wide(11, 5), wide(6, 5), wide(1, 5), wide(0, 1)]),
     ]
-    result = drawn(executor, *(case(COPY, size, textures=[made]) for made, _ in expected))
-    for pixels, (made, lanes) in zip(result, expected):
-        np.testing.assert_array_equal(pixels, np.stack(lanes, axis=-1), err_msg=hex(made["format"]))
+    result = drawn(executor, *(case(COPY, size, textures=[source]) for source, _ in expected))
+    for pixels, (source, lanes) in zip(result, expected):
+        np.testing.assert_array_equal(pixels, np.stack(lanes, axis=-1), err_msg=hex(source["format"]))
 
 
 def test_wrapping(executor: Executor, rng: np.random.Generator) -> None:
@@ -95,8 +95,8 @@ def test_wrapping(executor: Executor, rng: np.random.Generator) -> None:
 def test_linear_filter(executor: Executor, rng: np.random.Generator) -> None:
     """The linear filter at twice the size: weights of 3/4 for one texel and 1/4 for the next."""
     texels = rng.integers(0, 256, (20, 20, 4), np.uint8)
-    made = texture(texels, minify=LINEAR, magnify=LINEAR)
-    (pixels,) = drawn(executor, case(COPY, (40, 40), textures=[made]))
+    source = texture(texels, minify=LINEAR, magnify=LINEAR)
+    (pixels,) = drawn(executor, case(COPY, (40, 40), textures=[source]))
     edged = np.pad(texels.astype(float), ((1, 1), (1, 1), (0, 0)), mode="edge")
     at = np.arange(40) * 0.5 + 0.75  # in texels of the padded picture
     low, part = np.floor(at).astype(int), (at % 1)[:, None]
@@ -195,8 +195,8 @@ def test_loads_are_those_that_the_kernel_is_told(driver: Driver, tmp_path: Path)
     lines = lines_of(driver, DRAW_TWICE, {"VC4_SHIM_DUMP": str(tmp_path)})
     jobs = parse(["@frame", *lines], ()).frame
     assert [job.loads for job in jobs] == [False, True]
-    told = [(tmp_path / f"submit{number}.bin").read_bytes() for number in (1, 2)]
-    assert [struct.unpack_from("<I", data, COLOR_READ)[0] != 0xFFFFFFFF for data in told] == [False, True]
+    records = [(tmp_path / f"submit{number}.bin").read_bytes() for number in (1, 2)]
+    assert [struct.unpack_from("<I", data, COLOR_READ)[0] != 0xFFFFFFFF for data in records] == [False, True]
 
 
 def test_tiles_are_those_of_64_pixels_that_the_target_has(driver: Driver) -> None:

@@ -251,9 +251,9 @@ class Page:
 
 def executable() -> list[str]:
     """Return the command that starts Chromium: $CHROMIUM, Debian's headless shell, or the full one, headless."""
-    given = os.environ.get("CHROMIUM")
-    if given:
-        return [given]
+    program = os.environ.get("CHROMIUM")
+    if program:
+        return [program]
     if HEADLESS_SHELL.exists():
         return [str(HEADLESS_SHELL)]
     for name in ("chromium", "chromium-browser", "google-chrome"):

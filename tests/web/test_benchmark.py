@@ -50,11 +50,11 @@ def small_networks(site: Site, folder: Path, broken: str) -> None:
         stem = f"{test.network}-{test.width}x{test.height}"
         offered["pictures"].append(f"{stem}.png")
         if test.classes:
-            made = write_tiny(folder).read_bytes()
+            bundle = write_tiny(folder).read_bytes()
         else:
             channels = 1 if test.network == "vdsr" else 3
-            made = picture_model(folder / f"{stem}.glslnn", (24, 36), "stretch/area-average", channels, "image")
-        site.files[f"/models/{stem}.glslnn"] = b"no bundle" if test.network == broken else made
+            bundle = picture_model(folder / f"{stem}.glslnn", (24, 36), "stretch/area-average", channels, "image")
+        site.files[f"/models/{stem}.glslnn"] = b"no bundle" if test.network == broken else bundle
         before.write(test, PHOTOGRAPH, (test.width, test.height), folder / f"{stem}.png")
         site.files[f"/models/{stem}.png"] = (folder / f"{stem}.png").read_bytes()
     site.files["/models/index.json"] = json.dumps(offered).encode()

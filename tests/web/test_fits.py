@@ -81,14 +81,14 @@ def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) 
         site.files["/own.glslnn"] = picture_model(tmp_path / "own.glslnn", (6, 9), FITS[0], channels)
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/own.glslnn'); })()")
         own = preprocess.load(rgba, (6, 9), fit="stretch/area-average", channels=channels)
-        for given in (rgba, own):
+        for picture in (rgba, own):
             seen = blank.evaluate(
                 """async (bytes) => {
                     await model.run(Uint8Array.from(bytes));
                     const {texture, x, y} = model.session.picture.value.views[0];
                     return [...model.session.readTexture(texture, x, y, 9, 6).data];
                 }""",
-                given.ravel().tolist(),
+                picture.ravel().tolist(),
             )
             assert np.array_equal(np.array(seen, np.uint8).reshape(6, 9, 4), texels(own)), channels
         blank.evaluate("model.close()")

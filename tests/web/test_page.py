@@ -92,17 +92,17 @@ def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
     choose(demo, model)
     demo.wait_for("!document.getElementById('check').disabled")
     demo.evaluate("document.getElementById('check').click()")
-    told = re.fullmatch(
+    match = re.fullmatch(
         r"This GPU computes all (\d+) layers correctly\. The largest error, compared with its limit, is in layer "
         r"'(.+)': (\d+) of (255|65535) steps \((8|16) bits\), where (\d+) are allowed\.",
         status(demo),
     )
-    assert told, status(demo)
+    assert match, status(demo)
     manifest = bundles.read(ROOT / f"models/{model}.glslnn").manifest
-    [tolerance] = [layer for layer in manifest.probe.layers if layer.layer == told[2]]
-    assert int(told[1]) == len(manifest.probe.layers)
-    assert (told[4], told[5]) == (("255", "8") if isinstance(tolerance.value, FeatureMap) else ("65535", "16"))
-    assert int(told[3]) <= int(told[6]) == tolerance.max_error
+    [tolerance] = [layer for layer in manifest.probe.layers if layer.layer == match[2]]
+    assert int(match[1]) == len(manifest.probe.layers)
+    assert (match[4], match[5]) == (("255", "8") if isinstance(tolerance.value, FeatureMap) else ("65535", "16"))
+    assert int(match[3]) <= int(match[6]) == tolerance.max_error
     if model == "grocery-x22-257":
         demo.screenshot(SHOTS / "checked.png")
 

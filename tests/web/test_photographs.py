@@ -83,8 +83,8 @@ def test_logits_and_labels_are_the_python_runners(
         assert {NONE, "Carrots"} < {label for label, _ in expected.values()}
     blank.evaluate(LOAD, f"/models/{model.name}")
     for address, (label, logits) in expected.items():
-        top, *given = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
-        off = np.array(given) - np.mean(given) - (logits - logits.mean())
+        top, *others = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
+        off = np.array(others) - np.mean(others) - (logits - logits.mean())
         print(address, label, f"{np.abs(off).max():.3f}")
         assert np.abs(off).max() <= MARGIN, address
         assert top == label, address

@@ -35,8 +35,8 @@ def served(site: Site, folder: Path, name: str, **options: str) -> bundles.Bundl
     return bundle
 
 
-def flat(given: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
-    return {name: array.ravel().tolist() for name, array in given.items()}
+def flat(inputs: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
+    return {name: array.ravel().tolist() for name, array in inputs.items()}
 
 
 @each_of(("layout", ["atlas", "planar"]), ("name", [*SEVERAL]))

@@ -12,8 +12,8 @@ from training.logits import NAMES
 WORST, CONFUSIONS = 5, 10
 
 KINDS = {
-    "val_accuracy": "the weights as they were",
-    "val_accuracy_average": "their moving average",
+    "val_accuracy": "the weights without averaging",
+    "val_accuracy_average": "the moving average of the weights",
     "val_accuracy_best": "the average of the best checkpoints",
 }
 """Validation accuracies in a history, with the weights measured."""

@@ -15,7 +15,7 @@ def runs_of(built: Built, images: Sequence[Inputs]) -> Runs:
     """Return the runs of the float network of ``built`` for calibration images, of which there is at least one."""
     first = built.gpu[0].prepared
     if not built.parts and first.runs is not None:
-        return first.runs.with_clipped()
+        return first.runs
     folds = max((len(part.prepared.folds) for part in built.gpu), default=0)
     clipped = [max(of_image) for of_image in zip(*(part.prepared.clipped for part in built.gpu))]
     return of_graph(built.graph, images, folds, clipped).with_clipped()

@@ -135,7 +135,7 @@ def prepare(
     parts: Parts = {}
 
     def drawn(precise: Graph) -> Graph:
-        roomy, _ = widen_ranges(precise, wider, ranges)
+        roomy, _ = widen_ranges(precise, wider, ())
         narrow, _ = split_wide(_for_shaders(roomy, dense), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
@@ -148,7 +148,7 @@ def prepare(
         if plan is not None:
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, cost_8bit, plan, drawn)
-        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped)
+        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
         def badness(stored: Graph) -> float:
             return measured.errors(OnGpu(stored, folds), causes=False).worst.badness

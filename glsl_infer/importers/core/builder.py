@@ -13,7 +13,7 @@ from glsl_infer.importers.core import limits
 from glsl_infer.importers.core.io_options import IoOptions, with_io_options
 from glsl_infer.importers.core.output_tail import with_ended, with_steps
 from glsl_infer.importers.core.patterns import fused
-from glsl_infer.importers.core.report import ImportReport, LayerStatus, guess
+from glsl_infer.importers.core.report import DROPPED, ImportReport, LayerStatus, guess, runs
 
 
 class GraphBuilder:
@@ -109,7 +109,7 @@ class GraphBuilder:
         """
         known = [(output, node) for output, node in nodes if node not in self.unknown]
         outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known]
-        rows = tuple(with_ended(self.rows, self.nodes, [node for _, node in known], outputs))
+        rows = dict(zip(self.rows, with_ended(self.rows, self.nodes, [node for _, node in known], outputs)))
         kept, found = needed(self.nodes, outputs), [*self.refusals, *problems]
         if len(known) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
             kept = self.nodes
@@ -119,12 +119,40 @@ class GraphBuilder:
         graph = None
         try:
             graph = fused(Graph(name, kept, outputs)) if outputs else None
+            rows = rows if graph is None else _with_fusions(rows, kept, graph)
             if graph is not None and not found:
                 _require_inputs_read(graph)
             graph = with_io_options(graph, options(graph)) if graph is not None else None
         except InputError as error:
             found.append(error)
-        return ImportReport(rows, graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+        return ImportReport(tuple(rows.values()), graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+
+
+def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph: Graph) -> dict[str, LayerStatus]:
+    """Return the rows of a report, with the operators of the graph in which decomposed functions are fused.
+
+    Args:
+        rows: by the layer's name, which its first node has.
+        nodes: before the fusion, layer by layer.
+        graph: after it.
+    """
+    layers: dict[str, str] = {}
+    for node in nodes:
+        layers[node.name] = node.name if node.name in rows or not layers else layers[next(reversed(layers))]
+    before = {node.name: node for node in nodes}
+    left: dict[str, list[Node]] = {layer: [] for layer in layers.values()}
+    for node in graph.nodes:
+        left[layers[node.name if node.name in layers else node.name.rpartition("~")[0]]].append(node)
+    result = dict(rows)
+    for layer, own in left.items():
+        made = [node for node in own if node.name in before and node.inputs != before[node.name].inputs]
+        if layer in rows and made:
+            operators = tuple(node.op for node in own)
+            note = f"{made[-1].attrs.get('function', made[-1].op)} in pieces"
+            result[layer] = replace(rows[layer], runs=runs(operators), operators=operators, note=note)
+        elif layer in rows and not own:
+            result[layer] = replace(rows[layer], runs=DROPPED, operators=(), note="a piece of a later operator")
+    return result
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:

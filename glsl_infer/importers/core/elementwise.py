@@ -69,7 +69,7 @@ def _named(rows: Mapping[str, Elementwise], framework: str) -> dict[str, str]:
     return {name: operation for operation, row in rows.items() for name in getattr(row, framework).split()}
 
 
-_UNLIMITED: Mapping[str, Callable[[Any], Any]] = {
+UNLIMITED: Mapping[str, Callable[[Any], Any]] = {
     "exponential": np.exp,
     "log": np.log,
     "reciprocal": lambda x: np.reciprocal(x) if x.dtype.kind == "f" else 1.0 / x,
@@ -82,7 +82,7 @@ _UNLIMITED: Mapping[str, Callable[[Any], Any]] = {
 def computes(framework: str) -> dict[str, Callable[..., Any]]:
     """Return the NumPy function of each operator of a framework, to fold constants."""
     return {
-        **{name: _UNLIMITED.get(text, activation(text)) for name, text in activations(framework).items()},
+        **{name: UNLIMITED.get(text, activation(text)) for name, text in activations(framework).items()},
         **{name: UNARY[operation].compute for name, operation in functions(framework).items()},
         **{name: BINARY[operation].compute for name, operation in operations(framework).items()},
     }

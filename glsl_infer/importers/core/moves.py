@@ -101,7 +101,8 @@ def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, given: Sh
     block = given[0] // shape[0]
     if block > 1 and (block * shape[0], block * shape[1]) == tuple(given[:2]) and shape[2] == given[2] * block**2:
         order = (rows[0, 0] * block + columns[0, 0]) * given[2] + channels[0, 0]
-        yield Arrangement(shape, "space_to_depth", after=_order(order, shape[2]), block=(block, block))
+        if order.max() < shape[2]:
+            yield Arrangement(shape, "space_to_depth", after=_order(order, shape[2]), block=(block, block))
     taken = [_steps(line) for line in (rows[:, 0, 0], columns[0, :, 0])]
     if taken[0] is not None and taken[1] is not None:
         whole = taken == [range(given[0]), range(given[1])]

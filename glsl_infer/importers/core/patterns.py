@@ -1,123 +1,353 @@
-"""Fuse decomposed operators of an imported graph: ``x * sigmoid(x)``, ``relu6(x + 3) / 6``, ``1 / sqrt(x)``.
+"""Fuse decomposed operators of an imported graph: ``x * sigmoid(x)``, a layer norm in pieces, ``1 / sqrt(x)``.
 
-The patterns do not depend on the file format: each importer applies them to its graph.
+The patterns do not depend on the file format: each importer applies them to its graph. A function or a normalisation
+can be written in many ways, so a subgraph is evaluated on test values, and its results identify it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Array, Graph, Node, Shape
 from glsl_infer.graph.node import OBSERVED_RANGE
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import PLAIN
+from glsl_infer.importers.core.elementwise import UNLIMITED
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.core.moves import arrangement
+from glsl_infer.importers.core.recognition import COARSE, EXACT, Doubles, Norm, activation_like, norm_like
 
 _TOLERANCE = 1e-6
 """Largest difference between a constant and its nominal value: a file has 1/6 as a 32-bit float."""
 
+_LONGEST = 28
+"""Largest number of nodes of a subgraph."""
+
+_MOST_SHOWN = 2**20
+"""Largest number of elements of a test tensor for a normalisation."""
+
+_MOST_MOVED = 2**22
+"""Largest number of values of a map whose moves are traced."""
+
+_BUDGET = 2**31
+"""Largest number of elements that are computed in a search. Beyond the limit, subgraphs stay decomposed."""
+
+_LEAST = 2**15
+"""Number of elements that take as long to compute as the call of a node."""
+
+_FUNCTIONS = ("activation", "tensor_function")
+_ELEMENTWISE = frozenset(
+    ("add", "binary", "constant_map", "identity", "rescaling", "select", "tensor_binary", "tensor_unary", *_FUNCTIONS)
+)
+_RESHAPES = ("reshape", "tensor_reshape")
+_MOVES = frozenset((*_RESHAPES, "flatten", "tensor_transpose", "transpose"))
+_MOVING = _MOVES | {
+    "channel_gather",
+    "concat",
+    "depth_to_space",
+    "identity",
+    "spatial_slice",
+    "tensor_concat",
+    "tensor_slice",
+}
+_OF_ROWS = frozenset(("conv2d", "identity", "linear", *_RESHAPES, *_FUNCTIONS))
+_STATISTICS = frozenset(("average_pool", "conv2d", "global_average_pool", "tensor_reduce"))
+_OF_NORMS = _ELEMENTWISE | _MOVES | _STATISTICS | {"global_deviation", "group_statistics", "map_norm"}
+
+_INVERSE = ("divide", "power", "reciprocal", "rsqrt")
+"""Functions, of which a normalisation has at least one."""
+
+Piece = tuple[str, list[Node]]
+"""(the input of a subgraph, its nodes in order)."""
+
+Replacement = Optional[list[Node]]
+"""The nodes of which the last has the name of the replaced node; None if nothing is replaced."""
+
 
 def fused(graph: Graph) -> Graph:
-    """Return a graph in which each decomposed function is one operator."""
-    for rewrite in _PATTERNS:
-        graph = _rewritten(graph, rewrite)
+    """Return a graph in which each decomposed function and normalisation is one operator."""
+    for rewrite in (_moves, _product_of_rows, _functions, _inverse_root, _norms, _unit_length):
+        subgraphs = _Subgraphs(graph)
+        replaced = {node.name: other for node in graph.nodes if (other := rewrite(subgraphs, node)) is not None}
+        graph = _rewritten(graph, replaced) if replaced else graph
     return graph
 
 
-def _rewritten(graph: Graph, rewrite: Callable[[Graph, Node], Node | None]) -> Graph:
-    """Replace nodes by the result of ``rewrite``, then drop the nodes without a reader."""
-    nodes = []
+def _rewritten(graph: Graph, replaced: dict[str, list[Node]]) -> Graph:
+    """Replace nodes by others, then drop the nodes without a reader."""
+    nodes: list[Node] = []
     for node in graph.nodes:
-        other = rewrite(graph, node)
-        if other is not None and OBSERVED_RANGE in node.attrs:
-            other = other.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
-        nodes.append(other or node)
+        *before, last = replaced.get(node.name, [node])
+        if OBSERVED_RANGE in node.attrs:
+            last = last.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
+        nodes += [*before, last]
     read = set(graph.output_layers)
     kept: list[Node] = []
     for node in reversed(nodes):
-        if node.name in read or node.operator.is_input or not graph.consumers[node.name]:
+        unread = node.name in graph.by_name and not graph.consumers[node.name]
+        if node.name in read or node.operator.is_input or unread:
             read.update(node.inputs)
             kept.append(node)
     return Graph(graph.name, reversed(kept), graph.outputs)
 
 
-def _hard_sigmoid(graph: Graph, node: Node) -> Node | None:
-    """Return ``relu6(x + 3) / 6`` as a hard sigmoid."""
-    inner = graph.by_name[node.inputs[0]] if _is_affine(node, 1.0 / 6.0, 0.0) else None
-    source = None if inner is None else _clipped_source(graph, inner)
-    return None if source is None else _activation(node, source, "hard_sigmoid")
+@dataclass
+class _Subgraphs:
+    """The subgraphs of a graph with one input, apart from constants, and one output.
+
+    Attributes:
+        graph: the graph.
+        positions: index of each node, by name.
+        budget: the number of elements that may still be computed.
+    """
+
+    graph: Graph
+    positions: dict[str, int] = field(init=False)
+    budget: int = _BUDGET
+
+    def __post_init__(self) -> None:
+        self.positions = {node.name: place for place, node in enumerate(self.graph.nodes)}
+
+    def pieces(self, last: Node, kinds: Collection[str], most: float = math.inf) -> list[Piece]:
+        """Return all subgraphs that end in ``last``, longest first.
+
+        Args:
+            last: the last node.
+            kinds: operators of the nodes. A subgraph is two of them, apart from ``identity``, or one like ``x * x``.
+            most: largest number of elements of a result.
+        """
+        found: list[Piece] = []
+        taken: list[Node] = []
+        waiting = {last.name}
+        while waiting and len(taken) < _LONGEST:
+            top = max(waiting, key=self.positions.__getitem__)
+            node = self.graph.by_name[top]
+            other = (node.op == "conv2d" and kinds is _OF_NORMS and not _is_mean(node)) or "table" in node.weights
+            if node.op not in kinds or other or math.prod(self.graph.shapes[top]) > most:
+                break
+            taken.append(node)
+            waiting.discard(top)
+            waiting.update(node.inputs)
+            several = len(node.inputs) > 1 or sum(node.op != "identity" for node in taken) > 1
+            if several and len(waiting) == 1:
+                found.append((next(iter(waiting)), taken[::-1]))
+        return found[::-1]
+
+    def computed(self, piece: Piece, x: Array) -> Array:
+        """Return the result of a subgraph.
+
+        Raises:
+            MISFITS: the nodes do not match the shape of ``x``, or the budget is used up.
+        """
+        root, nodes = piece
+        values = {root: x}
+        readers = {name: place for place, node in enumerate(nodes) for name in node.inputs}
+        for place, node in enumerate(nodes):
+            inputs = [values[name] for name in node.inputs]
+            text = node.attrs.get("function", "") if node.op in _FUNCTIONS else ""
+            compute = UNLIMITED.get(text)
+            values[node.name] = node.operator.reference(node, inputs) if compute is None else compute(inputs[0])
+            self.budget -= max(values[node.name].size, _LEAST)
+            if self.budget < 0:
+                raise ValueError("too many values")
+            for name in {name for name in node.inputs if readers[name] == place}:
+                del values[name]
+        return values[nodes[-1].name]
 
 
-def _hard_silu_late(graph: Graph, node: Node) -> Node | None:
-    """Return ``(x * relu6(x + 3)) / 6`` as a hard swish."""
-    if not _is_affine(node, 1.0 / 6.0, 0.0):
+def _constants(nodes: Sequence[Node]) -> Iterator[NDArray[np.float64]]:
+    """Yield the constants of nodes, with the parameters of their functions."""
+    for node in nodes:
+        if node.op == "rescaling":
+            yield from (np.asarray(node.attrs[key], np.float64) for key in ("scales", "offsets"))
+        if node.op in _FUNCTIONS:
+            yield from (np.float64(number).reshape(1) for number in re.findall(r"[-+.\de]*\d", node.attrs["function"]))
+        yield from (np.asarray(value, np.float64) for value in node.weights.values())
+        epsilon = node.attrs.get("epsilon")
+        if epsilon:
+            yield np.asarray([epsilon], np.float64)
+
+
+def _tolerance(numbers: Sequence[float]) -> float:
+    """Return the tolerance of a subgraph: constants of 16 bits are rounded."""
+    with np.errstate(over="ignore"):
+        short = all(float(np.float16(number)) == number for number in numbers)
+    return COARSE if short and any(number * 8.0 % 1.0 for number in numbers) else EXACT
+
+
+def _moves(subgraphs: _Subgraphs, last: Node) -> Replacement:
+    """Return moves of the values of a map, some of them on the CPU, as those of ``moves.arrangement``."""
+    shapes = subgraphs.graph.shapes
+    if last.op not in _MOVING or len(shapes[last.name]) != 3:
         return None
-    product = graph.by_name[node.inputs[0]]
-    if not _is_product(product):
-        return None
-    for x, gate in (product.inputs, product.inputs[::-1]):
-        if _clipped_source(graph, graph.by_name[gate]) == x:
-            return _activation(node, x, "hard_silu")
+    for piece in subgraphs.pieces(last, _MOVING, _MOST_MOVED):
+        root, nodes = piece
+        shape = shapes[root]
+        if len(shape) != 3 or math.prod(shape) > _MOST_MOVED or not any(node.operator.on_cpu for node in nodes):
+            continue
+        try:
+            sources = subgraphs.computed(piece, np.arange(1.0, math.prod(shape) + 1.0).reshape(shape))
+        except MISFITS:
+            continue
+        found = arrangement(sources.astype(np.int64) - 1, shape) if sources.all() else None  # 0: none of the values
+        if found is not None:
+            return _renamed(found.nodes(f"{last.name}~moved", root, shape), last.name)
     return None
 
 
-def _gated(graph: Graph, node: Node) -> Node | None:
-    """Return ``x * gate(x)`` as one function: SiLU for a sigmoid, hard swish for a hard sigmoid."""
-    if not _is_product(node):
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
-        function = graph.by_name[gate].attrs.get("function", "") if graph.by_name[gate].op == "activation" else ""
-        if function in _GATED and graph.by_name[gate].inputs == (x,):
-            return _activation(node, x, _GATED[function])
+def _product_of_rows(subgraphs: _Subgraphs, last: Node) -> Replacement:
+    """Return the product of each row of a tensor, between two changes of shape, as the product of its last axis."""
+    shapes = subgraphs.graph.shapes
+    made = shapes[last.name]
+    for root, nodes in subgraphs.pieces(last, _OF_ROWS) if last.op in _RESHAPES and len(made) == 3 else ():
+        plain, text = _without_function(nodes)
+        others = [node for node in plain if node.op not in (*_RESHAPES, "identity")]
+        matrix = _matrix(others[0]) if len(others) == 1 else None
+        if matrix is None or shapes[root] != (*made[:-1], matrix.shape[0]) or made[-1] != matrix.shape[1]:
+            continue
+        chain = emit.Chain(f"{last.name}~row", root, made)
+        chain.extend([emit.product(chain.name, root, shapes[root], matrix, others[0].weights.get("bias"))])
+        if text:
+            chain.function(text)
+        return _renamed(chain.nodes, last.name)
     return None
 
 
-def _square(graph: Graph, node: Node) -> Node | None:
-    """Return ``x * x`` as a square."""
-    is_square = _is_product(node) and node.inputs[0] == node.inputs[1]
-    return _activation(node, node.inputs[0], "square") if is_square else None
+def _matrix(node: Node) -> Array | None:
+    """Return the matrix (inputs, outputs) by which a node multiplies the last axis of its input, or None."""
+    kernel = node.weights.get("kernel")
+    if node.op == "conv2d" and kernel is not None and kernel.shape[:2] == (1, 1):
+        plain = all(node.attrs.get(key, value) == value for key, value in PLAIN.items())
+        return kernel[0, 0] if plain else None
+    return kernel if node.op == "linear" else None
 
 
-def _inverse_root(graph: Graph, node: Node) -> Node | None:
+def _functions(subgraphs: _Subgraphs, last: Node) -> Replacement:
+    """Return a decomposed function as one activation."""
+    if last.op not in _ELEMENTWISE or last.op == "identity":
+        return None
+    shapes = subgraphs.graph.shapes
+    for piece in subgraphs.pieces(last, _ELEMENTWISE):
+        root, nodes = piece
+        constants = list(_constants(nodes))
+        if shapes[root] != shapes[last.name] or any(value.size != 1 for value in constants):
+            continue
+        numbers = [float(value.reshape(-1)[0]) for value in constants]
+
+        def function(x: Doubles, piece: Piece = piece) -> Doubles:
+            made: Doubles = np.asarray(subgraphs.computed(piece, x[None, None]), np.float64)
+            return np.array(np.broadcast_to(made, (1, 1, *x.shape)).reshape(x.shape))
+
+        try:
+            text = activation_like(function, numbers, _tolerance(numbers))
+        except MISFITS:
+            continue
+        if text is not None:
+            op = "activation" if emit.in_textures(shapes[root]) else "tensor_function"
+            return [Node(last.name, op, (root,), {"function": text})]
+    return None
+
+
+def _inverse_root(subgraphs: _Subgraphs, node: Node) -> Replacement:
     """Return ``1 / sqrt(x)`` as an inverse root."""
-    if node.op != "activation" or node.attrs["function"] != "reciprocal":
+    if node.op not in _FUNCTIONS or node.attrs["function"] != "reciprocal":
         return None
-    root = graph.by_name[node.inputs[0]]
-    is_root = root.op == "activation" and root.attrs["function"] == "sqrt"
-    return _activation(node, root.inputs[0], "rsqrt") if is_root else None
+    root = subgraphs.graph.by_name[node.inputs[0]]
+    is_root = root.op == node.op and root.attrs["function"] == "sqrt"
+    return [Node(node.name, node.op, root.inputs, {"function": "rsqrt"})] if is_root else None
 
 
-def _unit_length(graph: Graph, node: Node) -> Node | None:
+def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
+    """Return a decomposed normalisation as one operator, or as those of a normalisation over a map."""
+    shapes = subgraphs.graph.shapes
+    made = shapes[last.name]
+    if last.op not in _OF_NORMS or last.op in _STATISTICS or last.op == "identity":
+        return None
+    for piece in subgraphs.pieces(last, _OF_NORMS, _MOST_SHOWN):
+        root, nodes = piece
+        shape = shapes[root]
+        if shape[-1:] != made[-1:] or math.prod(shape) != math.prod(made) or not _may_normalise(nodes):
+            continue
+        inner = shape if emit.in_textures(shape) else (1, math.prod(shape[:-1]), shape[-1])
+        numbers = [float(value.reshape(-1)[0]) for value in _constants(nodes) if value.size == 1]
+
+        plain, text = _without_function(nodes)
+
+        def function(x: Doubles, piece: Piece = (root, plain), shape: Shape = shape) -> Doubles:
+            return np.asarray(subgraphs.computed(piece, x.reshape(shape)), np.float64).reshape(x.shape)
+
+        try:
+            norm = norm_like(function, inner, numbers, _tolerance(numbers), maps=inner == shape)
+        except MISFITS:
+            continue
+        if norm is not None:
+            made_of = _norm_nodes(f"{last.name}~norm", root, shape, inner, made, norm, text)
+            return _renamed(made_of, last.name)
+    return None
+
+
+def _without_function(nodes: Sequence[Node]) -> tuple[list[Node], str]:
+    """Return a subgraph without the function before its last moves, and the text of the function; "" if there is none.
+
+    Converters fuse an activation that follows a change of shape into the sum before the change.
+    """
+    place = len(nodes) - 1
+    while place and nodes[place].op in _MOVES:
+        place -= 1
+    node = nodes[place]
+    if place == len(nodes) - 1 or node.op not in _FUNCTIONS:
+        return list(nodes), ""
+    return [*nodes[:place], Node(node.name, "identity", node.inputs), *nodes[place + 1 :]], node.attrs["function"]
+
+
+def _is_mean(node: Node) -> bool:
+    """Return whether a convolution is the mean of the channels of a pixel."""
+    kernel = node.weights["kernel"]
+    return kernel.shape == (1, 1, kernel.size, 1) and bool(np.ptp(kernel) == 0.0)
+
+
+def _may_normalise(nodes: Sequence[Node]) -> bool:
+    """Return whether a subgraph has a statistic and an inverse, or a normalisation between changes of shape."""
+    names = {node.op for node in nodes}
+    texts = {str(node.attrs.get(key, "")).partition("(")[0] for node in nodes for key in ("function", "operation")}
+    in_pieces = not names.isdisjoint(_STATISTICS) and not texts.isdisjoint(_INVERSE)
+    return "map_norm" not in names if in_pieces else "map_norm" in names and not names.isdisjoint(_MOVES)
+
+
+def _norm_nodes(
+    name: str, source: str, shape: Shape, inner: Shape, made: Shape, norm: Norm, function: str
+) -> list[Node]:
+    """Return the nodes of a normalisation of a tensor of ``shape`` in the shape ``inner``, then of a function."""
+    chain = emit.Chain(name, source, shape)
+    chain.reshaped(inner)
+    own, read = chain.free("norm"), chain.last
+    if norm.groups is None:
+        chain.extend([emit.over_channels(own, read, inner, norm.kind, norm.epsilon, norm.gamma, norm.beta)])
+    else:
+        chain.extend(emit.over_map(own, read, inner, norm.groups, norm.epsilon, norm.gamma, norm.beta))
+    if function:
+        chain.function(function)
+    chain.reshaped(made)
+    return chain.nodes
+
+
+def _renamed(nodes: Sequence[Node], name: str) -> list[Node]:
+    """Return nodes with another name of the last."""
+    *before, last = nodes
+    return [*before, replace(last, name=name)]
+
+
+def _unit_length(subgraphs: _Subgraphs, node: Node) -> Replacement:
     """Return a root mean square norm times a constant as a division by the vector's length, if the constants match."""
     if node.op not in ("channel_norm", "vector_norm") or node.attrs["kind"] != "rms" or node.attrs["epsilon"]:
         return None
-    factors = np.asarray(node.attrs["gamma"]) * np.sqrt(graph.shapes[node.name][-1])
+    factors = np.asarray(node.attrs["gamma"]) * np.sqrt(subgraphs.graph.shapes[node.name][-1])
     same = np.abs(factors - 1.0).max() <= _TOLERANCE and not any(node.attrs["beta"])
-    return node.with_attrs(kind="unit", gamma=(1.0,), beta=(0.0,)) if same else None
-
-
-_PATTERNS = (_hard_sigmoid, _hard_silu_late, _gated, _square, _inverse_root, _unit_length)
-
-_GATED = {"sigmoid": "silu", "hard_sigmoid": "hard_silu"}
-
-
-def _clipped_source(graph: Graph, node: Node) -> str | None:
-    """Return the node x of ``relu6(x + 3)``."""
-    if node.op != "activation" or node.attrs["function"] != "relu(6)":
-        return None
-    shifted = graph.by_name[node.inputs[0]]
-    return shifted.inputs[0] if _is_affine(shifted, 1.0, 3.0) else None
-
-
-def _is_affine(node: Node, scale: float, offset: float) -> bool:
-    if node.op != "rescaling":
-        return False
-    near = [np.abs(np.asarray(node.attrs[key]) - value) for key, value in (("scales", scale), ("offsets", offset))]
-    return bool(max(part.max() for part in near) <= _TOLERANCE)
-
-
-def _is_product(node: Node) -> bool:
-    return node.op == "binary" and node.attrs["operation"] == "multiply" and node.attrs["activation"] == "linear"
-
-
-def _activation(node: Node, source: str, function: str) -> Node:
-    return Node(node.name, "activation", (source,), {"function": function})
+    return [node.with_attrs(kind="unit", gamma=(1.0,), beta=(0.0,))] if same else None

@@ -56,6 +56,8 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
         values = function(_POINTS)
         if values.shape != _POINTS.shape or not np.isfinite(values).all() or not np.ptp(values):
             return None
+        if np.allclose(values, _POINTS):
+            return None
         for text in _texts(numbers):
             if np.all(np.abs(activation(text)(_POINTS) - values) <= tolerance * (1.0 + np.abs(values))):
                 return text
@@ -103,11 +105,16 @@ class Norm:
     beta: tuple[float, ...]
 
 
+_OF_LENGTH = 5e-5
+"""Tolerance of a division by the length of a vector, to which files add a small constant in many ways."""
+
 _SHOWN = 3
 """Number of test maps from which scales and offsets are derived. Two more maps verify them."""
 
 
-def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float) -> Norm | None:
+def norm_like(
+    function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float, *, maps: bool = True
+) -> Norm | None:
     """Return the normalisation equal to a function of a map or a vector, or None.
 
     Args:
@@ -115,6 +122,7 @@ def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float]
         shape: (height, width, channels) or (channels,).
         numbers: constants of the function. The epsilon is one of them, or 0.
         tolerance: ``EXACT`` or ``COARSE``.
+        maps: whether it can be a normalisation over an entire map.
     """
     shape = tuple(shape)
     if shape[-1] < 2 or math.prod(shape) < 4:
@@ -129,17 +137,17 @@ def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float]
             return None
         epsilons = [0.0, *{float(number) for number in numbers if 0.0 < number < 0.1}]
         for epsilon in epsilons[:_MOST_NUMBERS]:
-            for kind, groups in _hypotheses(shape):
+            for kind, groups in _hypotheses(shape, maps):
                 plain = [_normalised(x, kind, groups, epsilon) for x in given]
-                found = _fitted(plain, made, tolerance)
+                found = _fitted(plain, made, max(tolerance, _OF_LENGTH) if kind == "unit" else tolerance)
                 if found is not None:
                     return Norm(kind, groups, epsilon, *found)
     return None
 
 
-def _hypotheses(shape: tuple[int, ...]) -> Iterable[tuple[str, int | None]]:
+def _hypotheses(shape: tuple[int, ...], maps: bool) -> Iterable[tuple[str, int | None]]:
     yield from (("layer", None), ("rms", None), ("unit", None))
-    if len(shape) == 3 and shape[0] * shape[1] > 1:
+    if maps and len(shape) == 3 and shape[0] * shape[1] > 1:
         yield from (("layer", groups) for groups in range(1, shape[2] + 1) if not shape[2] % groups)
 
 

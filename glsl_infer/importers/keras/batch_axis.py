@@ -21,8 +21,13 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.geometry import order_of
-from glsl_infer.importers.keras.renames import axes_of
 from glsl_infer.importers.keras.tensor_places import MOVES, cut, placed
+
+
+def _axes_of(axis: Any) -> Any:
+    """Return an option for one axis or several as NumPy takes it."""
+    return tuple(axis) if isinstance(axis, (list, tuple)) else axis
+
 
 Places = tuple[int, ...]
 """The batch axis of each input."""
@@ -136,10 +141,10 @@ _LAST_AXIS = LAST_AXIS | {"MultiHeadAttention"}
 
 
 _ANYWHERE: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
-    "ExpandDims": lambda call, numbers: np.expand_dims(numbers, axes_of(call.layer.axis)),
+    "ExpandDims": lambda call, numbers: np.expand_dims(numbers, _axes_of(call.layer.axis)),
     "GetItem": lambda call, numbers: numbers[geometry.index_of(call)],
     "Split": MOVES["Split"],
-    "Squeeze": lambda call, numbers: np.squeeze(numbers, axes_of(call.layer.axis)),
+    "Squeeze": lambda call, numbers: np.squeeze(numbers, _axes_of(call.layer.axis)),
     "Take": MOVES["Take"],
     "Unstack": MOVES["Unstack"],
 }
@@ -152,9 +157,9 @@ def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) ->
     return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
 
 
-def each_alone(call: Call, chain: Sequence[Any], parts: Sequence[int]) -> bool:
+def each_alone(call: Call, parts: Sequence[int]) -> bool:
     """Return whether a call processes every part separately, by operators without an axis for parts."""
-    return not chain and len(call.inputs) == 1 and parts[0] > 1 and not _is_move(call.layer) and not _beside(call)
+    return len(call.inputs) == 1 and parts[0] > 1 and not _is_move(call.layer) and not _beside(call)
 
 
 def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
@@ -199,27 +204,20 @@ def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[
     return [*nodes, Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), cut)]
 
 
-def converted(
-    call: Call, chain: Sequence[Any], parts: Sequence[int], convert: Callable[[Call], list[Node]]
-) -> tuple[list[Node], int]:
+def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[Node]]) -> tuple[list[Node], int]:
     """Return the nodes of a call with several parts of each image in or out, and the number of parts of the output.
 
     Args:
         call: its input shapes begin with the number of parts if the input has parts. Its output shape does not.
-        chain: Keras tensors from the result back to the input if the call represents several operations; else empty.
         parts: number of parts of each input; 1 for an ordinary batch.
         convert: converter of a call whose shapes begin with the number of parts.
 
     Raises:
         ModelError: the call mixes parts.
     """
-    tensors = list(reversed(chain[:-1]))
-    links = [(link._keras_history.operation, tuple(link.shape[1:])) for link in tensors] or [(call.layer, call.shape)]
-    if len(call.inputs) == 1 and all(_is_move(kind) for kind, _ in links):
+    if len(call.inputs) == 1 and _is_move(call.layer):
         given = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
-        numbers = np.arange(math.prod(given)).reshape(given)
-        for operation, shape in links:
-            numbers = _apply(call, operation, shape, numbers)
+        numbers = _apply(call, np.arange(math.prod(given)).reshape(given))
         return placed(call, numbers if len(numbers) > 1 else numbers[0]), len(numbers)
     if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _beside(call):
         kind = type(call.layer).__name__
@@ -273,20 +271,22 @@ def _is_move(operation: Any) -> bool:
     return type(operation).__name__ in _RESHAPES | _ORDERS | MOVES.keys()
 
 
-def _apply(call: Call, operation: Any, shape: Sequence[int], numbers: Numbers) -> Numbers:
-    """Return indices after one operation. The first axis of the indices is the axis of parts."""
-    kind, parts = type(operation).__name__, len(numbers)
+def _apply(call: Call, numbers: Numbers) -> Numbers:
+    """Return indices after a move. The first axis of the indices is the axis of parts."""
+    kind, parts = type(call.layer).__name__, len(numbers)
     if kind in _RESHAPES:
-        if numbers.size % math.prod(shape):
-            raise call.refused(f"a reshape to {tuple(shape)} and another batch", "leave whole parts of pictures in it")
-        return numbers.reshape(-1, *shape)
-    order = geometry.order_of(operation, numbers.ndim)
+        if numbers.size % math.prod(call.shape):
+            raise call.refused(
+                f"a reshape to {tuple(call.shape)} and another batch", "leave whole parts of pictures in it"
+            )
+        return numbers.reshape(-1, *call.shape)
+    order = geometry.order_of(call.layer, numbers.ndim)
     result: Numbers
     if order is not None:
         result = numbers.transpose(order)
         first = order[0] == 0
     else:
-        result = MOVES[kind](replace(call, layer=operation), numbers)
+        result = MOVES[kind](call, numbers)
         first = len(result) == parts and _counts(result // (numbers.size // parts))
     if not first:
         raise call.refused("a change of the batch", "keep the batch as it is, the first axis")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SEQUENCES = "this engine is for pictures: give the model a feature map (height, width, channels)"
 _VOLUMES = "use the 2D layer of the same name, on a feature map (height, width, channels)"
 _RECURRENT = "compute one step in the network and carry its state outside, or use convolutions over a stack of frames"
 _ATTENTION = "use Attention or MultiHeadAttention, which the CPU computes"
@@ -23,17 +22,14 @@ INSTEAD: Mapping[str, str] = {
         "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
         "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D UpSampling3D ZeroPadding3D",
     ),
-    **_for(
-        _RECURRENT,
-        "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells",
-    ),
+    **_for(_RECURRENT, "ConvLSTM1D ConvLSTM2D ConvLSTM3D"),
+    **_for("give it to a layer RNN", "GRUCell LSTMCell SimpleRNNCell StackedRNNCells"),
     **_for(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
     **_for(
         _DATA,
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
         "ReversibleEmbedding STFTSpectrogram StringLookup TextVectorization",
     ),
-    **_for(_SEQUENCES, "Masking"),
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",

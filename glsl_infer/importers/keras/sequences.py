@@ -157,7 +157,17 @@ def _repeat_vector(call: Call) -> list[Node]:
     return [row, wide, Node(f"{call.name}-sequence", "reshape", (wide.name,), {"shape": call.shape})]
 
 
-_OPS = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "recurrent"}
+def _masking(call: Call) -> list[Node]:
+    """Convert a Masking: steps in which all values are the mask's value become 0."""
+    (source,), last = call.inputs, len(call.shapes[0]) - 1
+    value = {"constant": np.array([call.layer.mask_value], np.float32)}
+    other = Node(call.name, "tensor_binary", (source,), {"operation": "not_equal"}, value)
+    over = {"reduction": "max", "axes": (last,), "keep": True}
+    kept = Node(f"{call.name}-mask", "tensor_reduce", (other.name,), over)
+    return [other, kept, Node(f"{call.name}-kept", "tensor_binary", (source, kept.name), {"operation": "multiply"})]
+
+
+_OPS = {"LSTMCell": "lstm", "GRUCell": "gru", "SimpleRNNCell": "recurrent"}
 _DIRECTIONS = {(False,): "forward", (True,): "reverse", (False, True): "both"}
 
 
@@ -170,24 +180,36 @@ def _bidirectional(call: Call) -> list[Node]:
 
 
 def _through(call: Call, layers: Sequence[Any], merge: str) -> list[Node]:
-    """Return the nodes of a recurrent layer, in one direction or both."""
-    first, kind = layers[0], type(layers[0]).__name__
+    """Return the nodes of a recurrent layer, in one direction or both. Stacked cells run one after the other."""
     directions = tuple(bool(layer.go_backwards) for layer in layers)
-    advice = "use LSTM, GRU or SimpleRNN on one tensor, without states"
-    if kind not in _OPS or any(type(layer).__name__ != kind for layer in layers) or directions not in _DIRECTIONS:
-        raise call.refused(f"{type(call.layer).__name__} of {kind}", advice)
+    advice = "use LSTM, GRU, SimpleRNN or an RNN of their cells on one tensor, without states"
+    stacks = [list(getattr(layer.cell, "cells", [layer.cell])) for layer in layers]
+    kinds = [type(cell).__name__ for cell in stacks[0]]
+    alike = all([type(cell).__name__ for cell in stack] == kinds for stack in stacks)
+    if not set(kinds) <= {*_OPS} or not alike or len(kinds) * len(layers) > max(len(kinds), len(layers)):
+        raise call.refused(f"{type(call.layer).__name__} of {', '.join(kinds)}", advice)
+    if directions not in _DIRECTIONS:
+        raise call.refused(f"{type(call.layer).__name__} in the directions {directions}", advice)
     if len(call.inputs) != 1 or any(layer.return_state or layer.stateful for layer in layers):
         raise call.refused("states in or out", advice)
     if merge not in ("", "concat", "sum", "ave", "mul"):
         raise call.refused(f"merge_mode='{merge}'", "use 'concat', 'sum', 'ave' or 'mul'")
-    attrs: dict[str, Any] = {"direction": _DIRECTIONS[directions]}
-    attrs["function"] = activations.function_of(call, first.activation).text
-    if kind != "SimpleRNN":
-        attrs["gates"] = activations.function_of(call, first.recurrent_activation).text
-    if kind == "GRU":
-        attrs["reset_after"] = bool(first.reset_after)
-    node = call.node(_OPS[kind], attrs, **_gates([layer.cell for layer in layers]))
-    return _steps(call, node, directions, merge, bool(first.return_sequences))
+    nodes: list[Node] = []
+    for number, cells in enumerate(zip(*stacks)):
+        first, kind = cells[0], kinds[number]
+        attrs: dict[str, Any] = {"direction": _DIRECTIONS[directions]}
+        attrs["function"] = activations.function_of(call, first.activation).text
+        if kind != "SimpleRNNCell":
+            attrs["gates"] = activations.function_of(call, first.recurrent_activation).text
+        if kind == "GRUCell":
+            attrs["reset_after"] = bool(first.reset_after)
+        name, source = call.name, call.inputs[0]
+        if nodes:
+            name, source = f"{call.name}-cell-{number + 1}", f"{nodes[-1].name}-sequence"
+            sequence = {"shape": (call.shapes[0][0], nodes[-1].weights["recurrent"].shape[1])}
+            nodes.append(Node(source, "tensor_reshape", (nodes[-1].name,), sequence))
+        nodes.append(Node(name, _OPS[kind], (source,), attrs, _gates(cells)))
+    return [*nodes[:-1], *_steps(call, nodes[-1], directions, merge, bool(layers[0].return_sequences))]
 
 
 def _gates(cells: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
@@ -215,7 +237,7 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
         if every and backwards and len(directions) == 1:  # Keras returns the steps in the order of computation
             begin, strides = (length - 1, place, 0), (-1, 1, 1)
         cut = {"begin": begin, "size": size, "strides": strides}
-        nodes.append(Node(f"{name}-steps", "tensor_slice", (call.name,), cut))
+        nodes.append(Node(f"{name}-steps", "tensor_slice", (node.name,), cut))
         nodes.append(
             Node(name, "tensor_reshape", (f"{name}-steps",), {"shape": (length, hidden) if every else (hidden,)})
         )
@@ -241,7 +263,9 @@ LAYERS: Mapping[str, Callable[[Call], list[Node]]] = {
     "DepthwiseConv1D": _depthwise,
     "GRU": _recurrent,
     "LSTM": _recurrent,
+    "Masking": _masking,
     "MaxPooling1D": _pool("max_pool"),
+    "RNN": _recurrent,
     "RepeatVector": _repeat_vector,
     "SeparableConv1D": _separable,
     "SimpleRNN": _recurrent,

@@ -5,9 +5,7 @@ They are used if an input or output is neither a vector nor a map, or if a layer
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import (
@@ -23,35 +21,9 @@ from glsl_infer.importers.keras import (
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.converters import of_same_values
-from glsl_infer.importers.keras.geometry import order_of
 from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, matmul
 from glsl_infer.importers.keras.reductions import reduction
-
-
-def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
-    """Return the nodes of a chain of reshapes and transpositions, one per operation; [] if they mix batches.
-
-    Args:
-        call: the call for the entire chain.
-        chain: Keras tensors from the result back to the input of the chain.
-    """
-    nodes: list[Node] = []
-    before = call.inputs[0]
-    for number, (tensor, source) in enumerate(zip(reversed(chain[:-1]), reversed(chain))):
-        operation, shape = tensor._keras_history.operation, tuple(tensor.shape[1:])
-        name = call.name if not number else f"{call.name}-{number + 1}"
-        axes = order_of(operation, len(source.shape))
-        if axes is None:
-            if math.prod(shape) != math.prod(source.shape[1:]):
-                return []
-            nodes.append(Node(name, "reshape", (before,), {"shape": shape}))
-        elif axes[0] != 0:
-            return []
-        else:
-            nodes.append(Node(name, "tensor_transpose", (before,), {"axes": tuple(axis - 1 for axis in axes[1:])}))
-        before = name
-    return nodes
 
 
 def _layer_norm(call: Call) -> list[Node]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.emit import in_textures
-from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.keras import batch_axis, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
@@ -20,7 +21,6 @@ from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
-from glsl_infer.importers.keras.renames import chain_of, renamed
 
 FRAMES_RANK = 4
 """Rank of a sequence of maps, without the batch axis."""
@@ -93,7 +93,7 @@ class Walk:
         """Import the operation of a tensor and record where it runs; return the names of its outputs by index."""
         operation, call_index, index = tensor._keras_history
         layer = _at_inference(operation)
-        call_node, builder, chain = operation._inbound_nodes[call_index], self._builder, chain_of(tensor)
+        call_node, builder = operation._inbound_nodes[call_index], self._builder
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
         row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
@@ -108,7 +108,10 @@ class Walk:
             shapes = tuple(builder.shapes[source] for source in inputs)
             made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(layer, name, inputs, shapes, given, index, made)
-            output = self._made(call, tensor, chain)
+            if _reads_mask(layer) and any(_is_masked(before) for before in call_node.arguments.keras_tensors):
+                advice = "take Masking out of the model, and give it sequences without steps to leave out"
+                raise call.refused(f"{kind_of(layer)} on masked steps", advice)
+            output = self._made(call, tensor)
         except ModelError as refusal:
             builder.rows[name] = row.refused(refusal)
             parts = max((self._parts.get(source, 1) for source in inputs), default=1)
@@ -122,13 +125,9 @@ class Walk:
         note = "does nothing outside of training" if dropped else ""
         place = DROPPED if dropped else runs(operators)
         builder.rows[name] = replace(row, shape=builder.shapes[output], runs=place, operators=operators, note=note)
-        for link in chain[1:-1]:
-            own = f"{self._prefix}{link._keras_history.operation.name}"
-            part = LayerStatus(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
-            builder.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
         return {index: output}
 
-    def _made(self, call: Call, tensor: Any, chain: Sequence[Any]) -> str:
+    def _made(self, call: Call, tensor: Any) -> str:
         """Add the nodes of a call; return the one that computes ``tensor``.
 
         Raises:
@@ -136,7 +135,7 @@ class Walk:
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if not chain and max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), places):
+        if max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), places):
             nodes, place = batch_axis.elsewhere(
                 call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
             )
@@ -144,20 +143,18 @@ class Walk:
             self._parts[output], self._batch[output] = parts[0], place
             return output
         larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
-        if not any(places) and batch_axis.each_alone(call, chain, parts):
+        if not any(places) and batch_axis.each_alone(call, parts):
             below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
             output = self._builder.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
-            nodes, left = batch_axis.converted(call, chain, parts, lambda call: _converter(call)(call))
+            nodes, left = batch_axis.converted(call, parts, lambda call: _converter(call)(call))
             output = self._builder.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
-        if chain:
-            return self._builder.add(_renamed(call, chain, places[0]))
         if batch_axis.moves(call.layer, len(tensor.shape), places):
             nodes_and_place = batch_axis.moved(call, places[0])
             if nodes_and_place is None:
@@ -213,10 +210,7 @@ def key(tensor: Any) -> Key:
 
 
 def _inputs(tensor: Any) -> list[Any]:
-    """Return the tensors that the nodes of a tensor read: the inputs of its operation, or of its chain of moves."""
-    chain = chain_of(tensor)
-    if chain:
-        return [chain[-1]]
+    """Return the inputs of the operation of a tensor."""
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
@@ -236,15 +230,15 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
-    """Return the nodes of a chain of moves. If no single operator fits, the nodes run on the CPU."""
-    try:
-        return renamed(call, chain, batch)
-    except ModelError:
-        nodes = [] if batch else tensors.renames(call, chain)
-        if not nodes:
-            raise
-        return nodes
+def _is_masked(tensor: Any) -> bool:
+    """Return whether some steps of a Keras tensor are masked, by a layer Masking."""
+    return getattr(tensor, "_keras_mask", None) is not None
+
+
+def _reads_mask(operation: Any) -> bool:
+    """Return whether the result of a layer depends on a mask at inference."""
+    options = inspect.signature(operation.call).parameters
+    return any("mask" in option for option in options) and kind_of(operation) != "BatchNormalization"
 
 
 def _either(convert: Converter, to_kernels: Converter) -> Converter:

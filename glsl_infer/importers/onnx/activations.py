@@ -14,9 +14,6 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order
 
-FUNCTION = "glsl-infer:"
-"""Prefix of the type of a fused operator for a decomposed function. The text of the activation follows."""
-
 _NO_LIMIT = 1e30
 """Limits of a Clip beyond this value are ignored."""
 
@@ -31,11 +28,6 @@ def applied(call: Call, text: str, place: int = 0) -> list[View]:
 
 def _named(call: Call) -> list[View]:
     return applied(call, _NAMED[call.kind])
-
-
-def in_one(call: Call) -> list[View]:
-    """Convert a function that ``pieces`` has recognised."""
-    return applied(call, call.kind[len(FUNCTION) :])
 
 
 def _of(make: Callable[[Call], str]) -> Converter:

@@ -12,7 +12,6 @@ from glsl_infer.importers.onnx import (
     arithmetic,
     attention,
     convolutions,
-    fusion,
     geometry,
     normalizations,
     parts,
@@ -70,10 +69,6 @@ def convert(call: Call) -> list[Given]:
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
     if kind == "DynamicQuantizeLinear" and not domain:
         return list(quantized.dynamic(call))
-    if kind == fusion.NORM:
-        return list(normalizations.in_pieces(call))
-    if kind.startswith(activations.FUNCTION):
-        return list(activations.in_one(call))
     if kind not in table:
         raise ModelError.layer(
             call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)

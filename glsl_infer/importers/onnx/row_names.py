@@ -5,8 +5,6 @@ from __future__ import annotations
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.report import LayerStatus
-from glsl_infer.importers.onnx.activations import FUNCTION
-from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View, fresh
 
 _NAME_LENGTH = 96
@@ -29,12 +27,6 @@ def placeholder(builder: GraphBuilder, name: str, shape: Shape) -> View | None:
 def with_note(row: LayerStatus, note: str) -> LayerStatus:
     """Return a row of the table with a note."""
     return LayerStatus(row.layer, row.kind, row.shape, row.runs, row.operators, note)
-
-
-def kind_of(operator: Operator) -> str:
-    """Return the name of an operator in a table: its type, or the name of the fused function."""
-    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
-    return f"{text} in pieces" if found else f"{operator.kind:.60}"
 
 
 def clean(name: str) -> str:

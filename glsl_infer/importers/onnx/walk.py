@@ -13,7 +13,7 @@ from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
 from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
-from glsl_infer.importers.onnx import fusion, ranges, types
+from glsl_infer.importers.onnx import ranges, types
 from glsl_infer.importers.onnx.call import Call, Given, broadcast
 from glsl_infer.importers.onnx.computed import computed
 from glsl_infer.importers.onnx.folding import fold
@@ -21,8 +21,9 @@ from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.row_names import clean, kind_of, placeholder, with_note
+from glsl_infer.importers.onnx.row_names import clean, placeholder, with_note
 from glsl_infer.importers.onnx.scales import with_real_values
+from glsl_infer.importers.onnx.sequence_products import with_sequence_products
 from glsl_infer.importers.onnx.view import View
 
 _NO_OPTIONS = (
@@ -102,7 +103,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        part = fusion.fused(with_real_values(self._model.part))
+        part = with_sequence_products(with_real_values(self._model.part))
         self._stored.update(part.constants)
         self._part(part, wanted)
 
@@ -169,7 +170,7 @@ class Walk:
 
     def _operator(self, operator: Operator) -> None:
         name = self.builder.free_name(clean(next(filter(None, operator.outputs))))
-        row = LayerStatus(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        row = LayerStatus(name, f"{operator.kind:.60}", self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
             self.builder.rows[name] = with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
@@ -195,7 +196,7 @@ class Walk:
         kinds = tuple(node.op for node in self.builder.nodes[before:])
         place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.builder.rows[name] = LayerStatus(name, kind_of(operator), shape, place, kinds)
+        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view

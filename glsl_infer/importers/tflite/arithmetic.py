@@ -12,7 +12,6 @@ from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.core.constants import pixel_slopes, shortest, with_constant
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
-from glsl_infer.importers.tflite.fused_patterns import ACTIVATION
 
 OPERATIONS = elementwise.operations(elementwise.TFLITE)
 
@@ -47,8 +46,6 @@ def negated(call: Call) -> list[Node]:
 
 def _text(call: Call) -> str:
     """Return the text of the activation that an operator without operands computes."""
-    if call.kind == ACTIVATION:
-        return str(call.option("Function"))
     if call.kind == "GELU":
         return (smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU).text
     if call.kind == "LEAKY_RELU":
@@ -110,7 +107,7 @@ def _source(call: Call) -> str:
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(OPERATIONS, binary),
-    **dict.fromkeys((*_NAMED, ACTIVATION, "GELU", "LEAKY_RELU"), _function),
+    **dict.fromkeys((*_NAMED, "GELU", "LEAKY_RELU"), _function),
     **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
     "ADD_N": _add_several,
     "NEG": negated,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.core.convolutions import PLAIN, transposed
 from glsl_infer.importers.tflite.call import Call
-from glsl_infer.importers.tflite.fused_patterns import AROUND
+from glsl_infer.importers.tflite.rewrites import AROUND
 
 
 def convolution(call: Call) -> list[Node]:

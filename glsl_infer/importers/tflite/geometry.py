@@ -9,11 +9,10 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit, moves
-from glsl_infer.importers.core.moves import MOST_JOINED, Arrangement, joined
+from glsl_infer.importers.core.moves import MOST_JOINED, joined
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
-from glsl_infer.importers.tflite.fused_patterns import ARRANGEMENT, UPSAMPLE
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _MODES = ("reflect", "symmetric")
@@ -121,12 +120,6 @@ def transpose(call: Call) -> list[Node]:
     return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 
 
-def arranged(call: Call) -> list[Node]:
-    """Convert a fused move of values (``written``)."""
-    moved: Arrangement = call.option("Arrangement")
-    return moved.nodes(call.name, call.inputs[0], call.feature_map())
-
-
 def gathered(call: Call) -> list[Node]:
     """Convert a GATHER of constant rows, columns or channels, or of elements of a vector."""
     indices, rank = call.integers(1, "its indices"), len(call.given)
@@ -184,12 +177,6 @@ def resize(call: Call) -> list[Node]:
     convention = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
     attrs = {"size": (size[0], size[1]), "method": method, "convention": convention}
     return [Node(call.name, "resize", call.inputs[:1], attrs)]
-
-
-def upsample(call: Call) -> list[Node]:
-    """Convert the fused operator of repeated pixels (``chains``)."""
-    call.feature_map()
-    return [call.node("upsample_nearest", {"size": call.option("Size")})]
 
 
 def depth_to_space(call: Call) -> list[Node]:
@@ -264,7 +251,6 @@ def _part(call: Call, parts: Sequence[range]) -> list[Node]:
 
 
 CONVERTERS: dict[str, Converter] = {
-    ARRANGEMENT: arranged,
     "BROADCAST_TO": repeated,
     "CAST": cast,
     "CONCATENATION": concatenate,
@@ -288,5 +274,4 @@ CONVERTERS: dict[str, Converter] = {
     "STRIDED_SLICE": sliced,
     "TILE": repeated,
     "TRANSPOSE": transpose,
-    UPSAMPLE: upsample,
 }

@@ -18,8 +18,8 @@ from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import CHOICES, gathered
 from glsl_infer.importers.tflite.detections import DETECTIONS
-from glsl_infer.importers.tflite.fused_patterns import PLACES
 from glsl_infer.importers.tflite.geometry import split
+from glsl_infer.importers.tflite.rewrites import PLACES
 from glsl_infer.importers.tflite.sequences import SEQUENCES
 
 MOST_PARTS = 64

@@ -20,9 +20,9 @@ from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.detections import SHARED
 from glsl_infer.importers.tflite.file import clean
-from glsl_infer.importers.tflite.fused_patterns import FusedPatterns, OpChains
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.operators import convert
+from glsl_infer.importers.tflite.rewrites import BatchMoves, dilated
 from glsl_infer.importers.tflite.shapes import Sizes, resolved
 from glsl_infer.ops.operator import CopyOperator
 
@@ -61,10 +61,10 @@ class Walk:
                 places[index] = place
         model, self._constants = resolved(model, sizes)
         self._model = model
-        chains = OpChains(model, self._constants, self._makers)
-        written = FusedPatterns(model.tensors, self._constants, self._makers, places)
+        moves = BatchMoves(model.tensors, self._constants, self._makers, places)
         self._operators = tuple(
-            chains.whole(operator) or written.whole(operator) or operator for operator in model.operators
+            dilated(model, self._constants, self._makers, operator) or moves.whole(operator) or operator
+            for operator in model.operators
         )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
         self.builder = GraphBuilder()

@@ -102,11 +102,11 @@ def estimates(report: Report, draw_share: float, compiler: str = "") -> list[str
     for board in estimate.BOARDS:
         times = estimate.estimate(report, board, draw_share)
         cache = estimate.INSTRUCTION_CACHE // 1024
-        streamed = f"; programs of more than {cache} kB can add {times.streamed:.0f}" if times.streamed else ""
-        spread = f"{times.low:.0f} to {times.high:.0f}, depending on the cost of draws and jobs"
+        added = f"; programs of more than {cache} kB can add {times.streamed:.0f} ms" if times.streamed >= 0.5 else ""
+        spread = f"{times.low:.0f} to {times.high:.0f} ms, depending on the cost of draws and jobs"
         lines.append(
-            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}){compiler}: {times.total:.0f} ms a frame, "
-            f"{times.gpu:.1f} of them computing ({spread}){streamed}"
+            f"estimate for {board.name} ({board.clock / 1e6:.0f} MHz){compiler}: {times.total:.0f} ms a frame "
+            f"({spread}), {times.gpu:.1f} ms of it computing{added}"
         )
     return lines
 

@@ -9,6 +9,7 @@ are unchanged. Mutants change no file, so ``install`` compiles each network on f
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "scripts/bench"), str(ROOT / "scripts/docs")]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts/docs")]
 
-import keras_graphs  # noqa: E402
 import numpy as np  # noqa: E402
+
+from glsl_infer.graph import Graph, Node  # noqa: E402
 
 
 def install(folder: Path) -> None:
@@ -60,6 +62,18 @@ class _Lazy(Mapping[str, Any]):
         return len(self._names)
 
 
+def _write(graph: Graph, path: Path, **facts: Any) -> None:
+    """Write a graph, and facts about it, as plain data, because pickle refuses the read-only mappings of nodes."""
+    nodes = [(node.name, node.op, node.inputs, dict(node.attrs), dict(node.weights)) for node in graph.nodes]
+    path.write_bytes(pickle.dumps((graph.name, nodes, graph.outputs, facts)))
+
+
+def _read(path: Path) -> tuple[Graph, dict[str, Any]]:
+    """Read the graph and the facts of ``_write``; pickle is safe only for files from the project's own processes."""
+    name, nodes, outputs, facts = pickle.loads(path.read_bytes())
+    return Graph(name, tuple(Node(*node) for node in nodes), outputs), facts
+
+
 def _again(cached: Any) -> Any:
     """Return a bundle after writing it to a file and reading it."""
     import tempfile
@@ -76,13 +90,13 @@ def _row(folder: Path, row: Any) -> Any:
     """Return an exported row, as from scripts/docs/operators_keras.py and ``exported.read``."""
     from operator_table import exported, models
 
-    graph, facts = keras_graphs.read_all(folder / f"{row.name}.graph")
+    graph, facts = _read(folder / f"{row.name}.graph")
     bundle, calibrated = models.bundle_of(graph, models.pictures(row)[1:])
     without = None
     if row.without is not None:
         shape = (row.size, row.size, row.channels)
         pictures = [np.full(shape, value, np.uint8) for value in (0, 255)]
-        without = _again(models.bundle_of(keras_graphs.read(folder / f"{row.name}.without.graph"), pictures)[0])
+        without = _again(models.bundle_of(_read(folder / f"{row.name}.without.graph")[0], pictures)[0])
     softmax = models.ends_in_softmax(graph)
     return exported.Exported(row, _again(bundle), without, calibrated, softmax, **facts)
 
@@ -98,7 +112,7 @@ def _model(folder: Path, name: str) -> Any:
     from glsl_infer.compiler.delegate import build
     from glsl_infer.compiler.optimize import optimize
 
-    graph, seed = keras_graphs.read(folder / f"{name}.graph"), zlib.crc32(name.encode())
+    (graph, _), seed = _read(folder / f"{name}.graph"), zlib.crc32(name.encode())
     inputs = [small_models.random_inputs(graph, seed + index) for index in range(small_models.PICTURES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
     path = Path(tempfile.mkdtemp(prefix="mutate-")) / f"{name}.glslnn"
@@ -107,8 +121,8 @@ def _model(folder: Path, name: str) -> Any:
 
 
 def main() -> int:
-    """Import everything with Keras, or only the named parts: rows, models, mobilenet."""
-    kinds = {"rows": _write_rows, "models": _write_models, "mobilenet": _write_mobilenet}
+    """Import everything with Keras, or only the named parts: rows, models."""
+    kinds = {"rows": _write_rows, "models": _write_models}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(kinds)} (default: all)")
@@ -131,10 +145,10 @@ def _write_rows(folder: Path) -> None:
         model = models.row_model(row)
         graph, picture = to_graph(model, row.input_range), models.pictures(row)[0]
         expected = models.expected(row, model, picture)
-        keras_graphs.write(graph, folder / f"{row.name}.graph", picture=picture, expected=expected)
+        _write(graph, folder / f"{row.name}.graph", picture=picture, expected=expected)
         if row.without is not None:
             alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
-            keras_graphs.write(alone, folder / f"{row.name}.without.graph")
+            _write(alone, folder / f"{row.name}.without.graph")
 
 
 def _write_models(folder: Path) -> None:
@@ -149,15 +163,9 @@ def _write_models(folder: Path) -> None:
         keras.utils.clear_session(free_memory=False)
         model = small_models.with_weights(build(name), zlib.crc32(name.encode()))
         try:
-            keras_graphs.write(to_graph(model), folder / f"{name}.graph")
+            _write(to_graph(model), folder / f"{name}.graph")
         except InputError as error:
             print(f"{name}: {error}")
-
-
-def _write_mobilenet(folder: Path) -> None:
-    import mobilenet
-
-    mobilenet.make(folder)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STATES = ("killed", "survived", "unfinished")
@@ -29,19 +28,6 @@ def kept(killers: Mapping[str, str]) -> dict[str, str]:
     if len(first) <= 1:
         return dict(killers)
     return {test: killers[test] for test in [*first.values()][::-1][:KEPT]}
-
-
-def trimmed(run: Results) -> dict[str, Any]:
-    """Return a run without the fields needed only by another run."""
-    names = ("module", "line", "function", "kind", "before", "after", "state", "cpu")
-    mutants = [
-        {
-            **{name: mutant[name] for name in names},
-            "killers": sorted({function(test) for test in mutant["killers"]})[:KEPT],
-        }
-        for mutant in run["mutants"]
-    ]
-    return {**run, "mutants": mutants}
 
 
 def table(results: Sequence[Results]) -> str:
@@ -85,30 +71,3 @@ def _change(mutant: Mapping[str, Any]) -> str:
 
 def _row(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def alone(mutants: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the mutants killed by a single function, by that function; mutants with untried tests are left out."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for mutant in mutants:
-        functions = {function(test) for test in mutant["killers"]}
-        if len(functions) == 1 and mutant["complete"]:
-            names[functions.pop()].append(mutant["key"])
-    return names
-
-
-def cover(
-    mutants: Sequence[Mapping[str, Any]], seconds: Mapping[str, float], name: Callable[[str], str] = function
-) -> list[tuple[str, float, int]]:
-    """Return functions that together kill every killed mutant, chosen by kills a second: (function, seconds, kills)."""
-    cost: defaultdict[str, float] = defaultdict(float)
-    for test, spent in seconds.items():
-        cost[name(test)] += spent
-    killers = {mutant["key"]: {name(test) for test in mutant["killers"]} for mutant in mutants if mutant["killers"]}
-    chosen = []
-    while killers:
-        kills = Counter(killer for functions in killers.values() for killer in functions)
-        best = max(kills, key=lambda killer: (kills[killer] / (cost[killer] + 0.05), killer))
-        chosen.append((best, cost[best], kills[best]))
-        killers = {key: functions for key, functions in killers.items() if best not in functions}
-    return chosen

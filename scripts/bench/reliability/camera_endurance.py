@@ -5,7 +5,7 @@
 
 Runs the command's own loop, with ``--snapshot``, ``--on-appear`` and ``--serve``. The film is generated frame by frame:
 one or two copies of the picture of ``--person`` cross the frame and come nearer, followed by an empty scene. The
-default TASK, from tests/, follows red squares. Samples are those of ``endurance.py`` and the number of threads. After a
+default TASK, from tests/, follows red squares. Samples are those of ``endurance.py``. After a
 tenth of the frames nothing must grow, and each visit must be reported once; otherwise the exit code is 1. Linux only.
 """
 
@@ -15,10 +15,8 @@ import argparse
 import contextlib
 import io
 import json
-import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,22 +88,14 @@ def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Pa
     opened: list[Any] = []
     real = tasks.open_task
 
-    def opening(*given: Any, **options: Any) -> Any:
-        opened.append(real(*given, **options))
+    def opening(*args: Any, **options: Any) -> Any:
+        opened.append(real(*args, **options))
         return opened[-1]
 
     def watched() -> Iterator[Frame]:
         for frame in film(person, frames):
             if frame.index >= frames // 10 and frame.index % (frames // samples) == 0:
-                rows.append(
-                    {
-                        "frames": frame.index,
-                        "rss_bytes": endurance._rss(),
-                        "gl_objects": endurance._objects(opened[0].session.context),
-                        "files": endurance._files(),
-                        "threads": threading.active_count(),
-                    }
-                )
+                rows.append(endurance.sample_of(opened[0].session.context, frame.index))
             yield frame
 
     words = ["camera", "--task", task, "--json", "--serve", "0", "--snapshot", str(folder), "--on-appear", "true"]
@@ -117,12 +107,7 @@ def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Pa
             camera_tasks.run(args, CameraSource("a film", False, watched()), None)
     finally:
         tasks.open_task = real
-    quarter = max(1, len(rows) // 4)
-    grown = {
-        key: statistics.fmean(row[key] for row in rows[-quarter:])
-        - statistics.fmean(row[key] for row in rows[:quarter])
-        for key in ("rss_bytes", "gl_objects", "files", "threads")
-    }
+    grown = endurance.growth(rows)
     flat = grown["rss_bytes"] <= endurance.GROWTH and max(grown[key] for key in grown if key != "rss_bytes") < 1.0
     return {
         "frames": out.count,
@@ -173,9 +158,9 @@ def main() -> int:
         print(f"{result['frames']} frames in {result['seconds']} s")
         print(f"  {result['visits']} visits: {result['appeared']} appeared, {result['left']} left")
         endurance.print_growth(first, last)
-        print(f"  threads {first['threads']} -> {last['threads']}; {'flat' if result['flat'] else 'NOT FLAT'}")
-    told_once = result["visits"] == result["appeared"] == result["left"] == result["snapshots"]
-    return 0 if result["flat"] and told_once else 1
+        print(f"  {'flat' if result['flat'] else 'NOT FLAT'}")
+    reported_once = result["visits"] == result["appeared"] == result["left"] == result["snapshots"]
+    return 0 if result["flat"] and reported_once else 1
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@
 
 Frames use ``Session.run`` and ``Session.stream`` in turn. Every hundredth uses a temporary session on the same context.
 The default BUNDLE is a tiny one of tests/. Samples are resident memory (VmRSS), GL objects of the context (by
-``glIsTexture`` and similar calls), and /proc/self/fd. After a warm-up of 1,000 frames, the numbers of objects and files
-must not grow, and memory (means of the first and the last quarter) by at most 4 MiB. Every result must equal the first
-one of its image. Otherwise the exit code is 1. Linux only.
+``glIsTexture`` and similar calls), /proc/self/fd, and threads. After a warm-up of 1,000 frames, the numbers of objects
+and files must not grow, and memory (means of the first and the last quarter) by at most 4 MiB. Every result must equal
+the first one of its image. Otherwise the exit code is 1. Linux only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import os
 import statistics
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +86,8 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
         work(WARM_UP)
         for sample in bar(range(samples), "samples"):
             work(WARM_UP + frames * (sample + 1) // samples)
-            rows.append({"frames": done, "rss_bytes": _rss(), "gl_objects": _objects(context), "files": _files()})
-    quarter = max(1, samples // 4)  # means, because a second session comes and goes
-    grown = {
-        key: statistics.fmean(row[key] for row in rows[-quarter:])
-        - statistics.fmean(row[key] for row in rows[:quarter])
-        for key in ("rss_bytes", "gl_objects", "files")
-    }
+            rows.append(sample_of(context, done))
+    grown = growth(rows)
     flat = grown["rss_bytes"] <= GROWTH and grown["gl_objects"] <= 0 and grown["files"] <= 0
     return {
         "frames": done,
@@ -126,12 +122,26 @@ def plot(result: dict[str, Any], path: Path) -> None:
     plots.save(figure, path)
 
 
-def _rss() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def sample_of(context: Context, frames: int) -> dict[str, float]:
+    """Return the memory, GL objects, open files and threads of this process after a number of frames."""
+    return {
+        "frames": frames,
+        "rss_bytes": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
+        "gl_objects": _objects(context),
+        "files": len(os.listdir("/proc/self/fd")),  # noqa: PTH208
+        "threads": threading.active_count(),
+    }
 
 
-def _files() -> int:
-    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+def growth(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the growth between the means of the first and of the last quarter: a second session comes and goes."""
+    quarter = max(1, len(rows) // 4)
+    return {
+        key: statistics.fmean(row[key] for row in rows[-quarter:])
+        - statistics.fmean(row[key] for row in rows[:quarter])
+        for key in rows[0]
+        if key != "frames"
+    }
 
 
 def _objects(context: Context) -> int:
@@ -143,9 +153,12 @@ def _objects(context: Context) -> int:
 
 
 def print_growth(first: Mapping[str, Any], last: Mapping[str, Any]) -> None:
-    """Print the memory, GL objects and files of the first sample and of the last."""
+    """Print the memory, GL objects, files and threads of the first sample and of the last."""
     print(f"  memory {first['rss_bytes'] / 2**20:.1f} -> {last['rss_bytes'] / 2**20:.1f} MiB")
-    print(f"  GL objects {first['gl_objects']} -> {last['gl_objects']}, files {first['files']} -> {last['files']}")
+    print(
+        f"  GL objects {first['gl_objects']} -> {last['gl_objects']}, files {first['files']} -> {last['files']}, "
+        f"threads {first['threads']} -> {last['threads']}"
+    )
 
 
 def main() -> int:

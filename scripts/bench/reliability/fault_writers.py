@@ -99,8 +99,8 @@ def deployment(folder: Path, version: str, fixtures: Path) -> None:
     from glsl_infer.tools.deploy.description import Deployment, Model
     from glsl_infer.tools.deploy.folder import make
 
-    made = Deployment(models=(Model(name="model", source=f"{version}.glslnn"),), target="files")
-    make(made, fixtures, folder / "out")
+    description = Deployment(models=(Model(name="model", source=f"{version}.glslnn"),), target="files")
+    make(description, fixtures, folder / "out")
 
 
 def careless(folder: Path, version: str, _: Path) -> None:

@@ -135,11 +135,11 @@ def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tu
             how = f"signal={fault}" if fault in SIGNALS else f"error={fault}"
             inject = f"inject={power_cut.CALLS}:{how}:when={number}"
             code = place.run("new", "strace", "-o", str(log), "-e", f"trace={power_cut.CALLS}", "-e", inject)
-            found = place.seen()
+            contents = place.seen()
             wrong = ""
-            if found not in (place.old, place.new):
+            if contents not in (place.old, place.new):
                 wrong = "neither old nor complete"
-            elif code == 0 and found != place.new and not place.writer.optional:
+            elif code == 0 and contents != place.new and not place.writer.optional:
                 wrong = "said that it worked"
             elif fault in ERRORS and "unlink" not in call.name and left(place):
                 wrong = "a temporary was left"
@@ -158,11 +158,11 @@ def cuts(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tupl
     """Yield (``POWER``, problem or an empty string) for every state after a power cut."""
     place.reset()
     disk = power_cut.Disk(place.folder, [call for _, call in calls])
-    found: dict[str, bytes] | None = None
-    for cut, found in disk.states(str(place.folder / place.writer.target)):
-        wrong = found not in (place.old, place.new)
+    contents: dict[str, bytes] | None = None
+    for cut, contents in disk.states(str(place.folder / place.writer.target)):
+        wrong = contents not in (place.old, place.new)
         yield POWER, f"{place.name}, {POWER} before call {cut}: neither old nor complete" if wrong else ""
-    if found != place.new:
+    if contents != place.new:
         raise RunError(f"{place.name}: the replay of its calls is not what they made")
 
 
@@ -172,8 +172,8 @@ def tried(names: list[str], *, only_power: bool = False) -> tuple[Counter[tuple[
 
     counted: Counter[tuple[str, str]] = Counter()
     wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made).resolve()
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary).resolve()
         (root / "fixtures").mkdir()
         write_tiny(root / "fixtures", "old.glslnn", "baked")
         write_tiny(root / "fixtures", "new.glslnn", "uniform")

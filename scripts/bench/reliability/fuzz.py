@@ -159,9 +159,9 @@ class Fuzzing:
             return
         self._keep.mkdir(parents=True, exist_ok=True)
         name = "driver" if findings is self.driver else "finding"
-        kept = self._keep / f"{name}-{len(findings)}{self._current.suffix}"
-        kept.write_bytes(self._current.read_bytes())
-        findings.append({"kind": kind, "what": what, "file": str(kept)})
+        copy = self._keep / f"{name}-{len(findings)}{self._current.suffix}"
+        copy.write_bytes(self._current.read_bytes())
+        findings.append({"kind": kind, "what": what, "file": str(copy)})
 
 
 def _environment() -> dict[str, str]:

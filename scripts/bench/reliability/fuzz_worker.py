@@ -55,11 +55,11 @@ def bundle(job: dict[str, Any]) -> Target:
     def results() -> list[Any]:
         if context is None:
             return []
-        made = []
+        outputs = []
         for path in sorted(folder.glob("*.glslnn")):
             with Session(bundles.read(path), context=context, cache=False) as session:
-                made += list(session.run(probe.inputs(session.bundle.manifest.inputs)).values())
-        return made
+                outputs += list(session.run(probe.inputs(session.bundle.manifest.inputs)).values())
+        return outputs
 
     return lambda seed: mutated(seed, files, job["kinds"]), lambda path: trial.check(path, context), results
 

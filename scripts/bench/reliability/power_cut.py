@@ -51,22 +51,22 @@ def calls(trace: str) -> Iterator[tuple[int, Call]]:
     """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its index among those of ``CALLS``."""
     counted = 0
     for line in trace.splitlines():
-        found = _LINE.match(line)
+        match = _LINE.match(line)
         name = line.partition("(")[0]
         counted += name in CALLS.split(",")
-        if not found or int(found[3]) < 0:
+        if not match or int(match[3]) < 0:
             continue
-        words = found[2]
+        words = match[2]
         base = [_plain(one).decode() for one in _DESCRIPTOR.findall(words)]
         strings = [_plain(one) for one in _STRING.findall(words)]
         if name in ("write", "pwrite64"):
-            yield counted, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(found[3]), words)
+            yield counted, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
         elif strings:
-            given = [os.fsdecode(text) for text in strings]
-            whole = [os.path.join(base[0], one) if base else one for one in given]  # noqa: PTH118
-            yield counted, Call(name, tuple(whole), b"", int(found[3]), words)
+            relative = [os.fsdecode(text) for text in strings]
+            whole = [os.path.join(base[0], one) if base else one for one in relative]  # noqa: PTH118
+            yield counted, Call(name, tuple(whole), b"", int(match[3]), words)
         else:
-            yield counted, Call(name, tuple(base), b"", int(found[3]), words)
+            yield counted, Call(name, tuple(base), b"", int(match[3]), words)
 
 
 def _plain(text: str) -> bytes:
@@ -85,43 +85,43 @@ class _File:
         """Return the contents after a cut: all synced data, and a share of the rest."""
         safe = max((place for place in self.synced if place < cut), default=-1)
         loose = [write for write in self.writes if safe < write[0] < cut]
-        kept = [write for write in self.writes if write[0] <= safe]
+        writes = [write for write in self.writes if write[0] <= safe]
         if share == 1.0:
-            kept += loose
+            writes += loose
         elif share > 0.0 and loose:
             half = loose[: (len(loose) + 1) // 2]
             place, offset, data = half[-1]
-            kept += [*half[:-1], (place, offset, data[: len(data) // 2])]
-        made = bytearray(self.before)
-        for _, offset, data in kept:
+            writes += [*half[:-1], (place, offset, data[: len(data) // 2])]
+        contents = bytearray(self.before)
+        for _, offset, data in writes:
             if offset < 0:  # truncated to a length
-                del made[-offset - 1 :]
+                del contents[-offset - 1 :]
                 continue
-            made[len(made) : offset] = bytes(max(0, offset - len(made)))
-            made[offset : offset + len(data)] = data
-        return bytes(made)
+            contents[len(contents) : offset] = bytes(max(0, offset - len(contents)))
+            contents[offset : offset + len(data)] = data
+        return bytes(contents)
 
 
 class Disk:
     """A folder before the start of a process, and all calls of the process on it."""
 
-    def __init__(self, folder: Path, made: list[Call]) -> None:
+    def __init__(self, folder: Path, trace: list[Call]) -> None:
         self._files: list[_File] = []
         self._names: list[tuple[int, frozenset[int], str, tuple[str, ...], int]] = []
         self._synced: list[tuple[int, int]] = []
         self._start: Tree = {}
         for path in [folder, *sorted(folder.rglob("*"))]:
             self._start[str(path)] = self._new(path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
-        self.length = len(made)
-        self._replay(made)
+        self.length = len(trace)
+        self._replay(trace)
 
     def _new(self, data: bytes = b"") -> int:
         self._files.append(_File(data))
         return len(self._files) - 1
 
-    def _replay(self, made: list[Call]) -> None:
+    def _replay(self, trace: list[Call]) -> None:
         tree, offsets = dict(self._start), dict[int, int]()
-        for place, call in enumerate(made):
+        for place, call in enumerate(trace):
             inside = [path for path in call.paths if path in tree or os.path.dirname(path) in tree]  # noqa: PTH120
             if not inside:
                 continue
@@ -204,6 +204,6 @@ def _apply(tree: Tree, what: str, paths: tuple[str, ...], number: int) -> None:
         taken(paths[0])
     else:
         first, second = taken(paths[0]), taken(paths[1])
-        tree.update({paths[1] + path[len(paths[0]) :]: held for path, held in first.items()})
+        tree.update({paths[1] + path[len(paths[0]) :]: entry for path, entry in first.items()})
         if what == "swap":
-            tree.update({paths[0] + path[len(paths[1]) :]: held for path, held in second.items()})
+            tree.update({paths[0] + path[len(paths[1]) :]: entry for path, entry in second.items()})

@@ -106,10 +106,10 @@ def _python(path: Path) -> str:
 def _sum(lines: Sequence[str]) -> int:
     """Return Java's hashCode of some lines: of their UTF-16 units, modulo 2^32, signed."""
     data = "\n".join(lines).encode("utf-16-le")
-    made = 0
+    checksum = 0
     for at in range(0, len(data), 2):
-        made = (31 * made + data[at] + (data[at + 1] << 8)) & 0xFFFFFFFF
-    return made - (made >> 31 << 32)
+        checksum = (31 * checksum + data[at] + (data[at + 1] << 8)) & 0xFFFFFFFF
+    return checksum - (checksum >> 31 << 32)
 
 
 def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
@@ -142,9 +142,10 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
     said = readers.verdicts([path for _, path in batch])
     for index, (kind, path) in enumerate(batch):
         lines = {name: lines[index] for name, lines in said.items()}
-        taken = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
-        kinds["taken"] += "" not in taken
-        if len(taken) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):
+        accepted = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
+        kinds["taken"] += "" not in accepted
+        crashed = any(line.startswith("TRACEBACK") for line in lines.values())
+        if crashed or len(accepted) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / path.name).write_bytes(path.read_bytes())
             findings.append(f"{keep / path.name} ({kind}): {lines}")
@@ -160,9 +161,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("reader-findings"))
     arguments = parser.parse_args()
     kinds, findings = compare(arguments.files, arguments.seed, arguments.keep)
-    taken = kinds.pop("taken")
+    accepted = kinds.pop("taken")
     print(
-        f"{sum(kinds.values())} files, {taken} taken: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
+        f"{sum(kinds.values())} files, {accepted} taken: "
+        + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
     )
     print(f"{len(findings)} on which the readers differ", *findings, sep="\n")
     return 1 if findings else 0

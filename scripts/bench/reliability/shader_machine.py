@@ -337,25 +337,25 @@ class Machine:
             if np.isnan(coordinate[self.active]).any():
                 raise UnsoundError("NaN is a coordinate")
             return ("vec4", self.texels(coordinate)), at + 1
-        given = []
+        arguments = []
         while self.tokens[at] != ")":
             at += self.tokens[at] == ","
             value, at = self._expression(at)
-            given.append(value[:2])
+            arguments.append(value[:2])
         at += 1
         self._count()
-        kinds = tuple(kind for kind, _ in given)
+        kinds = tuple(kind for kind, _ in arguments)
         if (name, kinds) in self.functions:
-            return self._called(name, kinds, given), at
-        return self._builtin(name, given), at
+            return self._called(name, kinds, arguments), at
+        return self._builtin(name, arguments), at
 
-    def _called(self, name: str, kinds: tuple[str, ...], given: list[tuple[str, Any]]) -> tuple[str, Any]:
+    def _called(self, name: str, kinds: tuple[str, ...], arguments: list[tuple[str, Any]]) -> tuple[str, Any]:
         self.calls += 1
         if self.calls > 12:
             raise UnsoundError(f"'{name}' calls itself")
         (kind, *names), body = self.functions[name, kinds]
         outer = self.scopes
-        variables = {key: [type_, value, self.active] for key, (type_, value) in zip(names, given)}
+        variables = {key: [type_, value, self.active] for key, (type_, value) in zip(names, arguments)}
         self.scopes = [outer[0], variables]
         _, result = self._block(body)
         self.scopes = outer
@@ -364,12 +364,12 @@ class Machine:
             raise UnsoundError(f"'{name}' returns nothing")
         return result or ("void", None)
 
-    def _builtin(self, name: str, given: list[tuple[str, Any]]) -> tuple[str, Any]:
+    def _builtin(self, name: str, arguments: list[tuple[str, Any]]) -> tuple[str, Any]:
         if name == "int":
-            return "int", int(given[0][1] if given[0][0] == "int" else given[0][1][0, 0])
+            return "int", int(arguments[0][1] if arguments[0][0] == "int" else arguments[0][1][0, 0])
         arrays = [
             np.full((self.fragments, 1), np.float32(value)) if kind == "int" else value.astype("f4")
-            for kind, value in given
+            for kind, value in arguments
         ]
         if name in _SIZES:
             return name, self._made(_SIZES[name], arrays)
@@ -412,8 +412,8 @@ def _calculated(sign: str, left: tuple[str, Any], right: tuple[str, Any]) -> tup
             if not -(2**31) <= whole < 2**31:
                 raise UnsoundError("an integer overflows")
             return "int", whole
-        made = a + b if sign == "+" else a - b if sign == "-" else a * b if sign == "*" else a / b
-        return (f"vec{made.shape[1]}" if made.shape[1] > 1 else "float"), made
+        result = a + b if sign == "+" else a - b if sign == "-" else a * b if sign == "*" else a / b
+        return (f"vec{result.shape[1]}" if result.shape[1] > 1 else "float"), result
     compared = {
         "||": lambda: a | b,
         "&&": lambda: a & b,
@@ -456,9 +456,12 @@ def _preprocessed(text: str, device: frozenset[str]) -> Iterator[str]:
         elif word == "#undef" and all(live):
             macros.pop(rest, None)
         elif word == "#define" and all(live):
-            found = re.fullmatch(r"(\w+)(?:\(([^)]*)\))?(?: (.*))?", rest)
-            assert found is not None
-            macros[found[1]] = found[2].split(", ") if found[2] else None, _TOKEN.findall(found[3] or "")
+            definition = re.fullmatch(r"(\w+)(?:\(([^)]*)\))?(?: (.*))?", rest)
+            assert definition is not None
+            macros[definition[1]] = (
+                definition[2].split(", ") if definition[2] else None,
+                _TOKEN.findall(definition[3] or ""),
+            )
 
 
 def _expanded(
@@ -472,16 +475,16 @@ def _expanded(
             continue
         params, body = macros[token]
         if params is not None:
-            given: list[list[str]] = [[]]
+            arguments: list[list[str]] = [[]]
             depth, at = 0, at + 1
             while depth or tokens[at] != ")":
                 depth += (tokens[at] in "([") - (tokens[at] in ")]")
                 if tokens[at] == "," and not depth:
-                    given.append([])
+                    arguments.append([])
                 else:
-                    given[-1].append(tokens[at])
+                    arguments[-1].append(tokens[at])
                 at += 1
             at += 1
-            bound = {param: list(_expanded(words, macros, hidden)) for param, words in zip(params, given)}
+            bound = {param: list(_expanded(words, macros, hidden)) for param, words in zip(params, arguments)}
             body = [part for word in body for part in bound.get(word, [word])]
         yield from _expanded(body, macros, hidden | {token})

@@ -308,8 +308,8 @@ def inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int]
         edges = np.array([0.0, 1.0, -1.0, 0.5, 0.25, far, -far, 1.0 / most, 2.0, 3.0, 1e-3, 255.0])
         if word == "uniform" and shader.divisors:
             edges[0] = 1.0 / most
-        made = np.where(rng.random(shape) < 0.7, rng.choice(edges, shape), rng.random(shape)).astype("f4")
-        return made if size else made[:, 0]
+        texels = np.where(rng.random(shape) < 0.7, rng.choice(edges, shape), rng.random(shape)).astype("f4")
+        return texels if size else texels[:, 0]
 
     return values
 
@@ -349,17 +349,17 @@ def judge(text: str, seed: int) -> str:
 def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
     """Test ``programs`` programs, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
-    made: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
+    report: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
     for number in range(programs):
         text = Program((seed, number)).text()
         verdict = judge(text, number)
-        made["programs"] += 1
-        made["accepted"] += verdict != "refused"
+        report["programs"] += 1
+        report["accepted"] += verdict != "refused"
         if verdict not in ("refused", "accepted", "no GLSL"):
-            made["findings"].append({"number": number, "finding": verdict, "text": text})
-        if time.monotonic() > end or len(made["findings"]) >= 20:
+            report["findings"].append({"number": number, "finding": verdict, "text": text})
+        if time.monotonic() > end or len(report["findings"]) >= 20:
             break
-    return made
+    return report
 
 
 def main() -> int:
@@ -370,14 +370,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    made = check(args.seed, args.programs, args.seconds)
+    report = check(args.seed, args.programs, args.seconds)
     if args.json:
-        print(json.dumps(made))
+        print(json.dumps(report))
     else:
-        print(f"{made['programs']} programs, {made['accepted']} accepted, {len(made['findings'])} findings")
-        for entry in made["findings"]:
+        print(f"{report['programs']} programs, {report['accepted']} accepted, {len(report['findings'])} findings")
+        for entry in report["findings"]:
             print(f"program {entry['number']} of seed {args.seed}: {entry['finding']}", entry["text"], sep="\n")
-    return 1 if made["findings"] else 0
+    return 1 if report["findings"] else 0
 
 
 if __name__ == "__main__":

@@ -122,34 +122,34 @@ def _draw(
 def watch(shaders: int, seconds: float, seed: int, keep: Path, is_random: bool = False) -> dict[str, Any]:
     """Draw ``shaders`` shaders in processes, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
-    made: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
+    report: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
     texts, first = sources(is_random), 0
-    while _met(made) < shaders and time.monotonic() < end and len(made["findings"]) < 20:
+    while _met(report) < shaders and time.monotonic() < end and len(report["findings"]) < 20:
         command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed), *["--random"] * is_random]
         with (
             tempfile.TemporaryFile("w+", errors="replace") as words,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words, text=True) as process,
         ):
-            first, how = _follow(process, made, first, shaders, end)
+            first, how = _follow(process, report, first, shaders, end)
             process.kill()
             words.seek(0)
             last = words.read().strip()[-600:]
-            if how and not made["driver"]:
+            if how and not report["driver"]:
                 raise RunError(f"the process that draws did not start: {how}: {last}")
         if how:
             keep.mkdir(parents=True, exist_ok=True)
             file = keep / f"shader-{seed}-{first - 1}.frag"
             file.write_text(mutant(texts, seed, first - 1)[0], "ascii")
-            made["findings"].append(f"{file}: {how}: {last}")
-    return made
+            report["findings"].append(f"{file}: {how}: {last}")
+    return report
 
 
-def _met(made: dict[str, Any]) -> int:
-    return sum(count for name, count in made["verdicts"].items() if name != "refused")
+def _met(report: dict[str, Any]) -> int:
+    return sum(count for name, count in report["verdicts"].items() if name != "refused")
 
 
 def _follow(
-    process: subprocess.Popen[str], made: dict[str, Any], first: int, shaders: int, end: float
+    process: subprocess.Popen[str], report: dict[str, Any], first: int, shaders: int, end: float
 ) -> tuple[int, str]:
     """Read the lines of a process; return the number of the next shader, and the problem of the last."""
     import select
@@ -159,7 +159,7 @@ def _follow(
     while True:
         ready, _, _ = select.select([process.stdout], [], [], 0.2)
         memory = _resident(process.pid)
-        made["memory"] = max(made["memory"], memory)
+        report["memory"] = max(report["memory"], memory)
         if memory > MEMORY:
             return first + 1, f"took {memory >> 20} MiB of memory"
         if not ready:
@@ -171,16 +171,16 @@ def _follow(
             return first + 1, f"ended with exit code {process.wait()}"
         said = json.loads(line)
         if "driver" in said:
-            made["driver"] = said["driver"]
+            report["driver"] = said["driver"]
         elif "number" in said:
             first, started = said["number"], _cpu(process.pid)
         else:
             first += 1
-            made["verdicts"][said["verdict"]] = made["verdicts"].get(said["verdict"], 0) + 1
+            report["verdicts"][said["verdict"]] = report["verdicts"].get(said["verdict"], 0) + 1
             if started:
-                made["slowest_s"] = max(made["slowest_s"], round(_cpu(process.pid) - started, 2))
+                report["slowest_s"] = max(report["slowest_s"], round(_cpu(process.pid) - started, 2))
             started = 0.0
-        if _met(made) >= shaders or time.monotonic() > end:
+        if _met(report) >= shaders or time.monotonic() > end:
             return first, ""
 
 
@@ -215,18 +215,18 @@ def main() -> int:
         if args.work is not None:
             work(args.seed, args.work, 1 << 40, args.random)
             return 0
-        made = watch(args.shaders, args.seconds, args.seed, args.keep, args.random)
+        report = watch(args.shaders, args.seconds, args.seed, args.keep, args.random)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        print(json.dumps({"what": f"shaders, {made['driver']}", "seed": args.seed, "files": _met(made), **made}))
-        return 1 if made["findings"] else 0
-    counts = ", ".join(f"{name} {count}" for name, count in sorted(made["verdicts"].items()))
-    print(f"{made['driver']}: {_met(made)} shaders met the driver: {counts}")
-    print(f"slowest {made['slowest_s']} s of CPU time, at most {made['memory'] >> 20} MiB of memory")
-    print(f"{len(made['findings'])} findings", *made["findings"], sep="\n")
-    return 1 if made["findings"] else 0
+        print(json.dumps({"what": f"shaders, {report['driver']}", "seed": args.seed, "files": _met(report), **report}))
+        return 1 if report["findings"] else 0
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(report["verdicts"].items()))
+    print(f"{report['driver']}: {_met(report)} shaders met the driver: {counts}")
+    print(f"slowest {report['slowest_s']} s of CPU time, at most {report['memory'] >> 20} MiB of memory")
+    print(f"{len(report['findings'])} findings", *report["findings"], sep="\n")
+    return 1 if report["findings"] else 0
 
 
 if __name__ == "__main__":

@@ -170,8 +170,10 @@ def signatures(folder: Path, rng: random.Random) -> Cases:
     secret, number = Ed25519PrivateKey.generate(), b"12345678"
     key = base64.b64encode(b"Ed" + number + secret.public_key().public_bytes_raw()).decode("ascii")
     path = tiny.write_tiny(folder)
-    made, said = secret.sign(path.read_bytes()), b"by me"
-    parts = [base64.b64encode(part).decode("ascii") for part in (b"Ed" + number + made, secret.sign(made + said))]
+    signature, said = secret.sign(path.read_bytes()), b"by me"
+    parts = [
+        base64.b64encode(part).decode("ascii") for part in (b"Ed" + number + signature, secret.sign(signature + said))
+    ]
     text = f"untrusted comment: x\n{parts[0]}\ntrusted comment: by me\n{parts[1]}\n".encode("ascii")
     files = {path: path.read_bytes(), path.with_name(f"{path.name}.minisig"): text}
     for changed, sound in files.items():
@@ -191,11 +193,13 @@ def signatures(folder: Path, rng: random.Random) -> Cases:
 
 def _changed(data: bytes, rng: random.Random) -> bytes:
     """Return data with a few bytes replaced, removed or repeated."""
-    made = bytearray(data)
+    changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
-        at, count = rng.randrange(len(made) + 1), rng.choice((1, 1, 2, 8))
-        made[at : at + rng.choice((0, count))] = rng.choice((rng.randbytes(count), b",,\n\n", b"nan", b"1" * 400, b""))
-    return bytes(made)
+        at, count = rng.randrange(len(changed) + 1), rng.choice((1, 1, 2, 8))
+        changed[at : at + rng.choice((0, count))] = rng.choice(
+            (rng.randbytes(count), b",,\n\n", b"nan", b"1" * 400, b"")
+        )
+    return bytes(changed)
 
 
 CASES: dict[str, Callable[[Path, random.Random], Cases]] = {
@@ -205,13 +209,13 @@ CASES: dict[str, Callable[[Path, random.Random], Cases]] = {
 
 def run(seed: int, cases: Sequence[str]) -> dict[str, Any]:
     """Return the counts and findings of all cases."""
-    made: dict[str, Any] = {"seed": seed, "cases": {}, "findings": []}
+    report: dict[str, Any] = {"seed": seed, "cases": {}, "findings": []}
     for name in cases:
         with tempfile.TemporaryDirectory() as folder:
             results = list(CASES[name](Path(folder), random.Random(f"{seed} {name}")))
-        made["cases"][name] = len(results)
-        made["findings"] += [f"{name}: {result}" for result in results if result]
-    return made
+        report["cases"][name] = len(results)
+        report["findings"] += [f"{name}: {result}" for result in results if result]
+    return report
 
 
 def main() -> int:
@@ -221,13 +225,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    made = run(args.seed, args.only)
+    report = run(args.seed, args.only)
     if args.json:
-        print(json.dumps(made))
+        print(json.dumps(report))
     else:
-        print(", ".join(f"{name} {count}" for name, count in made["cases"].items()))
-        print(f"{len(made['findings'])} findings", *made["findings"], sep="\n")
-    return 1 if made["findings"] else 0
+        print(", ".join(f"{name} {count}" for name, count in report["cases"].items()))
+        print(f"{len(report['findings'])} findings", *report["findings"], sep="\n")
+    return 1 if report["findings"] else 0
 
 
 if __name__ == "__main__":

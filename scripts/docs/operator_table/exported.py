@@ -29,14 +29,14 @@ class Exported:
     """One row's files.
 
     Attributes:
-        made: its bundle.
+        bundle: its bundle.
         without: bundle of the model without the subject, if the row has one.
         picture: a test image.
         expected: Keras' output for that image.
     """
 
     row: Row
-    made: Bundle
+    bundle: Bundle
     without: Bundle | None
     calibrated: bool
     ends_in_softmax: bool
@@ -45,14 +45,14 @@ class Exported:
 
     def cost(self) -> Cost:
         """Return the cost of the row."""
-        return cost(self.row, self.made, self.without, self.calibrated)
+        return cost(self.row, self.bundle, self.without, self.calibrated)
 
     def error(self, output: NDArray[np.float32]) -> float:
         """Return the largest difference from Keras' output, relative to the output's range.
 
         For a feature map, this is the range of its stored bytes; otherwise it is the range of the expected values.
         """
-        (end,) = self.made.manifest.outputs
+        (end,) = self.bundle.manifest.outputs
         value = end.values[0]
         expected = softmax(output) if self.ends_in_softmax else output
         if isinstance(value, FeatureMap) and not end.steps:

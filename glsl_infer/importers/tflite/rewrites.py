@@ -1,0 +1,152 @@
+"""Fusion before the import: dilated convolutions, and moves of values that move the batch to another axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.importers.core.convolutions import dilated_padding, same_padding
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.tflite.constants import Constants
+from glsl_infer.importers.tflite.evaluate import MOVES, computed
+from glsl_infer.importers.tflite.model import Model, Operator, Tensor
+
+AROUND = "Around"
+"""Option of a convolution with its padding in pixels: (top, bottom, left, right)."""
+
+
+def dilated(model: Model, constants: Constants, makers: Mapping[int, Operator], last: Operator) -> Operator | None:
+    """Return the dilated convolution for a convolution between space to batch and batch to space, or None.
+
+    Args:
+        model: the file.
+        constants: its constants.
+        makers: the operator of every tensor.
+        last: an operator of the file.
+    """
+
+    def before(operator: Operator, *kinds: str) -> Operator | None:
+        maker = makers.get(operator.inputs[0]) if operator.inputs else None
+        return maker if maker is not None and maker.kind in kinds and not maker.custom else None
+
+    def numbers(operator: Operator, place: int) -> list[int]:
+        index = operator.inputs[place] if place < len(operator.inputs) else -1
+        stored = constants.get(index) if index >= 0 and model.tensors[index].data is not None else None
+        return [] if stored is None else [int(number) for number in stored.reshape(-1)]
+
+    if last.kind != "BATCH_TO_SPACE_ND" or last.custom:
+        return None
+    convolution = before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
+    first = before(convolution, "SPACE_TO_BATCH_ND") if convolution is not None else None
+    if convolution is None or first is None or len(convolution.inputs) < 2:
+        return None
+    block, padding, crops = numbers(first, 1), numbers(first, 2), numbers(last, 2)
+    options = convolution.options
+    plain = options.get("StrideH") == options.get("StrideW") == 1
+    if not plain or len(block) != 2 or numbers(last, 1) != block or not len(padding) == len(crops) == 4:
+        return None
+    window = model.tensors[convolution.inputs[1]].shape[1:3]
+    inner = (0, 0, 0, 0)
+    if options.get("Padding") == 0:  # with strides of 1 the size does not matter
+        (top, bottom), (left, right) = (same_padding(1024, taps, 1) for taps in window)
+        inner = (top, bottom, left, right)
+    around = dilated_padding(block, padding, crops, inner)
+    attrs = {**options, AROUND: around, "DilationHFactor": block[0], "DilationWFactor": block[1]}
+    inputs = (first.inputs[0], *convolution.inputs[1:])
+    return replace(convolution, inputs=inputs, outputs=last.outputs, options=attrs)
+
+
+PLACES = "PLACES"
+"""Type of the fused operator for moves of values. Its option ``Places`` has the sources of each output."""
+
+_LONGEST = 28
+"""Largest number of operators of a subgraph."""
+_MOST_MOVED = 2**22
+
+Piece = tuple[int, "list[Operator]"]
+"""(the input tensor of a subgraph, its operators in order)."""
+
+
+class BatchMoves:
+    """The subgraphs of a file that move the batch to another axis, take a part, and move the batch back.
+
+    A subgraph to fuse has one input apart from constants. It is evaluated on the indices of its input's values.
+
+    Args:
+        tensors: with known shapes.
+        constants: of the file.
+        makers: the operator of every tensor.
+        places: index of an operator in the file, by the tensors that it computes.
+    """
+
+    def __init__(
+        self, tensors: Sequence[Tensor], constants: Constants, makers: Mapping[int, Operator], places: Mapping[int, int]
+    ) -> None:
+        self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
+
+    def whole(self, last: Operator) -> Operator | None:
+        """Return the operator that replaces the longest matching subgraph that ends in ``last``, or None."""
+        if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
+            return None
+        return self._batch_back(last) if last.kind in MOVES else None
+
+    def _pieces(self, last: Operator) -> list[Piece]:
+        """Return all subgraphs of moves that end in ``last``, longest first."""
+        found: list[Piece] = []
+        taken: dict[int, Operator] = {}
+        waiting = set(last.outputs)
+        while len(taken) < _LONGEST:
+            top = max(waiting, key=lambda index: self._places.get(index, -1))
+            maker = last if top in last.outputs else self._makers.get(top)
+            if maker is None or maker.kind not in MOVES or maker.custom or self._places[top] in taken:
+                break
+            taken[self._places[top]] = maker
+            waiting.difference_update(maker.outputs)
+            waiting.update(index for index in maker.inputs if index >= 0 and index not in self._constants)
+            if not waiting:
+                break
+            if len(waiting) == 1:
+                found.append((next(iter(waiting)), [taken[place] for place in sorted(taken)]))
+        return found[::-1]
+
+    def _batch_back(self, last: Operator) -> Operator | None:
+        """Return the move of values that moves the batch to another axis, takes a part, and moves the batch back."""
+        ends = [self._shape(index) for index in last.outputs]
+        if any(shape[:1] != (1,) or len(shape) < 2 for shape in ends):
+            return None
+        for root, operators in self._pieces(last):
+            shape = self._shape(root)
+            if (
+                shape[:1] != (1,)
+                or math.prod(shape) > _MOST_MOVED
+                or all(self._keeps_batch(operator) for operator in operators)
+            ):
+                continue
+            constants = self._read(operators)
+            index = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+            known = {root: index, **constants}
+            try:
+                made = computed(operators, known, self._tensors, MOVES)
+            except MISFITS:
+                continue
+            moved = [np.asarray(made[index]) for index in last.outputs]
+            if [each.shape for each in moved] == ends:
+                places = [each[0].astype(np.int64) for each in moved]
+                return Operator(PLACES, False, (root,), last.outputs, {"Places": places})
+        return None
+
+    def _keeps_batch(self, operator: Operator) -> bool:
+        order = self._constants.get(operator.inputs[1]) if operator.kind == "TRANSPOSE" else None
+        return order is None or not order.size or int(order.reshape(-1)[0]) == 0
+
+    def _shape(self, index: int) -> tuple[int, ...]:
+        return self._tensors[index].shape
+
+    def _read(self, operators: Sequence[Operator]) -> dict[int, NDArray[np.generic]]:
+        made = {index for operator in operators for index in operator.outputs}
+        read = {index for operator in operators for index in operator.inputs if index >= 0} - made
+        return {index: self._constants[index] for index in read if index in self._constants}
