@@ -2,7 +2,7 @@
 """Compare random Keras networks, converted by TensorFlow and drawn, with LiteRT: docs/engineering/litert-judge.md.
 
     python scripts/bench/litert_judge.py                      # all 200 networks, 360 files: half an hour on two cores
-    python scripts/bench/litert_judge.py --seeds 40 60        # some of them, shown and not written
+    python scripts/bench/litert_judge.py --seeds 40 60        # only these, shown and not written
 
 Networks of `tests/keras_networks.py` are converted to files with float weights, with 16-bit float weights, and with
 int8. Each file is imported, exported with eight images (int8 with its own ranges), and drawn. It passes if

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "release"
 PYTHON, WEB, CHANGES = "glsl_infer/__init__.py", "web", "CHANGELOG.md"
 VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2}")
-"""Three numbers below 100, because Android's version code consists of them."""
+"""Three numbers below 100, the parts of Android's version code."""
 
 UNRELEASED = "unreleased"
 
@@ -98,7 +98,7 @@ def write_version(root: Path, version: str) -> None:
     """Write a version and today's date.
 
     Raises:
-        ReleaseError: the version is invalid, or CHANGELOG.md has nothing for it.
+        ReleaseError: the version is invalid, or CHANGELOG.md has no entry for this version.
     """
     if not VERSION.fullmatch(version):
         raise ReleaseError(f"version {version!r}; give three numbers below 100, as in 0.2.0")

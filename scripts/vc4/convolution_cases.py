@@ -70,7 +70,7 @@ MOST_VALUES = 3 << 20
 """Limit of values in an input map; larger maps take long to calibrate, and give the same shaders."""
 
 BATCH = 12
-"""Number of convolutions in a bundle: starting the driver takes longer than compiling one of them."""
+"""Number of convolutions in a bundle: starting the driver takes longer than compiling one."""
 
 BATCHES, DILATED_BATCHES, SHARED_BATCHES = 35, 5, 5
 SEED = 21
