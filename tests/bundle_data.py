@@ -88,8 +88,8 @@ def table(data: Data) -> bytes:
         parts += [struct.pack("<Bff", *source) for source in entry["sources"]]
         parts.append(struct.pack("<I", len(entry["quads"])))
         parts += [struct.pack(f"<{len(quad)}h", *quad) for quad in entry["quads"]]
-        known = [name for name, _ in programs.get(entry["program"], {"uniforms": []})["uniforms"]]
-        for name in known:
+        declared = [name for name, _ in programs.get(entry["program"], {"uniforms": []})["uniforms"]]
+        for name in declared:
             if name not in entry["uniforms"]:
                 continue  # the table then has another meaning, like a damaged one
             value = entry["uniforms"][name]

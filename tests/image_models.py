@@ -37,9 +37,9 @@ def halved() -> Bundle:
     return _built(_picture((0.0,), (1.0,)), conv)
 
 
-def written(made: Bundle, folder: Path) -> Path:
+def written(model: Bundle, folder: Path) -> Path:
     """Write a bundle into a folder and return its path."""
-    bundle.write(made, folder / "image.glslnn")
+    bundle.write(model, folder / "image.glslnn")
     return folder / "image.glslnn"
 
 

@@ -48,7 +48,7 @@ _OF_TWO = {"Add": "Add", "Multiply": "Mul", "Subtract": "Sub", "Maximum": "Max",
 
 def to_onnx(model: keras.Model) -> onnx.ModelProto:
     """Return a functional model with one input as ONNX."""
-    return _Writer(model).made()
+    return _Writer(model).model_proto()
 
 
 class _Writer:
@@ -58,19 +58,19 @@ class _Writer:
         self.constants: list[onnx.TensorProto] = []
         self.names: dict[int, str] = {}
 
-    def made(self) -> onnx.ModelProto:
-        (given,), (made,) = self.model.inputs, self.model.outputs
-        self.names[id(given)] = "image"
+    def model_proto(self) -> onnx.ModelProto:
+        (image,), (last,) = self.model.inputs, self.model.outputs
+        self.names[id(image)] = "image"
         for operation in self.model.operations:
             node = operation._inbound_nodes[-1]
             if node.input_tensors:
                 self._one(operation, node)
-        self.emit("Identity", [self.names[id(made)]], output="output")
+        self.emit("Identity", [self.names[id(last)]], output="output")
         graph = helper.make_graph(
             self.nodes,
             self.model.name,
-            [helper.make_tensor_value_info("image", TensorProto.FLOAT, _first(given.shape))],
-            [helper.make_tensor_value_info("output", TensorProto.FLOAT, _first(made.shape))],
+            [helper.make_tensor_value_info("image", TensorProto.FLOAT, _first(image.shape))],
+            [helper.make_tensor_value_info("output", TensorProto.FLOAT, _first(last.shape))],
             self.constants,
         )
         opsets = [helper.make_opsetid("", OPSET)]
@@ -90,17 +90,17 @@ class _Writer:
         reads = [self.names[id(tensor)] for tensor in node.input_tensors]
         shapes = [tuple(tensor.shape) for tensor in node.input_tensors]
         kind = type(operation).__name__
-        (made,) = node.output_tensors
+        (result,) = node.output_tensors
         convert = getattr(self, f"_{kind.lower()}", None)
         if convert is not None:
-            name = convert(operation, reads, shapes, tuple(made.shape))
+            name = convert(operation, reads, shapes, tuple(result.shape))
         elif kind in _REDUCTIONS:
             name = self._reduced(operation, reads)
         elif kind in _OPERATIONS:
             name = self.emit(_OPERATIONS[kind], reads)
         else:
             name = self.emit(_OF_TWO[kind], reads)
-        self.names[id(made)] = name
+        self.names[id(result)] = name
 
     def _activated(self, name: str, layer: Any) -> str:
         function = layer.activation.__name__
@@ -115,23 +115,23 @@ class _Writer:
             return self.emit("Clip", [name, *limits])
         return self.emit(_FUNCTIONS[function], [name])
 
-    def _activation(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _activation(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self._activated(reads[0], layer)
 
-    def _relu(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _relu(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         if getattr(layer, "max_value", None) is None:
             return self.emit("Relu", reads)
         limits = [self.constant(np.float32(0)), self.constant(np.float32(layer.max_value))]
         return self.emit("Clip", [*reads, *limits])
 
-    def _leakyrelu(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _leakyrelu(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("LeakyRelu", reads, alpha=float(layer.negative_slope))
 
-    def _conv2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _conv2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         kernel = np.asarray(layer.kernel).transpose(3, 2, 0, 1)
         return self._convolution(layer, reads, shapes[0], kernel, layer.groups)
 
-    def _depthwiseconv2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _depthwiseconv2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         kernel = np.asarray(layer.kernel)
         height, width, channels, multiplier = kernel.shape
         kernel = kernel.reshape(height, width, channels * multiplier, 1).transpose(2, 3, 0, 1)
@@ -150,54 +150,54 @@ class _Writer:
         )
         return self._activated(name, layer)
 
-    def _dense(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _dense(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         weights = [self.constant(np.asarray(layer.kernel).T), self.constant(np.asarray(layer.bias))]
         return self._activated(self.emit("Gemm", [*reads, *weights], transB=1), layer)
 
-    def _batchnormalization(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _batchnormalization(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         weights = (layer.gamma, layer.beta, layer.moving_mean, layer.moving_variance)
         names = [self.constant(np.asarray(value)) for value in weights]
         return self.emit("BatchNormalization", [*reads, *names], epsilon=float(layer.epsilon))
 
-    def _maxpooling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _maxpooling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self._pooled("MaxPool", layer, reads, shapes[0])
 
-    def _averagepooling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _averagepooling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self._pooled("AveragePool", layer, reads, shapes[0])
 
     def _pooled(self, kind: str, layer: Any, reads: list[str], shape: Any) -> str:
         pads = _pads(layer.padding, shape[1:3], layer.pool_size, layer.strides)
         return self.emit(kind, reads, kernel_shape=list(layer.pool_size), strides=list(layer.strides), pads=pads)
 
-    def _globalaveragepooling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _globalaveragepooling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         name = self.emit("GlobalAveragePool", reads)
         return name if layer.keepdims else self.emit("Flatten", [name])
 
-    def _flatten(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _flatten(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         last = self.emit("Transpose", reads, perm=[0, 2, 3, 1]) if len(shapes[0]) == 4 else reads[0]
         return self.emit("Flatten", [last])
 
-    def _reshape(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _reshape(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         name = reads[0]
         if len(shapes[0]) == 4:
             name = self.emit("Transpose", [name], perm=[0, 2, 3, 1])
-        name = self.emit("Reshape", [name, self.constant(np.asarray([1, *made[1:]], np.int64))])
-        return self.emit("Transpose", [name], perm=[0, 3, 1, 2]) if len(made) == 4 else name
+        name = self.emit("Reshape", [name, self.constant(np.asarray([1, *output_shape[1:]], np.int64))])
+        return self.emit("Transpose", [name], perm=[0, 3, 1, 2]) if len(output_shape) == 4 else name
 
-    def _concatenate(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _concatenate(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Concat", reads, axis=1)
 
-    def _zeropadding2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _zeropadding2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         (top, bottom), (left, right) = layer.padding
         return self.emit("Pad", [*reads, self.constant(np.asarray([0, 0, top, left, 0, 0, bottom, right], np.int64))])
 
-    def _cropping2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _cropping2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         (top, bottom), (left, right) = layer.cropping
         height, width = shapes[0][1:3]
         numbers = ([top, left], [height - bottom, width - right], [2, 3])
         return self.emit("Slice", [*reads, *(self.constant(np.asarray(each, np.int64)) for each in numbers)])
 
-    def _upsampling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _upsampling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         scales = self.constant(np.asarray([1, 1, *layer.size], np.float32))
         modes = {"nearest": ("nearest", "asymmetric"), "bilinear": ("linear", "half_pixel")}
         mode, how = modes[layer.interpolation]
@@ -209,20 +209,20 @@ class _Writer:
             nearest_mode="floor",
         )
 
-    def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Softmax", reads, axis=1)
 
-    def _conv2dtranspose(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _conv2dtranspose(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         kernel = np.asarray(layer.kernel).transpose(3, 2, 0, 1)
         weights = [self.constant(kernel), self.constant(np.asarray(layer.bias))]
-        given, expected = shapes[0][1:3], made[1:3]
-        spans = zip(given, layer.strides, kernel.shape[2:], expected)
+        before, after = shapes[0][1:3], output_shape[1:3]
+        spans = zip(before, layer.strides, kernel.shape[2:], after)
         surplus = [(size - 1) * stride + taps - own for size, stride, taps, own in spans]
         pads = [*(each // 2 for each in surplus), *(each - each // 2 for each in surplus)]
         name = self.emit("ConvTranspose", [*reads, *weights], strides=list(layer.strides), pads=pads)
         return self._activated(name, layer)
 
-    def _separableconv2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _separableconv2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         kernel = np.asarray(layer.depthwise_kernel).transpose(2, 3, 0, 1)
         pads = _pads(layer.padding, shapes[0][1:3], kernel.shape[2:], layer.strides)
         options = {"group": kernel.shape[0], "strides": list(layer.strides), "pads": pads}
@@ -230,41 +230,41 @@ class _Writer:
         mixed = self.constant(np.asarray(layer.pointwise_kernel).transpose(3, 2, 0, 1))
         return self._activated(self.emit("Conv", [name, mixed, self.constant(np.asarray(layer.bias))]), layer)
 
-    def _prelu(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _prelu(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("PRelu", [*reads, self.constant(np.asarray(layer.alpha).reshape(-1, 1, 1))])
 
-    def _globalmaxpooling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _globalmaxpooling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Flatten", [self.emit("GlobalMaxPool", reads)])
 
-    def _layernormalization(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _layernormalization(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         weights = [self.constant(np.asarray(value)) for value in (layer.gamma, layer.beta)]
         last = self.emit("Transpose", reads, perm=[0, 2, 3, 1])
         name = self.emit("LayerNormalization", [last, *weights], axis=-1, epsilon=float(layer.epsilon))
         return self.emit("Transpose", [name], perm=[0, 3, 1, 2])
 
-    def _permute(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _permute(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         last = self.emit("Transpose", reads, perm=[0, 2, 3, 1])
         return self.emit("Transpose", [self.emit("Transpose", [last], perm=[0, *layer.dims])], perm=[0, 3, 1, 2])
 
-    def _unitnormalization(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _unitnormalization(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("LpNormalization", reads, axis=1, p=2)
 
-    def _average(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _average(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Mean", reads)
 
-    def _add(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _add(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         name = reads[0]
         for other in reads[1:]:
             name = self.emit("Add", [name, other])
         return name
 
-    def _square(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _square(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Mul", [reads[0], reads[0]])
 
-    def _rsqrt(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _rsqrt(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Reciprocal", [self.emit("Sqrt", reads)])
 
-    def _clip(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _clip(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         limits = [self.constant(np.float32(value)) for value in (layer.x_min, layer.x_max)]
         return self.emit("Clip", [*reads, *limits])
 
@@ -274,7 +274,7 @@ class _Writer:
         numbers = [_FIRST[axis] for axis in axes]
         return self.emit(kind, [*reads, self.constant(np.asarray(numbers, np.int64))], keepdims=keep)
 
-    def _dropout(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+    def _dropout(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Identity", reads)
 
 

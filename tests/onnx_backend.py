@@ -139,9 +139,9 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
     """Return the model with some inputs as constants, and others with another shape that a Reshape restores."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
-    known = {tensor.name for tensor in model.graph.initializer}
-    names = [value.name for value in model.graph.input if value.name not in known][: len(case.inputs)]
-    kept = [value for value in model.graph.input if value.name in known]
+    constants = {tensor.name for tensor in model.graph.initializer}
+    names = [value.name for value in model.graph.input if value.name not in constants][: len(case.inputs)]
+    inputs = [value for value in model.graph.input if value.name in constants]
     squeezes = []
     for index, (name, array) in enumerate(zip(names, case.inputs)):
         if index not in variable:
@@ -149,7 +149,7 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
             continue
         shape = shape_of(array)
         outer = name if batched or shape == array.shape else f"{name} in front"
-        kept.append(helper.make_tensor_value_info(outer, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+        inputs.append(helper.make_tensor_value_info(outer, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
         if outer != name:
             axes = numpy_helper.from_array(np.array(array.shape, np.int64), f"{name} shape")
             model.graph.initializer.append(axes)
@@ -157,7 +157,7 @@ def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool
     nodes = [*squeezes, *model.graph.node]
     del model.graph.input[:], model.graph.node[:]
     model.ir_version = max(model.ir_version, 8)  # constants need not be inputs
-    model.graph.input.extend(kept)
+    model.graph.input.extend(inputs)
     model.graph.node.extend(nodes)
     if batched:
         for value in model.graph.output:
@@ -220,13 +220,13 @@ def _imported(model: onnx.ModelProto) -> Imported:
 
 def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, float, float]]:
     """Yield each output's name, largest error and allowed error, in steps of the output."""
-    held = {}
+    numbers = {}
     for node in bundle.graph.inputs:
-        held[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
+        numbers[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
     drawn, stored = session.run(sample), reference.run(bundle.graph, sample)
     # A CPU part reads an input unchanged, but a texture stores it rounded.
-    floats = [reference.run(bundle.graph, values, mode="float") for values in (held, sample)]
-    rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(held)
+    floats = [reference.run(bundle.graph, values, mode="float") for values in (numbers, sample)]
+    rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(numbers)
     for output in bundle.graph.outputs:
         right = np.asarray(floats[0][output.name], np.float64)
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)

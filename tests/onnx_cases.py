@@ -55,8 +55,8 @@ def goals_of(case: Case) -> list[str]:
     """
     first = case.inputs[0] if case.inputs else None
     nodes = case.model.graph.node
-    known = all(node.op_type in OPERATORS and node.domain in ("", "ai.onnx") for node in nodes)
-    if not known or not isinstance(first, np.ndarray):
+    supported = all(node.op_type in OPERATORS and node.domain in ("", "ai.onnx") for node in nodes)
+    if not supported or not isinstance(first, np.ndarray):
         return []
     if case.kind in FOLDERS:
         vision = case.kind.startswith("pytorch") and first.ndim == 4 and first.dtype == np.float32

@@ -52,8 +52,8 @@ def within_unit(kind: str, offset: float = 0.0) -> Build:
 
 def chosen(yes: Any, no: Any) -> Build:
     def build(file: File, x: str) -> str:
-        given = [x if value is None else file.constant(value) for value in (yes, no)]
-        return file.op("Where", [file.op("GreaterOrEqual", [x, file.conv(x, 4)], MAP), *given], MAP)
+        inputs = [x if value is None else file.constant(value) for value in (yes, no)]
+        return file.op("Where", [file.op("GreaterOrEqual", [x, file.conv(x, 4)], MAP), *inputs], MAP)
 
     return build
 
@@ -145,8 +145,8 @@ def one_hot(axis: int) -> Build:
         best = file.op("ArgMax", [x], (1, 8, 6), axis=1, keepdims=0)
         shape = list((1, 8, 6))
         shape.insert(axis % 4, 5)
-        given = [best, file.constant([5], "int64"), file.constant([-0.5, 2.0])]
-        return file.op("OneHot", given, shape, axis=axis)
+        inputs = [best, file.constant([5], "int64"), file.constant([-0.5, 2.0])]
+        return file.op("OneHot", inputs, shape, axis=axis)
 
     return build
 
@@ -162,8 +162,8 @@ def suppressed(file: File, x: str) -> str:
     size = file.op("Add", [corner, file.constant(2.0)], (1, 48, 2))
     boxes = file.op("Concat", [corner, size], (1, 48, 4), axis=2)
     scores = file.op("Sigmoid", [file.transpose(file.slice(rows, 2, range(2, 4)), (0, 2, 1))], (1, 2, 48))
-    given = [boxes, scores, file.constant([5], "int64"), file.constant([0.5]), file.constant([0.01])]
-    return as_float(file, file.op("NonMaxSuppression", given, (10, 3)))
+    inputs = [boxes, scores, file.constant([5], "int64"), file.constant([0.5]), file.constant([0.01])]
+    return as_float(file, file.op("NonMaxSuppression", inputs, (10, 3)))
 
 
 def sampled(mode: str, padding: str, corners: int) -> Build:
@@ -212,18 +212,18 @@ def attention(mask: str = "", heads: tuple[int, int] = (2, 2), rank: int = 3, pa
                 return flat
             return file.transpose(file.reshape(flat, (1, 6, count, 8)), (0, 2, 1, 3))
 
-        given = [projected(heads[0]), *(projected(heads[1]) for _ in range(2)), ""]
+        inputs = [projected(heads[0]), *(projected(heads[1]) for _ in range(2)), ""]
         if mask == "blind":  # the second query is fully masked
-            given[3] = file.constant(np.arange(36).reshape(6, 6) % 3 > (np.arange(6)[:, None] == 1) * 5, "bool")
+            inputs[3] = file.constant(np.arange(36).reshape(6, 6) % 3 > (np.arange(6)[:, None] == 1) * 5, "bool")
         elif mask == "bool":
-            given[3] = file.op("Greater", [file.slice(rows, 2, range(6)), file.constant(-2.0)], (1, 6, 6))
+            inputs[3] = file.op("Greater", [file.slice(rows, 2, range(6)), file.constant(-2.0)], (1, 6, 6))
         elif mask == "float":
-            given[3] = file.slice(rows, 2, range(6))
-        given += [file.random(1, heads[1], 2, 8) for _ in range(2)] if past else []
+            inputs[3] = file.slice(rows, 2, range(6))
+        inputs += [file.random(1, heads[1], 2, 8) for _ in range(2)] if past else []
         counts = dict(zip(("q_num_heads", "kv_num_heads"), heads)) if rank == 3 else {}
         shape = (1, 6, 8 * heads[0]) if rank == 3 else (1, heads[0], 6, 8)
         cached = [(1, heads[1], 8 if past else 6, 8)] * 2 if past else []
-        return file.several("Attention", given, [shape, *cached], **counts, **more)[0]
+        return file.several("Attention", inputs, [shape, *cached], **counts, **more)[0]
 
     return build
 

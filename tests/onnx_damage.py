@@ -185,10 +185,10 @@ def _other_order(rng: Rng, model: Any) -> None:
         nodes = nodes[:-1]
     else:
         nodes.append(_of(rng, nodes))
-    made = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
     del model.graph.node[:]
-    model.graph.node.extend(made)
-    if not made:
+    model.graph.node.extend(copies)
+    if not copies:
         model.graph.node.append(helper.make_node("Identity", ["x"], ["y"]))
 
 

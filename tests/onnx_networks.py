@@ -567,8 +567,8 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     expected = run(model, feeds)
     imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
-    held = {name: imported.given(name, values) for name, values in feeds.items()}
-    outputs = reference.run(graph, held, mode="float")
+    inputs = {name: imported.given(name, values) for name, values in feeds.items()}
+    outputs = reference.run(graph, inputs, mode="float")
     worst = 0.0
     for output, target in zip(graph.outputs, expected):
         returned = imported.returned(output.name, outputs[output.name])

@@ -74,11 +74,11 @@ def commands(page: Path) -> list[Command]:
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", joined, re.MULTILINE | re.DOTALL)
     lines = [line for line in joined.splitlines() if line.startswith("    ")]
     lines += [line for language, block in blocks if language in SHELLS for line in block.splitlines()]
-    shown = [(words, False) for line in lines for words in _split(line.strip().removeprefix("$ "))]
+    words_shown = [(words, False) for line in lines for words in _split(line.strip().removeprefix("$ "))]
     sentences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    shown += [(words, True) for code in re.findall(r"`([^`\n]+)`", sentences) for words in _split(code)[:1]]
+    words_shown += [(words, True) for code in re.findall(r"`([^`\n]+)`", sentences) for words in _split(code)[:1]]
     name = page.relative_to(ROOT).as_posix()
-    listed = [Command(name, words, inline) for words, inline in shown if FIRST_WORD.fullmatch(words[0])]
+    listed = [Command(name, words, inline) for words, inline in words_shown if FIRST_WORD.fullmatch(words[0])]
     return list(dict.fromkeys(listed))
 
 

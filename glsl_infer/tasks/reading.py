@@ -68,7 +68,7 @@ def find(name: str | Path, *, relative_to: Path | None = None) -> Description:
         task_names = names()
         name_or_file = name_or_file if name_or_file in task_names else _ALIASES.get(name_or_file, name_or_file)
         if name_or_file not in task_names:
-            suggestion = did_you_mean(name_or_file, [*task_names, *_ALIASES])
+            suggestion = did_you_mean(name_or_file, task_names)
             raise InputError(
                 f"task '{name_or_file}': no such task{suggestion}; give one of "
                 f"{', '.join(task_names)}, or a file *.json of your own"

@@ -4,7 +4,7 @@
     .venv/bin/python scripts/build/constraints.py          # after a green run; needs uv: pip install uv
     pip install -c constraints.txt -e '.[dev]'       # installs these versions
 
-Packages keep the versions installed in this environment. Other Pythons get the newest versions available for them.
+Packages keep the versions installed in this environment. Other Pythons get their newest versions.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def write_version(root: Path, version: str) -> None:
     """Write a version and today's date.
 
     Raises:
-        ReleaseError: the version is invalid, or CHANGELOG.md has no entry for this version.
+        ReleaseError: the version is invalid, or CHANGELOG.md has no entry for the version.
     """
     if not VERSION.fullmatch(version):
         raise ReleaseError(f"version {version!r}; give three numbers below 100, as in 0.2.0")

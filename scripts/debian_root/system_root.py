@@ -1,4 +1,4 @@
-"""A Debian system in a folder, with commands to run in it."""
+"""A Debian system in a folder, and commands that run there."""
 
 from __future__ import annotations
 

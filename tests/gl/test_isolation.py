@@ -76,9 +76,9 @@ def test_commands_let_a_child_draw_a_file_first(
 
 def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_path: Path) -> None:
     path = tiny.write_tiny(tmp_path)
-    for isolated, met in (("first", 1), ("first", 1), (True, 2), (False, 2)):
+    for isolated, attempts in (("first", 1), ("first", 1), (True, 2), (False, 2)):
         Session(path, context=context, isolated=isolated).close()
-        assert len(children) == met
+        assert len(children) == attempts
     Session(tiny.write_tiny(tmp_path, "other.glslnn", "baked"), context=context, isolated="first").close()
     assert len(children) == 3
 

@@ -75,7 +75,7 @@ def stored(bundle: Bundle, context: Context) -> list[bytes]:
 
 
 def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
-    straight, loops = (stored(bundle, told) for wanted in (False, True) for told in as_if(context, wanted))
+    straight, loops = (stored(bundle, driver) for wanted in (False, True) for driver in as_if(context, wanted))
     assert loops == straight
 
 
@@ -87,8 +87,8 @@ def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeyp
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
-    for told in as_if(context, True):
-        with Session(bundle, context=told, cache=False):
+    for driver in as_if(context, True):
+        with Session(bundle, context=driver, cache=False):
             pass
     with_loops = [source for source in sources if b"#define HAS_LOOP" in source]
     assert bool(with_loops) == bool(layers)
@@ -120,8 +120,8 @@ def test_who_is_told(vendor: str, renderer: str, expected: bool, monkeypatch: py
 
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
-    for told in as_if(context, True):
-        before = driver_of(told).ordered_fetches
-        driver_of(told).__dict__["ordered_fetches"] = True
-        assert "ROLLED" not in driver_of(told).device_lines
-        driver_of(told).__dict__["ordered_fetches"] = before
+    for driver in as_if(context, True):
+        before = driver_of(driver).ordered_fetches
+        driver_of(driver).__dict__["ordered_fetches"] = True
+        assert "ROLLED" not in driver_of(driver).device_lines
+        driver_of(driver).__dict__["ordered_fetches"] = before

@@ -1,4 +1,4 @@
-"""Random networks compared with ONNX Runtime; docs/engineering/accuracy/onnx.md has the result of 200."""
+"""Random networks compared with ONNX Runtime; ``scripts/bench/onnx_agreement.py`` tries 200."""
 
 from __future__ import annotations
 
@@ -99,6 +99,25 @@ def test_functions_in_pieces() -> None:
     assert operators(importer.load(file.model())) == [
         "input", "conv2d", "gelu", "silu", "hard_silu", "global_average_pool", "global_deviation", "map_norm",
     ]  # fmt: skip
+
+
+def test_products_after_norms_in_pieces_run_on_the_gpu() -> None:
+    """The rows of a transformer stay a map, from a norm in pieces through products and sums."""
+    file = File(5)
+    shape, reduced = (1, 48, 4), (1, 48, 1)
+    y = file.conv(file.input((1, 3, 8, 6)), 4)
+    y = file.transpose(file.reshape(y, (1, 4, 48)), (0, 2, 1))
+    for _ in range(2):
+        centred = file.op("Sub", [y, file.op("ReduceMean", [y], reduced, axes=[-1])], shape)
+        squares = file.op("Pow", [centred, file.constant(2.0)], shape)
+        variance = file.op("Add", [file.op("ReduceMean", [squares], reduced, axes=[-1]), file.constant(1e-5)], reduced)
+        normed = file.op("Div", [centred, file.op("Sqrt", [variance], reduced)], shape)
+        scaled = file.op("Mul", [normed, file.random(4)], shape)
+        y = file.op("Add", [y, file.op("MatMul", [scaled, file.random(4, 4)], shape)], shape)
+    file.output(file.conv(file.reshape(file.transpose(y, (0, 2, 1)), (1, 4, 8, 6)), 4))
+    assert agreement(file.model()) < 1e-5
+    result = operators(importer.load(file.model()))
+    assert result == ["input", "conv2d", *2 * ["channel_norm", "conv2d", "add"], "conv2d"]
 
 
 def test_channels_last_as_converters_write_them() -> None:

@@ -43,9 +43,9 @@ def unrolled(steps: int, kind: str, axis: int = 0) -> File:
 
 @pytest.mark.parametrize(("kind", "axis"), [("Gemm", 0), ("Gemm", 1), ("MatMul", 0)])
 def test_the_weights_of_all_steps_are_there_once(kind: str, axis: int) -> None:
-    made = unrolled(7, kind, axis)
-    assert agreement(made.model()) <= 2e-5
-    graph = graph_of(made)
+    network = unrolled(7, kind, axis)
+    assert agreement(network.model()) <= 2e-5
+    graph = graph_of(network)
     sizes = [node.weights["kernel"].size for node in graph.nodes if "kernel" in node.weights]
     assert sizes.count(24 * 5) == 1
     assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]

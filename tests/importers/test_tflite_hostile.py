@@ -170,14 +170,14 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
 
 
 def test_other_files(tmp_path: Path) -> None:
-    for given, message in (
+    for contents, message in (
         (None, "no such file"),
         (b"", "not a TensorFlow Lite file"),
         (b"x" * 99, "not a TensorFlow"),
     ):
         path = tmp_path / "some.tflite"
-        if given is not None:
-            path.write_bytes(given)
+        if contents is not None:
+            path.write_bytes(contents)
         with pytest.raises(ModelError, match=message):
             tflite.read(path)
     with pytest.raises(ModelError, match="a folder"):

@@ -69,17 +69,17 @@ def test_functions_that_are_not_read_are_named() -> None:
 
 
 def test_open_shapes_behind_mirrors_and_splits() -> None:
-    made = File(3)
-    x = made.input((1, 6, 8, 4))
-    around = made.constant([[0, 0], [1, 2], [2, 1], [0, 0]], "i4")
-    y = made.op("MIRROR_PAD", [x, around], (1, 9, 11, 4), {"MirrorPad": {"mode": 0}})
-    parts = [made.tensor((1, 9, 11, 1)), made.tensor((1, 9, 11, 3))]
-    sizes = [made.constant([1, -1], "i4"), made.constant(3, "i4")]
-    made.several("SPLIT_V", [y, *sizes], parts, {"SplitV": {"numSplits": 2}})
-    data = made.conv(parts[1], 2, 1)
+    network = File(3)
+    x = network.input((1, 6, 8, 4))
+    around = network.constant([[0, 0], [1, 2], [2, 1], [0, 0]], "i4")
+    y = network.op("MIRROR_PAD", [x, around], (1, 9, 11, 4), {"MirrorPad": {"mode": 0}})
+    parts = [network.tensor((1, 9, 11, 1)), network.tensor((1, 9, 11, 3))]
+    sizes = [network.constant([1, -1], "i4"), network.constant(3, "i4")]
+    network.several("SPLIT_V", [y, *sizes], parts, {"SplitV": {"numSplits": 2}})
+    data = network.conv(parts[1], 2, 1)
     for index in (y, *parts, data):
-        made.graph.tensors[index].shapeSignature = [-1, -1, -1, made.shape(index)[3]]
-    file = made.bytes([data])
+        network.graph.tensors[index].shapeSignature = [-1, -1, -1, network.shape(index)[3]]
+    file = network.bytes([data])
     assert to_graph(parsed(file)).shape_of(to_graph(parsed(file)).outputs[0]) == (9, 11, 2)
     close(file)
 

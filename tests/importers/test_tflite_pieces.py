@@ -60,6 +60,19 @@ def test_one_operator(build: Build, expected: list[str]) -> None:
     assert operators_behind(build) == expected
 
 
+def test_norms_of_rows_read_rows() -> None:
+    """A norm in pieces after a change of shape does not change the shape again."""
+
+    def rows(file: File, x: int) -> int:
+        shape = (1, 48, 4)
+        y = file.op("RESHAPE", [x, file.constant(shape, "i4")], shape, {"Reshape": {}})
+        middle, inverse = pieces.moments(file, y, [2], 1e-3)
+        normed = pieces.two(file, "MUL", pieces.two(file, "SUB", y, middle), inverse)
+        return joined(file, x, pieces.two(file, "ADD", normed, y))
+
+    assert operators_behind(rows) == ["reshape", "channel_norm", "add", "reshape"]
+
+
 def test_maps_are_joined_along_rows_and_columns_by_shaders() -> None:
     def both(file: File, x: int) -> int:
         below = file.op("CONCATENATION", [x, file.conv(x, 4)], (1, 16, 6, 4), {"Concatenation": {"axis": 1}})

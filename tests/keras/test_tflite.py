@@ -1,6 +1,6 @@
 """Keras models through TensorFlow's converter, as floats, 16-bit floats and bytes, compared with Keras.
 
-docs/engineering/litert-judge.md has the results of 200 random networks.
+``scripts/bench/litert_judge.py`` compares 200 random networks with LiteRT.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from imported import close, randomise
+from keras_networks import random_network
 from numpy.typing import NDArray
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import keras as from_keras
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.tflite.file import parse
 from glsl_infer.importers.tflite.reader import to_graph
 
@@ -79,3 +82,28 @@ def test_a_converted_model_is_the_model(seed: int) -> None:
     stored = reference.run(bytes_, picture)
     error = np.square(stored - expected).mean() / np.square(expected - expected.mean()).mean()
     assert error < 0.02, "less than 17 dB"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(1000, 1006))
+def test_random_networks(seed: int) -> None:
+    model, rng = random_network(seed), np.random.default_rng(seed)
+    data = parse(tf.lite.TFLiteConverter.from_keras_model(model).convert(), "converted.tflite")
+    ranges, purposes = {name: (0.0, 1.0) for name, _ in data.inputs}, {name: VALUES for name, _ in data.outputs}
+    graph = to_graph(data, ends=IoOptions(ranges, purposes=purposes))
+    shown = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
+    given = {shape: (values / 255.0).astype(np.float32) for shape, values in shown.items()}
+    outputs = reference.run(
+        graph,
+        {node.name: (shown if len(node.attrs["shape"]) == 3 else given)[node.attrs["shape"]] for node in graph.inputs},
+        mode="float",
+    )
+    expected = model([given[tuple(tensor.shape[1:])][None] for tensor in model.inputs], training=False)
+    for output in expected if isinstance(expected, list) else [expected]:
+        reference_output = np.asarray(output).ravel()
+        near = [
+            np.abs(numbers.ravel() - reference_output).max()
+            for numbers in outputs.values()
+            if numbers.size == reference_output.size
+        ]
+        assert min(near) <= 1e-4 * max(1.0, float(np.abs(reference_output).max()))

@@ -119,9 +119,9 @@ def _relative(text: str) -> list[str]:
 
 def test_a_repository_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     page = script("package_page")
-    for remote, taken in (("", ""), (f"{REPOSITORY}.git", REPOSITORY), (f"{REPOSITORY}/", REPOSITORY)):
+    for remote, address in (("", ""), (f"{REPOSITORY}.git", REPOSITORY), (f"{REPOSITORY}/", REPOSITORY)):
         monkeypatch.setenv(page.REPOSITORY, remote)
-        assert page.repository() == taken
+        assert page.repository() == address
     monkeypatch.setenv(page.REPOSITORY, "git@example.org:somebody")
     with pytest.raises(ValueError, match="give the repository's address, https://HOST/OWNER/NAME"):
         page.repository()

@@ -68,11 +68,11 @@ def test_folders_and_recipes_need_no_keras():
 
 
 def test_scripts_take_their_arguments() -> None:
-    lines = {script: shown for script, shown in script_lines().items() if script.startswith("training/")}
+    lines = {script: commands for script, commands in script_lines().items() if script.startswith("training/")}
     assert {"training/train.py", "training/evaluate.py"} <= set(lines)
     results = {
         str(one): problem
-        for script, shown in lines.items()
-        for one, problem in zip(shown, problems(script, [arguments_of(one) for one in shown]))
+        for script, commands in lines.items()
+        for one, problem in zip(commands, problems(script, [arguments_of(one) for one in commands]))
     }
     assert {one: problem for one, problem in results.items() if problem} == {}

@@ -47,11 +47,11 @@ def layer(name: str, /, **fields: Any) -> Change:
 
 
 def without(name: str) -> Change:
-    return lambda made: replace(made, layers=tuple(entry for entry in made.layers if entry.name != name))
+    return lambda network: replace(network, layers=tuple(entry for entry in network.layers if entry.name != name))
 
 
 def output(**fields: Any) -> Change:
-    return lambda made: replace(made, outputs=(replace(made.outputs[0], **fields),))
+    return lambda network: replace(network, outputs=(replace(network.outputs[0], **fields),))
 
 
 def output_of(name: str, /, **fields: Any) -> Change:

@@ -35,13 +35,13 @@ def test_frames_that_nobody_takes_are_dropped_and_counted() -> None:
         all_given.set()
 
     with Latest(frames()) as latest:
-        taken = iter(latest)
-        assert next(taken).index == 0
+        stream = iter(latest)
+        assert next(stream).index == 0
         given.set()
         assert all_given.wait(10)
-        assert next(taken).index == 99
+        assert next(stream).index == 99
         assert latest.dropped == 98
-        assert list(taken) == []
+        assert list(stream) == []
 
 
 def test_a_camera_that_is_unplugged_is_an_error_after_its_last_frame() -> None:

@@ -61,7 +61,7 @@ def test_sound(entry: dict[str, Any]) -> None:
             _ = bundle.graph
         return
     inputs = inputs_of(entry)
-    if any(array.shape != taken.shape for array, taken in zip(inputs.values(), bundle.manifest.inputs)):
+    if any(array.shape != described.shape for array, described in zip(inputs.values(), bundle.manifest.inputs)):
         inputs = {input.name: load_for(inputs[input.name], input) for input in bundle.manifest.inputs}
     results = reference.run(bundle, inputs)
     check_outputs(entry, results)

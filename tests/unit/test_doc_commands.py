@@ -125,8 +125,8 @@ def test_the_commands_of_a_page(page: Path) -> None:
 @pytest.mark.slow
 def test_scripts_take_their_arguments() -> None:
     """Scripts in training/ import Keras and have the same test in tests/training."""
-    lines = {script: shown for script, shown in script_lines().items() if not script.startswith("training/")}
-    problems = parsed({script: [arguments_of(one) for one in shown] for script, shown in lines.items()})
+    lines = {script: commands for script, commands in script_lines().items() if not script.startswith("training/")}
+    problems = parsed({script: [arguments_of(one) for one in commands] for script, commands in lines.items()})
     results = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}
     assert {one: problem for one, problem in results.items() if problem} == {}
 

@@ -50,11 +50,11 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
     alive = data.draw(lifetimes(len(choices)))
     for method in memory.METHODS:
         plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
-        for mine, taken, place in zip(choices, plan.sizes, plan.placement):
+        for mine, size, place in zip(choices, plan.sizes, plan.placement):
             width, height = plan.objects[place]
-            assert taken in mine
-            assert taken[0] <= width
-            assert taken[1] <= height
+            assert size in mine
+            assert size[0] <= width
+            assert size[1] <= height
             shared = plan.placement.count(place) > 1
             assert not shared or width * height <= most_larger * mine[0][0] * mine[0][1]
 

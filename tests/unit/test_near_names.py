@@ -25,6 +25,8 @@ def test_nearest_name(word: str, name: str | None) -> None:
 def test_misspelt_tasks_and_networks() -> None:
     with pytest.raises(InputError, match=r"task 'face-mehs'.*did you mean face-mesh\?"):
         reading.find("face-mehs")
+    with pytest.raises(InputError, match=r"task 'facez'.*did you mean faces\?"):  # not its other spelling, face
+        reading.find("facez")
     with pytest.raises(InputError, match=r"'selfi': no such network \(did you mean selfie\?\)"):
         catalogue.chosen(["selfi"], catalogue.read())
 

@@ -56,8 +56,8 @@ def test_the_article_halves_its_rate():
 
 
 def test_cosine_with_warm_up_and_plateau():
-    made = scheduled(10, warmup=1, plateau=2, final=0.1, kind="cosine")
-    rates = learning_rates(made, 2)
+    schedule = scheduled(10, warmup=1, plateau=2, final=0.1, kind="cosine")
+    rates = learning_rates(schedule, 2)
     # Two steps of warm-up, two more until the end of the plateau, sixteen of half a cosine from 0.8 to 0.08.
     assert rates[:5] == pytest.approx([0.4, 0.8, 0.8, 0.8, 0.8])
     assert rates[12] == pytest.approx((0.8 + 0.08) / 2)

@@ -178,11 +178,11 @@ def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     program = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, Target(memory="by-size"))
     first, second = program.passes[:2]
     assert (first.layer, second.layer, second.clear) == ("unread", "next", False) and first.target == second.target
-    taken = [
+    regions = [
         {(x, y) for quad in one.quads for x in range(quad.x, quad.x + 9) for y in range(quad.y, quad.y + 9)}
         for one in (first, second)
     ]
-    assert not taken[0] & taken[1], "they lie side by side"
+    assert not regions[0] & regions[1], "they lie side by side"
     check_frame(program)
 
 

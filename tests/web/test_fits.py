@@ -61,9 +61,9 @@ def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path,
         site.files["/fits.glslnn"] = picture_model(tmp_path / "fits.glslnn", size, fit, channels)
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/fits.glslnn'); })()")
         seen = blank.evaluate(SEEN, [f"/{index}.png" for index in range(len(images))])
-        for image, given in zip(images, seen):
+        for image, sample in zip(images, seen):
             expected = texels(preprocess.load(image, size, fit=fit, channels=channels))
-            off = np.abs(np.array(given, np.int64).reshape(expected.shape) - expected)
+            off = np.abs(np.array(sample, np.int64).reshape(expected.shape) - expected)
             assert off.max() <= STEPS, (size, image.size)
             if image.size == size[::-1]:
                 assert off.max() == 0

@@ -191,8 +191,8 @@ Numbers = NDArray[np.int64]
 def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]:
     """Return the nodes that gather elements by their flat indices.
 
-    A block whose axes are sliced, permuted and renamed becomes a slice and a transposition. Any other gather stores
-    every index.
+    Shaders gather the elements of maps and vectors if they can (``arrangement``). On the CPU, a block whose axes are
+    sliced, permuted and renamed becomes a slice and a transposition. Any other gather stores every index.
 
     Args:
         name: of the first node.
@@ -202,6 +202,11 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
     """
     if np.array_equal(numbers.reshape(-1), np.arange(math.prod(given))):
         return [Node(name, "reshape", (source,), {"shape": numbers.shape})]
+    if len(given) == numbers.ndim == 1:
+        return [Node(name, "vector_gather", (source,), {"channels": tuple(numbers.tolist())})]
+    drawn = arrangement(numbers, given) if len(given) == numbers.ndim == 3 else None
+    if drawn is not None:
+        return drawn.nodes(name, source, given)
     block = _block(numbers, math.prod(given))
     if block is None:
         row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(given),)})

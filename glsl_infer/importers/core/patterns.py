@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -74,27 +74,23 @@ Replacement = Optional[list[Node]]
 def fused(graph: Graph) -> Graph:
     """Return a graph in which each decomposed function and normalisation is one operator."""
     for rewrite in (_moves, _product_of_rows, _functions, _inverse_root, _norms, _unit_length):
-        subgraphs = _Subgraphs(graph)
-        replaced = {node.name: other for node in graph.nodes if (other := rewrite(subgraphs, node)) is not None}
-        graph = _rewritten(graph, replaced) if replaced else graph
+        graph = _rewritten(graph, rewrite)
     return graph
 
 
-def _rewritten(graph: Graph, replaced: dict[str, list[Node]]) -> Graph:
-    """Replace nodes by others, then drop the nodes without a reader."""
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        *before, last = replaced.get(node.name, [node])
+def _rewritten(graph: Graph, rewrite: Callable[[_Subgraphs, Node], Replacement]) -> Graph:
+    """Replace nodes by the result of ``rewrite``, the last node first. Pieces without a reader are dropped."""
+    subgraphs, read = _Subgraphs(graph), set(graph.output_layers)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.name not in read and not node.operator.is_input and graph.consumers[node.name]:
+            continue
+        *before, last = rewrite(subgraphs, node) or [node]
         if OBSERVED_RANGE in node.attrs:
             last = last.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
-        nodes += [*before, last]
-    read = set(graph.output_layers)
-    kept: list[Node] = []
-    for node in reversed(nodes):
-        unread = node.name in graph.by_name and not graph.consumers[node.name]
-        if node.name in read or node.operator.is_input or unread:
-            read.update(node.inputs)
-            kept.append(node)
+        for other in (last, *reversed(before)):
+            kept.append(other)
+            read.update(other.inputs)
     return Graph(graph.name, reversed(kept), graph.outputs)
 
 
@@ -270,7 +266,8 @@ def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
     made = shapes[last.name]
     if last.op not in _OF_NORMS or last.op in _STATISTICS or last.op == "identity":
         return None
-    for piece in subgraphs.pieces(last, _OF_NORMS, _MOST_SHOWN):
+    pieces = subgraphs.pieces(last, _OF_NORMS, _MOST_SHOWN)
+    for piece in sorted(pieces, key=lambda piece: shapes[piece[0]] != made):  # without a change of shape if possible
         root, nodes = piece
         shape = shapes[root]
         if shape[-1:] != made[-1:] or math.prod(shape) != math.prod(made) or not _may_normalise(nodes):

@@ -1,4 +1,4 @@
-"""Keras operations that repeat, take, roll and concatenate channels, rows and columns -> nodes; norms and gates."""
+"""Keras operations that roll and concatenate channels, rows and columns -> nodes; norms and gates."""
 
 from __future__ import annotations
 
@@ -12,47 +12,12 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers, sigmoids
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import reductions
-from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
+from glsl_infer.importers.keras.call import Call, Converter
 
 
 def _channels(call: Call, order: Sequence[int]) -> list[Node]:
     channels = tuple(int(channel) for channel in order)
     return [call.node("vector_gather" if len(call.shapes[0]) == 1 else "channel_gather", {"channels": channels})]
-
-
-def repeat(call: Call) -> list[Node]:
-    """Convert ``keras.ops.repeat`` by a constant: rows and columns become blocks."""
-    times, axis = call.layer.repeats, call.axis(call.layer.axis) + 1
-    if axis == len(call.shapes[0]):
-        return _channels(call, np.repeat(np.arange(call.shapes[0][-1]), np.asarray(times)).tolist())
-    if not isinstance(times, int):
-        raise call.refused(f"repeats={times}", "give one number")
-    return [call.node("upsample_nearest", {"size": (times, 1) if axis == 1 else (1, times)})]
-
-
-def tile(call: Call) -> list[Node]:
-    """Convert ``keras.ops.tile`` of channels, or of a 1x1 map to a larger map."""
-    times = (1,) * 4 + tuple(call.layer.repeats if not isinstance(call.layer.repeats, int) else (call.layer.repeats,))
-    *others, batch = reversed(times[-len(call.shapes[0]) - 1 :])
-    depth, *size = others
-    if batch != 1 or (any(count != 1 for count in size) and call.shapes[0][:2] != (1, 1)):
-        raise call.refused(f"repeats={call.layer.repeats}", "repeat channels, or a map of one pixel")
-    nodes = [] if depth == 1 else _channels(call, list(range(call.shapes[0][-1])) * depth)
-    if any(count != 1 for count in size):
-        name, inputs = (f"{call.name}-map", (call.name,)) if nodes else (call.name, call.inputs)
-        nodes.append(Node(name, "upsample_nearest", inputs, {"size": (size[1], size[0])}))
-    return nodes or [call.node("identity")]
-
-
-def take(call: Call) -> list[Node]:
-    """Convert ``keras.ops.take`` of channels."""
-    indices = call.arguments[1]
-    if is_tensor(indices) or call.axis(call.layer.axis) + 1 != len(call.shapes[0]):
-        raise call.refused("a take", "take channels, by constant indices")
-    order = array(indices).astype(np.int64)
-    if order.ndim != 1:
-        raise call.refused(f"indices of shape {order.shape}", "give a row of them")
-    return _channels(call, (order % call.shapes[0][-1]).tolist())
 
 
 def roll(call: Call) -> list[Node]:
@@ -132,9 +97,6 @@ OPERATIONS: Mapping[str, Converter] = {
     "Concatenate": joined,
     "Glu": glu,
     "Norm": norm,
-    "Repeat": repeat,
     "Roll": roll,
-    "Take": take,
-    "Tile": tile,
 }
 """Converters by class name."""

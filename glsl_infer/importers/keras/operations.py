@@ -36,7 +36,7 @@ OPERATIONS: Mapping[str, Converter] = {
     **normalizations.OPERATIONS,
     "Softmax": layers.softmax,
     **moves.OPERATIONS,
-    **tensor_places.DRAWN_FILLS,
+    **tensor_places.FILLS,
     "MaxPool": layers.max_pool,
     "AveragePool": layers.average_pool,
     "DepthToSpace": layers.depth_to_space,

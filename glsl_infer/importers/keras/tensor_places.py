@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.core.convolutions import padding_of
 from glsl_infer.importers.core.moves import placed as in_places
-from glsl_infer.importers.keras import geometry, moves
+from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, pair
 from glsl_infer.importers.keras.elementwise import by, chain_of
 from glsl_infer.importers.keras.geometry import slice_
@@ -296,15 +295,6 @@ def _broadcast_shape(call: Call) -> tuple[int, ...]:
     return (1, *(int(size) for size in others))
 
 
-def _broadcast(call: Call) -> list[Node]:
-    """Convert ``keras.ops.broadcast_to`` of channels, or of a 1x1 map to a larger map."""
-    target, own = _broadcast_shape(call), (1, *call.shapes[0])
-    if len(target) != len(own) or any(size not in (1, wanted) for size, wanted in zip(own, target)):
-        raise call.refused(f"a shape of {target}", "give one that the tensor's broadcasts to, with as many axes")
-    times = tuple(wanted // size for size, wanted in zip(own, target))
-    return moves.tile(replace(call, layer=SimpleNamespace(repeats=times)))
-
-
 def _patches(call: Call) -> list[Node]:
     """Convert ``keras.ops.image.extract_patches``: each pixel of the result has the values of a window."""
     layer = call.layer
@@ -341,9 +331,6 @@ FILLS: Mapping[str, Converter] = {
     "ZerosLike": _filled(lambda call: 0.0),
 }
 """Converters by class name, for tensors of any rank."""
-
-DRAWN_FILLS: Mapping[str, Converter] = {**FILLS, "BroadcastTo": _broadcast}
-"""Converters to operators with shaders, by class name."""
 
 ON_CPU: Mapping[str, Converter] = {
     **FILLS,

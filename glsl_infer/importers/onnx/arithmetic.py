@@ -68,8 +68,6 @@ def cast(call: Call, kind: str) -> list[View]:
 
 _OPERATIONS = {**elementwise.operations(elementwise.ONNX), "Mean": "add", "Sum": "add"}
 
-_NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
-
 Doubles = NDArray[np.float64]
 
 

@@ -12,6 +12,7 @@ from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
+from glsl_infer.importers.onnx.norm_pieces import GROUP
 from glsl_infer.importers.onnx.parts import of_each
 from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, default_order, fresh
@@ -137,6 +138,38 @@ def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
             assert isinstance(made, View)
             view = made
     return view
+
+
+def in_pieces(call: Call) -> list[View]:
+    """Convert a normalisation that ``norm_pieces`` has fused."""
+    if call.attribute("norm") == GROUP:
+        return [_of_groups(call)]
+    view = call.view()
+    axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
+    weights = [
+        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
+        for place, default in ((1, 1.0), (2, 0.0))
+    ]
+    kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
+    whole = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
+    if kind == "layer" and whole and {axis for axis in axes if view.shape[axis] > 1} == whole:
+        made = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
+        return [_weighted(call, made, weights)]
+    return [normalized(call, view, axes, kind, epsilon, weights)]
+
+
+def _of_groups(call: Call) -> View:
+    view, groups = call.view(), int(call.attribute("groups"))
+    channels, given = view.shape[1], call.attribute("shape")
+    kept = len(given) in (0, 4) and all(size in (0, -1, own) for size, own in zip(given, view.shape))
+    if len(view.shape) != 4 or not kept or channels % groups:
+        raise call.refused(f"over {groups} groups of {view.shape}, then {given}", "give each group as many channels")
+    gamma, beta = (np.repeat(bias_of(call, place, groups).astype(np.float64), channels // groups) for place in (1, 2))
+    more, plus = (
+        call.finite(call.constant(place, "weights"), "weights").reshape(-1) if call.has(place) else np.full(1, default)
+        for place, default in ((3, 1.0), (4, 0.0))
+    )
+    return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
 
 
 def _over_axes(

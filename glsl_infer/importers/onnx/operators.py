@@ -24,6 +24,7 @@ from glsl_infer.importers.onnx import (
     sequences,
 )
 from glsl_infer.importers.onnx.call import Call, Converter, Given, as_in_file
+from glsl_infer.importers.onnx.norm_pieces import NORM
 from glsl_infer.importers.onnx.view import fresh
 
 OPERATORS: Mapping[str, Converter] = {
@@ -69,6 +70,8 @@ def convert(call: Call) -> list[Given]:
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
     if kind == "DynamicQuantizeLinear" and not domain:
         return list(quantized.dynamic(call))
+    if kind == NORM:
+        return list(normalizations.in_pieces(call))
     if kind not in table:
         raise ModelError.layer(
             call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)

@@ -6,15 +6,15 @@ scales of dynamic quantisation become 1, and quantised constants next to such te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
-from glsl_infer.importers.onnx.folding import dequantized, fold
+from glsl_infer.importers.onnx.folding import dequantized
 from glsl_infer.importers.onnx.model import Numbers, Operator, Part
+from glsl_infer.importers.onnx.norm_pieces import Network
 
 _OF_VALUES = {"Clip": (1, 2), "Concat": range(64), "Gather": (0,), "Max": range(64), "Min": range(64), "Pad": (2,)}
 """The inputs of an operator that have the quantisation of its result, by type, apart from computed tensors."""
@@ -29,61 +29,6 @@ _READERS = ("DequantizeLinear", "QGemm")
 """Operators that read a quantised tensor, then its scale and its zero point; and those of ``QLinear...``."""
 
 _MOST_STEPS = 64
-
-
-MOST_NUMBERS = 1 << 16
-"""Largest number of elements of a constant that is read before the import."""
-
-
-class Network:
-    """The operators of one part of a file, by the tensors between them.
-
-    Attributes:
-        part: the operators.
-        makers: index of the operator that computes a tensor, by the tensor's name.
-        readers: indices of the operators that read a tensor.
-    """
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        self.makers: dict[str, int] = {}
-        self.readers: dict[str, list[int]] = {}
-        self._constants: dict[str, Numbers | None] = {}
-        for place, operator in enumerate(part.operators):
-            for name in operator.outputs:
-                self.makers.setdefault(name, place)
-            for name in operator.reads:
-                self.readers.setdefault(name, []).append(place)
-
-    def constant(self, name: str, depth: int = 0) -> Numbers | None:
-        """Return a small constant, including the result of operators on small constants; else None."""
-        if name in self._constants:
-            return self._constants[name]
-        self._constants[name] = None  # guards against cycles in a damaged file
-        value = self._read(name, depth)
-        self._constants[name] = value if value is not None and value.size <= MOST_NUMBERS else None
-        return self._constants[name]
-
-    def _read(self, name: str, depth: int) -> Numbers | None:
-        try:
-            if name in self.part.constants:
-                return self.part.constants[name]()
-            place = self.makers.get(name)
-            if place is None or depth > 64:
-                return None
-            operator = self.part.operators[place]
-            given = [self.constant(read, depth + 1) for read in operator.inputs]
-            if any(value is None and read for value, read in zip(given, operator.inputs)):
-                return None
-            results = fold(operator, given, 8 * MOST_NUMBERS)
-            return None if results is None else results[operator.outputs.index(name)]
-        except ModelError:
-            return None
-
-    def replaced(self, changed: dict[int, Operator]) -> Part:
-        """Return the part with operators replaced by index. The import drops operators without a reader."""
-        operators: Sequence[Operator] = [changed.get(place, each) for place, each in enumerate(self.part.operators)]
-        return Part(tuple(operators), self.part.constants, self.part.outputs)
 
 
 def with_real_values(part: Part) -> Part:

@@ -20,6 +20,7 @@ from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
+from glsl_infer.importers.onnx.norm_pieces import with_group_norms, with_norms
 from glsl_infer.importers.onnx.operators import convert
 from glsl_infer.importers.onnx.row_names import clean, placeholder, with_note
 from glsl_infer.importers.onnx.scales import with_real_values
@@ -103,7 +104,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        part = with_sequence_products(with_real_values(self._model.part))
+        part = with_group_norms(with_norms(with_sequence_products(with_real_values(self._model.part))))
         self._stored.update(part.constants)
         self._part(part, wanted)
 

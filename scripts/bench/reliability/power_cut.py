@@ -1,4 +1,4 @@
-"""Possible disk contents after a power cut: a process's calls, traced by strace and replayed up to any of them.
+"""Possible disk contents after a power cut: a process's calls, traced by strace and replayed up to any call.
 
 The model is the worst case of file systems with a journal. Changes of names (created, renamed, removed) reach the disk
 in order, and those in a folder at the latest when the folder is synced. Of the data written to a file since its last

@@ -4,9 +4,9 @@
     python scripts/bench/reliability/surroundings.py [--seed 0] [--only CASE ...] [--json]
 
 ``memory`` runs commands with less and less address space. ``caches`` kills processes that share a cache, then checks a
-model with it. ``connections`` holds 1,000 silent connections to ``camera --serve``. ``proxy`` downloads through a proxy
-that never answers. ``tables`` and ``signatures`` read changed CSV files and signatures. A traceback, a signal, a wrong
-result or a hang is a finding, and the exit code is 1. ``make sweep`` runs all cases. Linux only.
+model with the cache. ``connections`` holds 1,000 silent connections to ``camera --serve``. ``proxy`` downloads through
+a proxy that never answers. ``tables`` and ``signatures`` read changed CSV files and signatures. A traceback, a signal,
+a wrong result or a hang is a finding, and the exit code is 1. ``make sweep`` runs all cases. Linux only.
 """
 
 from __future__ import annotations

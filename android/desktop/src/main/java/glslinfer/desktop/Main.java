@@ -40,7 +40,6 @@ import java.util.Map;
  *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the first output, an image
  *   layers BUNDLE OUT NAME=FILE...       OUT: texels of all drawing layers after their passes, and values
  *   check BUNDLE                         the probe
- *   time BUNDLE FRAMES                   milliseconds of each frame, including upload and read-back
  *   read FILE...                         error of each file, one line each, empty without an error
  *   task FOLDERS NAME look|film PICTURE.argb...   results for each image, one line each; FOLDERS: separated by colons
  *   tasks FOLDERS NAME...                error of each task, one line each, empty without an error
@@ -135,8 +134,6 @@ public final class Main {
             layers(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
         } else if (name.equals("check") && rest.size() == 1) {
             System.out.println("{\"layers\": " + open(rest.get(0)).selfCheck().size() + "}");
-        } else if (name.equals("time") && rest.size() == 2) {
-            time(open(rest.get(0)), Integer.parseInt(rest.get(1)));
         } else if (name.equals("read")) {
             read(rest);
         } else if (name.equals("fit") && rest.size() == 6) {
@@ -151,7 +148,7 @@ public final class Main {
             Tasks.look(rest.get(0), rest.get(1), rest.get(2).equals("film"), pictures);
         } else {
             throw new Errors.InputError(
-                    "give one of: run, frame, image, layers, check, time, read, task, tasks, fit; "
+                    "give one of: run, frame, image, layers, check, read, task, tasks, fit; "
                             + "see glslinfer.desktop.Main");
         }
     }
@@ -240,17 +237,6 @@ public final class Main {
                 out.write(little(session.readLayer(layer)));
             }
         }
-    }
-
-    private static void time(Session session, int frames) {
-        byte[] picture = glslinfer.runner.Probe.picture(session.bundle.manifest.onlyPicture(), 0);
-        StringBuilder out = new StringBuilder();
-        for (int i = 0; i < frames; i++) {
-            long start = System.nanoTime();
-            session.run(picture);
-            out.append(i > 0 ? ", " : "").append((System.nanoTime() - start) / 1e6);
-        }
-        System.out.println("{\"milliseconds\": [" + out + "]}");
     }
 
     private static void fit(List<String> words) throws IOException {
