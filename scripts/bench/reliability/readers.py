@@ -144,7 +144,8 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
         lines = {name: lines[index] for name, lines in said.items()}
         accepted = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
         kinds["taken"] += "" not in accepted
-        if len(accepted) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):
+        crashed = any(line.startswith("TRACEBACK") for line in lines.values())
+        if crashed or len(accepted) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / path.name).write_bytes(path.read_bytes())
             findings.append(f"{keep / path.name} ({kind}): {lines}")
