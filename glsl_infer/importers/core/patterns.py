@@ -186,7 +186,9 @@ def _moves(subgraphs: _Subgraphs, last: Node) -> Replacement:
     for piece in subgraphs.pieces(last, _MOVING, _MOST_MOVED):
         root, nodes = piece
         shape = shapes[root]
-        if len(shape) != 3 or math.prod(shape) > _MOST_MOVED or not any(node.op.startswith("tensor_") for node in nodes):
+        if len(shape) != 3 or math.prod(shape) > _MOST_MOVED:
+            continue
+        if not any(node.op.startswith("tensor_") for node in nodes):  # the GPU has all these moves
             continue
         try:
             sources = subgraphs.computed(piece, np.arange(1.0, math.prod(shape) + 1.0).reshape(shape))
