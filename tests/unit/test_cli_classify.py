@@ -19,7 +19,7 @@ class StandIn:
 
     session = SimpleNamespace(
         context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)),
-        bundle=SimpleNamespace(manifest=SimpleNamespace(layers=())),
+        bundle=SimpleNamespace(gpu_parts=()),
     )
     labels = ("a b", "c", "größte")
     made: list[tuple[object, dict[str, object]]] = []
