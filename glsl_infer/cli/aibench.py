@@ -1,4 +1,4 @@
-"""Run the nine tests of the AI Benchmark, print a row each, and compute the score.
+"""Run the nine tests of the AI Benchmark, print a row for each, and compute the score.
 
 docs/engineering/aibench.md has the rules and the measurements.
 """

@@ -72,13 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--appear-after",
         type=int,
         metavar="FRAMES",
-        help=f"The number of frames in a row that must show it until it has appeared (default: {APPEAR_AFTER}).",
+        help=f"A thing or label has appeared after this number of frames in a row with it (default: {APPEAR_AFTER}).",
     )
     events.add_argument(
         "--leave-after",
         type=int,
         metavar="FRAMES",
-        help=f"The number of frames in a row without it until it has left (default: {LEAVE_AFTER}).",
+        help=f"It has left after this number of frames in a row without it (default: {LEAVE_AFTER}).",
     )
 
 

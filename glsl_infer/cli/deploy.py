@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     advanced.add_argument(
         "--allow-outside",
         action="store_true",
-        help="Let the file use files outside its own folder. Read the file before.",
+        help="Let the file use files outside its own folder. Read the file first.",
     )
     arguments.add_json(parser, "Print a summary as JSON.")
 

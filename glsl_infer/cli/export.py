@@ -119,8 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     accuracy.add_argument(
         "--strict",
         action="store_true",
-        help="Exit with 1 if an output differs too much from the float network's on calibration images that its ranges "
-        f"have not seen: by more than {MOST_ERROR:g} of its range, or with a cosine below {LEAST_COSINE:g}.",
+        help="Exit with 1 if the error of an output is too large on calibration images that were not used for its "
+        f"ranges: more than {MOST_ERROR:g} of the range of the output, or a cosine similarity below {LEAST_COSINE:g}.",
     )
     cpu = arguments.group(parser, "CPU")
     cpu.add_argument(
@@ -201,8 +201,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=100.0,
         metavar="PERCENT",
-        help="The share of a channel's values that its range covers, e.g. 99.99 (default: 100, which weighs saturation "
-        "against coarser steps).",
+        help="The percentile of a channel's values at each end of its range: 99.99 leaves out the highest and the "
+        "lowest 0.01 %% (default: 100, which chooses the range with the smallest expected error).",
     )
     advanced.add_argument(
         "--verify",

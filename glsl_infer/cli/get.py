@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="Names of networks, or of tasks that use them (default: list all networks).",
     )
-    parser.add_argument("--again", action="store_true", help="Convert networks again that are there already.")
+    parser.add_argument(
+        "--again", action="store_true", help="Convert the networks again, even if they have been converted before."
+    )
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--file", type=Path, metavar="FILE", help="Use this file of the network instead of fetching it."

@@ -1,4 +1,4 @@
-"""Describe a model: its layers, their cost, and all that prevents an export."""
+"""Describe a model: its layers, their cost, and everything that prevents an export."""
 
 from __future__ import annotations
 

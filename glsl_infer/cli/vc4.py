@@ -110,7 +110,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DRAW_SHARE,
         metavar=arguments.SHARE,
-        help="The estimated cost of a draw as a share of the cost of one with its own job (default: %(default)s).",
+        help="The estimated cost of a draw that shares its job with others, as a share of the cost of a draw with its "
+        "own job (default: %(default)s).",
     )
 
 
