@@ -64,11 +64,12 @@ def text(page: Page, element: str) -> str:
 
 
 def watch_the_film(page: Page, model: str) -> None:
-    """Start the camera, unless an earlier test has, and select a model."""
+    """Start the camera, unless an earlier test has, and load a model."""
     if text(page, "camera") == "Start camera":
         page.evaluate("document.getElementById('camera').click()")
         page.wait_for("document.getElementById('camera').textContent !== 'Start camera'")
     choose(page, model)
+    page.wait_for("!document.getElementById('status').textContent.startsWith('Loading')")
 
 
 def test_the_film_is_labelled_frame_after_frame(filmed: Page) -> None:
