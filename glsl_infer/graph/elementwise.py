@@ -1,7 +1,7 @@
 """Functions of one or two values that are not activations, each as a row of a table.
 
 Operators with shaders (``ops.binary``, ``ops.vector_binary``), CPU kernels (``cpu.elementwise``) and the importers of
-all formats (``importers.core.elementwise``) read these tables. A new function needs a row here and no more.
+all formats (``importers.core.elementwise``) read these tables. In the engine, a new function needs only a row here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Elementwise:
         compute: NumPy form. Comparisons and logic return 1 or 0.
         interval: rule for the bounds of the results. It has no default, because bounds from the ends of the operands'
             intervals (``monotone``) are wrong for most functions.
-        glsl: expression of the vec4s ``a`` and ``b``; empty for functions without a shader.
+        glsl: expression of the vec4s ``a`` and ``b``; empty for functions without a shader, and in ``UNARY``.
         steep: whether the function can enlarge the errors of its operands, so that these need 32 bits.
         keras, onnx, tflite: names of its operators in each format, separated by spaces; empty if the format does not
             have one, or if it has options.

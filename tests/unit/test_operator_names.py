@@ -1,17 +1,23 @@
-"""The matrix of docs/reference/operators.md lists every operator once, with its processor."""
+"""The matrix of docs/reference/operators.md and the list of docs/reference/graph-format.md have every operator once."""
 
 from __future__ import annotations
 
+import re
+
 from operator_table import videocore
 from operator_table.names import NAMES, PARTS_OF_OTHERS
+from pages import ROOT
 
 from glsl_infer import cpu, ops
-from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.ops.operator import CopyOperator, ViewOperator
+
+IN_GENERAL = {"scales", "zeros", "bits", "scale"}
+"""Attributes that the text before the list of the graph format gives to many operators."""
 
 
 def test_every_operator_is_in_the_matrix() -> None:
     named = {name for line in NAMES for name in line.each}
-    assert named | set(PARTS_OF_OTHERS) == {*ops.names(), *cpu.KERNELS}
+    assert named | set(PARTS_OF_OTHERS) == {*ops.names(), *cpu.KERNELS}, "see scripts/docs/operator_table/names.py"
     assert not named & set(PARTS_OF_OTHERS)
 
 
@@ -28,8 +34,22 @@ def test_what_operators_take_on_a_videocore() -> None:
     shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
     moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # these operators draw nothing
     internal = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}
-    assert (shaders | internal) - moved <= set(numbers), "run scripts/docs/operators.py with VideoCore IV's driver"
+    missing = (shaders | internal) - moved - set(numbers)
+    assert not missing, "scripts/vc4/build.sh builds VideoCore IV's driver; then run scripts/docs/operators.py"
     staged_names = {name for line in NAMES for name in line.each if name in ops.names() and ops.get(name).staged}
     assert staged_names == set(videocore.STAGES), "the page has no floor of these"
     assert all(number["instructions"] >= number["floor"] for number in numbers.values())
     assert {number["threads"] for number in numbers.values()} == {2}
+
+
+def test_the_graph_format_lists_every_operator_of_a_bundle() -> None:
+    text = (ROOT / "docs/reference/graph-format.md").read_text("utf-8")
+    section = text.partition("\n## Operators\n")[2].partition("\n*Kept*")[0]
+    lines = {item.split("`")[1]: item for item in re.split(r"\n(?=\* `)", section)[1:]}
+    drawn = {name: ops.get(name) for name in ops.names() if ops.get(name).has_shader or ops.get(name).is_input}
+    assert set(lines) == set(drawn)
+    for name, operator in drawn.items():
+        line = lines[name]
+        assert not [key for key in operator.attrs if key not in IN_GENERAL and f"`{key}`" not in line], name
+        assert isinstance(operator, CopyOperator) == line.rstrip().endswith("(kept)"), name
+        assert isinstance(operator, ViewOperator) == ("no pass" in line), name
