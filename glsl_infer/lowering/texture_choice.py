@@ -189,39 +189,35 @@ class ConvolutionWeights:
             return TextureOption(
                 16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
             )
-        return TextureOption(bits, _untextured(reads, columns, constants, fits, bits, allowed_columns))
+        return TextureOption(bits, self._untextured(constants, fits, bits, allowed_columns))
 
-
-def _untextured(
-    reads: Sequence[Mapping[str, Sequence[Read]]],
-    columns: Columns,
-    constants: Constants,
-    fits: bool,
-    bits: int,
-    most: int,
-) -> str:
-    count = columns.count
-    if not fits:
-        slices = MAX_TEXTURE_SIZE * 8 // bits
-        return f"{len(reads)} slices of {count} columns, and at most {slices} slices of {most} columns can have one"
-    if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
-        window = f"{columns.kernel_height}x{columns.kernel_width}"
-        return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
-    most_slices = weights_plan.WINDOW_READS - any(roles.get("residual") for roles in reads)
-    if bits == 16 and columns.taps_per_slot > 1 and columns.slots > most_slices:
-        return (
-            f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for "
-            f"{most_slices}"
-        )
-    # A sum of high bytes reaches half its columns, in units of 65280 / 32767 times the largest weight.
-    largest = float(np.abs(constants.weights).max())
-    rounding = DEPTHWISE_ROUNDING if columns.depthwise else ROUNDING
-    if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else rounding):
-        return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
-    textures_read = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
-    if textures_read >= MAX_TEXTURES:
-        return f"a draw reads {textures_read} textures already"
-    if len(constants.numbers) > weight_texture.MOST_NUMBERS:
-        most = weight_texture.MOST_NUMBERS
-        return f"its activation and range have {len(constants.numbers)} numbers for each channel, and {most} fit"
-    return ""
+    def _untextured(self, constants: Constants, fits: bool, bits: int, most: int) -> str:
+        reads, columns = self.reads, self.columns
+        count = columns.count
+        if not fits:
+            slices = MAX_TEXTURE_SIZE * 8 // bits
+            return f"{len(reads)} slices of {count} columns, and at most {slices} slices of {most} columns can have one"
+        if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
+            window = f"{columns.kernel_height}x{columns.kernel_width}"
+            return (
+                f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
+            )
+        residual = not self.in_pairs and any(roles.get("residual") for roles in reads)
+        most_slices = weights_plan.WINDOW_READS - residual
+        if bits == 16 and columns.taps_per_slot > 1 and columns.slots > most_slices:
+            return (
+                f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for "
+                f"{most_slices}"
+            )
+        # A sum of high bytes reaches half its columns, in units of 65280 / 32767 times the largest weight.
+        largest = float(np.abs(constants.weights).max())
+        rounding = DEPTHWISE_ROUNDING if columns.depthwise else ROUNDING
+        if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else rounding):
+            return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
+        textures_read = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
+        if textures_read >= MAX_TEXTURES:
+            return f"a draw reads {textures_read} textures already"
+        if len(constants.numbers) > weight_texture.MOST_NUMBERS:
+            most = weight_texture.MOST_NUMBERS
+            return f"its activation and range have {len(constants.numbers)} numbers for each channel, and {most} fit"
+        return ""
