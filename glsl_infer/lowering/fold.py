@@ -67,7 +67,7 @@ class StoredSum:
 
     @property
     def takes_root(self) -> bool:
-        """Whether the activation takes an inverse square root."""
+        """True if the activation takes an inverse square root."""
         return "inversesqrt(" in template(self.activation.template)
 
     @property

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -114,18 +114,7 @@ def with_norms(part: Part) -> Part:
         if found is None:
             continue
         source, kind, axes, epsilon = found
-        weights = ["", ""]
-        last, where = operator, place
-        for number, step in ((0, "Mul"), (1, "Add")):
-            after = network.only_reader(last.outputs[0])
-            if after is None or after[1].domain or after[1].kind != step or len(after[1].inputs) != 2:
-                continue
-            other = after[1].inputs[1 - after[1].inputs.index(last.outputs[0])]
-            value = network.constant(other)
-            if value is None or kind == "unit" or value.dtype.kind != "f":
-                continue
-            weights[number] = other
-            where, last = after
+        where, last, weights = _scaled(network, (place, operator), (lambda _: True) if kind != "unit" else None)
         attributes = {"norm": kind, "axes": axes, "epsilon": epsilon}
         changed[where] = replace(last, kind=NORM, domain="", inputs=(source, *weights), attributes=attributes)
     return network.replaced(changed) if changed else part
@@ -260,6 +249,30 @@ def with_group_norms(part: Part) -> Part:
     return network.replaced(changed) if changed else part
 
 
+def _scaled(
+    network: Network, last: tuple[int, Operator], fits: Callable[[Numbers], bool] | None
+) -> tuple[int, Operator, list[str]]:
+    """Return the last operator of a normalisation with its factor and addend, their names, and its index.
+
+    Args:
+        network: the network.
+        last: index and operator before a multiplication and an addition, either of which can be missing.
+        fits: function of a constant: whether it can be the factor or the addend; None if there are none.
+    """
+    place, operator = last
+    weights = ["", ""]
+    for number, kind in enumerate(("Mul", "Add") if fits else ()):
+        after = network.only_reader(operator.outputs[0])
+        if after is None or after[1].domain or after[1].kind != kind or len(after[1].inputs) != 2:
+            continue
+        other = after[1].inputs[1 - after[1].inputs.index(operator.outputs[0])]
+        value = network.constant(other)
+        if fits and value is not None and value.dtype.kind == "f" and fits(value):
+            weights[number] = other
+            place, operator = after
+    return place, operator, weights
+
+
 def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None:
     """Return the index and the operator into which the operators around an instance normalisation are fused."""
     apart, after = network.maker(norm.inputs[0], "Reshape"), network.only_reader(norm.outputs[0])
@@ -273,16 +286,9 @@ def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None
     measured = network.maker(last.inputs[1], "Shape")
     if shape is None and (measured is None or measured.inputs[0] != source or measured.attributes):
         return None
-    weights = ["", ""]
-    for number, step in ((0, "Mul"), (1, "Add")):
-        more = network.only_reader(last.outputs[0])
-        if more is None or more[1].domain or more[1].kind != step or len(more[1].inputs) != 2:
-            continue
-        other = more[1].inputs[1 - more[1].inputs.index(last.outputs[0])]
-        value = network.constant(other)
-        if value is not None and value.ndim in (3, 4) and value.size == value.shape[-3] and value.dtype.kind == "f":
-            weights[number] = other
-            place, last = more
+    place, last, weights = _scaled(
+        network, (place, last), lambda value: value.ndim in (3, 4) and value.size == value.shape[-3]
+    )
     attributes = {
         "norm": GROUP,
         "groups": int(groups[1]),

@@ -39,7 +39,7 @@ def make(
     key: str | None = None,
     outside: bool = False,
 ) -> dict[str, Any]:
-    """Build the folder ``out``, replacing an older deployment there, and return its contents.
+    """Build the folder ``out``, instead of an older deployment there, and return the list of files.
 
     Args:
         deployment: the deployment.

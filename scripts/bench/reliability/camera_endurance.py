@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run ``glsl-infer camera --task`` for thousands of frames with people who come and go, and look for growth.
+"""Run ``glsl-infer camera --task`` for thousands of frames with figures that enter and leave, and look for growth.
 
     python scripts/bench/reliability/camera_endurance.py [--task TASK] [--frames 10000] [--samples 100] [--json]
 
@@ -123,13 +123,13 @@ def endure(task: str, person: Image.Image, frames: int, samples: int, folder: Pa
 
 
 def red_square() -> NDArray[np.uint8]:
-    """Return the picture that the task of tests/ detects as a person."""
+    """Return a picture with an object of the task of tests/."""
     return np.full((64, 64, 3), (255, 0, 0), np.uint8)
 
 
 def main() -> int:
     """Run and print; return the exit code."""
-    parser = argparse.ArgumentParser(description="Look whether anything grows while people come and go.")
+    parser = argparse.ArgumentParser(description="Look for growth while figures enter and leave.")
     parser.add_argument("--task", help="a task of the package, or a file (default: red squares of tests/)")
     parser.add_argument(
         "--person", type=Path, default=ROOT / "glsl_infer/tools/get/person.jpg", help="with --task: a picture of one"

@@ -82,7 +82,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A refused layer or option.
+    """A layer or option without support.
 
     Attributes:
         layer, options: as in a row.
