@@ -69,10 +69,13 @@ def test_two_models_stand_side_by_side(model: Path, driver: Driver, tmp_path: Pa
     assert any(line.startswith("planar: ") and " 0 loads " in line for line in lines)
 
 
-def test_a_summary_advises_the_author(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_summary_advises_the_author(
+    model: Path, drivers: tuple[Driver, ...], tmp_path: Path, capsys: Capture
+) -> None:
     main(["vc4", str(model)])
     lines = capsys.readouterr().out.splitlines()
     assert 4 <= len(lines) <= 10 and lines[0].startswith(f"{model}: ")
+    assert all(f"(Mesa {driver.version})" in lines[0] for driver in drivers)
     assert any("to make it faster, " in line for line in lines) and lines[-1].startswith("--shaders prints")
     main(["vc4", str(model), "--csv", str(tmp_path / "layers.csv")])
     written = (tmp_path / "layers.csv").read_text("utf-8")

@@ -66,13 +66,15 @@ def summary(reports: Sequence[Report], draw_share: float) -> str:
     """Return at most ten lines for the author of a network: cost, estimates, and suggested changes.
 
     Args:
-        reports: reports on the bundle, one from each compiler. The last is described.
+        reports: reports on the bundle, one from each compiler. The first line has the instructions of all, the rest
+            describes the last.
         draw_share: see ``estimate.estimate``.
     """
     report, sums = reports[-1], reports[-1].totals
+    instructions = ", ".join(f"{each.totals['total'] / 1e6:.1f} (Mesa {each.mesa})" for each in reports)
     lines = [
         f"{report.file}: {sums['passes']} draws in {sums['jobs']} jobs, {sums['programs']} programs, "
-        f"{sums['total'] / 1e6:.1f} million instructions (Mesa {report.mesa})",
+        f"million instructions: {instructions}",
         *estimates(report, draw_share),
     ]
     board = estimate.BOARDS[0]
