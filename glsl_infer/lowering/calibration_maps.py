@@ -80,7 +80,7 @@ class CalibrationMaps:
     def forget(self, layers: Collection[str]) -> None:
         """Discard the results of some layers, whose weights will be stored differently."""
         names = tuple(f"{layer} " for layer in layers)
-        for key in [key for key in self.calibration_data if key in layers or key.startswith(names)]:
+        for key in [key for key in self.calibration_data if key.startswith(names)]:
             del self.calibration_data[key]
 
     def release(self) -> None:

@@ -147,7 +147,7 @@ class Conv2D(Operator):
         )
         mode = build.weights_choice(layer)
         build.count(node, layer, mode)
-        if build.planning and mode == "texture" and texture.bits == 8:
+        if mode == "texture" and texture.bits == 8:
             finer = stored.in_texture("16")
             untextured = finer.untextured or kernel.output.untextured
             build.offers[node.name] = layer, replace(layer, bits=16, untextured=untextured)
