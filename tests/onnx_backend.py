@@ -91,6 +91,8 @@ def judge(case: Case, context: Context) -> Verdict:
         return Verdict(EXCLUDED, "has numbers that are not finite in 32 bits")
     if case.model.graph.output[0].name in [n.output[0] for n in case.model.graph.node if n.op_type == "QuantizeLinear"]:
         return Verdict(EXCLUDED, "its output is quantised; ours are the numbers that quantised ones stand for")
+    if _is_random(case):
+        return Verdict(EXCLUDED, "drops values at random")
     refused = ""
     for form in FORMS:
         try:
@@ -105,6 +107,16 @@ def judge(case: Case, context: Context) -> Verdict:
         except Exception as error:  # any other exception is a bug of the engine
             return Verdict(FAILED, f"{form}: {type(error).__name__}: {error}")
     return Verdict(EXCLUDED, refused)
+
+
+def _is_random(case: Case) -> bool:
+    """Return whether a Dropout is in training mode. Its expected values depend on the random numbers of ONNX."""
+    values = dict(zip((value.name for value in case.model.graph.input), case.inputs))
+    for node in case.model.graph.node:
+        _, ratio, training = [*node.input, "", "", ""][:3]
+        if node.op_type == "Dropout" and values.get(training, False) and values.get(ratio, 0.5) != 0.0:
+            return True
+    return False
 
 
 def _tried(case: Case, form: str, context: Context) -> bool:

@@ -108,7 +108,7 @@ def draw(
             defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
             if loop is not None:
                 defines["HAS_LOOP"] = 1
-            cached = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+            cached = texts.get(id(entry.taps))
             fragment = cached or codegen.fragment(
                 "convolution_products_texture.frag",
                 includes=["fixed_point.glsl"],

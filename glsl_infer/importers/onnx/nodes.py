@@ -123,7 +123,7 @@ class Nodes:
             kind = ops.get(made.op)
             if made.op in ("activation", "tensor_function"):
                 return made.activation.low >= 0.0
-            if made.operator.is_input or made.op in ("softmax", "channel_softmax", "tensor_softmax"):
+            if made.operator.is_input or made.op.endswith(("softmax", "argmax")):
                 return True
             moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
             if not moves or len(made.inputs) != 1:
