@@ -232,8 +232,8 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)
         step = _step(bundle, output, span)
         own, off = (
-            min(float(np.max(np.abs(made[output.name] - one[output.name]) / step)) for one in floats)
-            for made in (stored, drawn)
+            min(float(np.max(np.abs(ours[output.name] - one[output.name]) / step)) for one in floats)
+            for ours in (stored, drawn)
         )
         wide = float(np.max(MOST_OFF * span / step))
         yield output.name, off, max(STEPS, min(wide, max(STEPS * rounding, FACTOR * own)))

@@ -63,5 +63,5 @@ def test_a_texture_of_another_width_is_refused() -> None:
 
 
 @pytest.mark.parametrize("slices, columns, fit", [(1024, 520, True), (1025, 1, False), (1, 521, False)])
-def test_limits(slices: int, columns: int, fit: bool) -> None:
+def test_weights_fit_the_largest_texture_or_not(slices: int, columns: int, fit: bool) -> None:
     assert weight_texture.fits(slices, columns) == fit
