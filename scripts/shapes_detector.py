@@ -186,7 +186,7 @@ def evaluate(folder: Path, count: int = 300) -> int:
                     unmatched.discard(best)
                 else:
                     wrong += 1
-    print(f"{count} pictures with {shapes} shapes: {right} found, {wrong} found where there are none or others")
+    print(f"{count} images with {shapes} shapes: {right} found, {wrong} found where there are none or others")
     return 0
 
 

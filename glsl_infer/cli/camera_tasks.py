@@ -238,7 +238,7 @@ def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[An
         elif not args.window:
             what = "something" if result.present else "nothing"
             if result.present and hasattr(result, "share"):  # a mask
-                what = f"{100 * result.share:.0f} % of the picture"
+                what = f"{100 * result.share:.0f} % of the image"
             if isinstance(getattr(result, "items", None), tuple):
                 what = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")

@@ -241,7 +241,7 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         ]
     if "pictures" in described:
         pictures = described["pictures"]
-        lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
+        lines += ["", f"{len(pictures)} images of layers: {pictures[0]} to {pictures[-1]}"]
     if "written" in described:
         lines += ["", *(f"wrote {path}" for path in described["written"])]
     return lines

@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     bundle = bundles.read(args.bundle)
     samples, skipped = _samples(args, bundle)
     total = len(samples) + skipped
-    with progress.counter(compare.steps(len(samples), args.layer_pictures), "pictures") as done:
+    with progress.counter(compare.steps(len(samples), args.layer_pictures), "images") as done:
         agreement = compare.compare(
             args.model,
             bundle,
@@ -183,7 +183,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     count = min(args.limit, len(paths))
     samples: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
-    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading pictures"):
+    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading images"):
         try:
             samples += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:

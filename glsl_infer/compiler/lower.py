@@ -124,8 +124,8 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
         if isinstance(ops.get(reader.op), ViewOperator) and needed[reader.name]:
             raise ModelError.layer(
                 reader.name,
-                "padding around it and the picture in it, of which byte 0 is not the value 0",
-                "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
+                "padding around it and the image in it, of which byte 0 is not the value 0",
+                "let a 1x1 convolution of the image come first, or take the image over [0, 1]",
             )
 
 
@@ -154,7 +154,7 @@ def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value
         elif isinstance(value, FixedPoint) and not value.columns:
             copies[layer] = Node(name, "vector_concat", (layer,), {"scale": value.scale})
         else:
-            what = "the picture" if len(graph.inputs) == 1 else "an input"
+            what = "the image" if len(graph.inputs) == 1 else "an input"
             refusal = ModelError.layer(
                 layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
             )

@@ -136,7 +136,7 @@ class ConvolutionWeights:
         """
         reads, columns, constants, in_pairs = self.reads, self.columns, self.constants, self.in_pairs
         if self.alpha:
-            return TextureOption(16, "the picture's alpha needs more than 16 bits")
+            return TextureOption(16, "the image's alpha needs more than 16 bits")
         if self.steepness is not None:
             # The biases of padding lanes can be far from all others, and biases share a unit with 24 bits.
             largest = float(np.abs(constants.bias).max() * np.abs(self.steepness).max())

@@ -40,7 +40,7 @@ class MinPool(CopyOperator):
         if min(build.feature_map(node.inputs[0]).scales) < 0:
             raise ModelError.layer(
                 node.name,
-                "a minimum of a picture whose larger bytes are smaller values",
+                "a minimum of an image whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
         draw_windows(node, build, "max_pool.frag", macros={"SMALLEST": 1}, most=MOST_UNROLLED)

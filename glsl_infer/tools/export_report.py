@@ -27,7 +27,7 @@ from glsl_infer.tools.videocore import foresight
 from glsl_infer.tools.videocore.foresight import Foresight
 from glsl_infer.tools.videocore.verify import Verification, measured
 
-_CALIBRATE = "give --images DIR with typical pictures for a finer scale"
+_CALIBRATE = "give --images DIR with typical images for a finer scale"
 _CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
 
 

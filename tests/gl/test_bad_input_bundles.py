@@ -132,7 +132,7 @@ def test_a_newer_version_is_named_whatever_else_changed(
 
 LIMITS = {
     "texture_units": ("GL_MAX_TEXTURE_IMAGE_UNITS", "use another driver or GPU"),
-    "texture_size": ("GL_MAX_TEXTURE_SIZE", "use a model of smaller pictures or fewer channels"),
+    "texture_size": ("GL_MAX_TEXTURE_SIZE", "use a model of smaller images or fewer channels"),
     "fragment_uniform_vectors": ("GL_MAX_FRAGMENT_UNIFORM_VECTORS", "export the model with --weights baked"),
     "varying_vectors": ("GL_MAX_VARYING_VECTORS", "use another driver or GPU"),
     "vertex_attributes": ("GL_MAX_VERTEX_ATTRIBS", "use another driver or GPU"),

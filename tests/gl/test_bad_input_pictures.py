@@ -103,8 +103,8 @@ def icon(path: Path) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
-    "text": (content(b"This is no picture.\n"), "not a picture"),
-    "no bytes": (content(b""), "not a picture"),
+    "text": (content(b"This is no picture.\n"), "not an image"),
+    "no bytes": (content(b""), "not an image"),
     "PostScript": (content(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"), "save it as PNG"),
     "an icon": (icon, "save it as PNG"),
     "most of a JPEG": (cut("jpg", 0.97), "damaged"),
@@ -147,7 +147,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
 def test_a_device(capfd: Capture, device: str) -> None:
-    assert f"{device}: is a device, not a picture" in refused(capfd, ["classify", device])
+    assert f"{device}: is a device, not an image" in refused(capfd, ["classify", device])
 
 
 def test_no_permission(capfd: Capture, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_einsum() -> None:
 def test_refusals() -> None:
     x = keras.Input((8, 8, 3))
     y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
-    with pytest.raises(ModelError, match="an output with 4 parts of each picture in its batch"):
+    with pytest.raises(ModelError, match="an output with 4 parts of each image in its batch"):
         to_graph(keras.Model(x, y))
     pixels = L.Conv1D(4, 3, padding="same")(K.reshape(L.Conv2D(8, 1)(x), (-1, 1, 4)))
     with pytest.raises(ModelError, match=r"^layer 'conv1d.*': a Conv1D over 128 steps; give it at most 64$"):

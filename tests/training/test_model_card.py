@@ -111,7 +111,7 @@ def test_what_stands_in_it(root):
     assert "| test | 7 | float Keras | 85.71 % | - | - | 6 |" in text
     assert "| test | 7 | GPU | 85.71 % | - | - | 6 |" in text
     assert "| val | 9 | float Keras | 100.00 % | - | - | 9 |" in text
-    assert "| test | GPU with float Keras | 100.00 % | 0 | 0 | 0.00 points, 0 pictures |" in text
+    assert "| test | GPU with float Keras | 100.00 % | 0 | 0 | 0.00 points, 0 images |" in text
     assert "| blue | 66.67 % | 2 of 3 |" in text
     assert "| blue | green | 1 |" in text
     assert "3 epochs in 5 min. Best while training: 81.25 % on val, epoch 2, the moving average of the weights." in text

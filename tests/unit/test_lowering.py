@@ -95,7 +95,7 @@ def test_layer_names_that_are_no_file_names() -> None:
     [
         (
             lambda rng: [conv_node(rng, "c", ("image",), 3, 4, activation="linear")],
-            "'c': the values of 'linear' have no fixed range; give typical pictures with --images DIR",
+            "'c': the values of 'linear' have no fixed range; give typical images with --images DIR",
         ),
         (
             lambda rng: [

@@ -120,7 +120,7 @@ def with_lowest(
         raise ModelError.layer(
             node.name,
             "the lowest number of its map, with which a dilated maximum pooling pads, is not known",
-            "give typical pictures with --images DIR",
+            "give typical images with --images DIR",
         )
 
     names = {node.name for node in padded}

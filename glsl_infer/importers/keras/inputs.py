@@ -62,7 +62,7 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
         if tensor.name in free:
             chosen[tensor.name] = size
     if sizes and not chosen and not new_shapes:
-        raise InputError("--input-size: no input of the model is a picture of free height and width; leave it out")
+        raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
     if not chosen and not new_shapes:
         return model
     installed = keras()

@@ -159,7 +159,7 @@ def affine(call: Call) -> list[Node]:
         grid = np.stack([x / z, y / z], -1) * scale + shift
         return [call.node("grid_sample", attrs, grid=grid.reshape(height, width, 2).astype(np.float32))]
     if call.shapes[1] != (8,):
-        raise call.refused(f"transforms of shape {call.shapes[1]}", "give it eight numbers for each picture")
+        raise call.refused(f"transforms of shape {call.shapes[1]}", "give it eight numbers for each image")
     name = call.name
 
     def cut(part: str, first: int, count: int) -> Node:

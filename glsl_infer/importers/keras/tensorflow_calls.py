@@ -133,7 +133,7 @@ def _resize(
     half_pixel_centers: bool = True,
 ) -> Any:
     if preserve_aspect_ratio or align_corners or not half_pixel_centers:
-        raise ValueError("a resize that keeps the shape of pictures, or aligns corners")
+        raise ValueError("a resize that keeps the shape of images, or aligns corners")
     return ops.image.resize(images, tuple(size), interpolation=method, antialias=antialias)
 
 

@@ -70,7 +70,7 @@ class Walk:
                 ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
             )
         if self._parts.get(name):
-            problem = f"an output with {self._parts[name]} parts of each picture in its batch"
+            problem = f"an output with {self._parts[name]} parts of each image in its batch"
             self._builder.refusals.append(ModelError.layer(name, problem, "reshape it to (-1, parts, ...)"))
         return name
 

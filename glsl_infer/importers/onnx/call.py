@@ -171,7 +171,7 @@ class Call:
             return relayout.as_map(self.nodes, view)
         if len(shape) not in (2, 3, 4) or shape[0] != 1:
             raise self.refused(
-                f"on a tensor of shape {shape}", "it needs (1, channels, height, width): one picture at a time"
+                f"on a tensor of shape {shape}", "it needs (1, channels, height, width): one image at a time"
             )
         return relayout.as_map(self.nodes, view if len(shape) == 4 else _spread(view))
 

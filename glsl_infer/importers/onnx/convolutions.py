@@ -43,7 +43,7 @@ def padding(
     if len(pads) == 2:
         return 0, 0, pads[0], pads[1]
     if len(pads) != 4:
-        raise call.refused(f"pads of {pads}", "give two for each axis of the picture")
+        raise call.refused(f"pads of {pads}", "give two for each axis of the image")
     return pads[0], pads[2], pads[1], pads[3]
 
 
@@ -51,7 +51,7 @@ def kernel_of(call: Call, place: int = 1) -> Weights:
     """Return weights (filters, channels, y, x). The y of weights for lines is 1."""
     weights = np.asarray(call.finite(call.constant(place, "a kernel"), "a kernel"), np.float32)
     if weights.ndim not in (3, 4) or not weights.size:
-        raise call.refused(f"a kernel of shape {weights.shape}", "pictures and lines can be convolved")
+        raise call.refused(f"a kernel of shape {weights.shape}", "images and lines can be convolved")
     return weights[:, :, None] if weights.ndim == 3 else weights
 
 
@@ -76,7 +76,7 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     rank = len(view.axes)
     groups = int(call.attribute("group", 1))
     if rank not in (3, 4):
-        raise call.refused(f"on a tensor of shape {view.shape}", "pictures and lines can be convolved")
+        raise call.refused(f"on a tensor of shape {view.shape}", "images and lines can be convolved")
     strides, dilations = (pair(call, name, rank - 2) for name in ("strides", "dilations"))
     if view.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups or min(*strides, *dilations) < 1:
         raise call.refused(f"a kernel of {kernel.shape} in {groups} groups on {view.shape}", "the file is damaged")

@@ -100,7 +100,7 @@ def input_view(
     several = len(shape) > 2 and shape[0] != 1
     pictures = len(shape) == 4 and 3 in (shape[1], shape[3])
     if several and (pictures or any(operator.kind in _OF_MAPS for operator in _readers(declared, model))):
-        advice = f"one picture at a time can be computed; give --input-shape {name}={_sides((1, *shape[1:]))}"
+        advice = f"one image at a time can be computed; give --input-shape {name}={_sides((1, *shape[1:]))}"
         raise ModelError.layer(name, f"an input of shape {shape}", advice)
     free = builder.free_name(name)
     ours: Shape

@@ -131,7 +131,7 @@ def _suppressed(call: Call) -> list[View]:
     """Convert a NonMaxSuppression. The result has the largest possible number of rows, and unused rows are -1."""
     boxes, scores = call.view(0), call.view(1)
     if len(boxes.shape) != 3 or len(scores.shape) != 3 or boxes.shape[0] != 1 or scores.shape[0] != 1:
-        raise call.refused(f"boxes {boxes.shape}, scores {scores.shape}", "give those of one picture")
+        raise call.refused(f"boxes {boxes.shape}, scores {scores.shape}", "give those of one image")
     most = int(call.number(2, "how many", "", 0.0))
     if most < 1:
         raise call.refused("no box of a class", "say how many boxes of a class there may be")

@@ -269,7 +269,7 @@ class Walk:
             raise ModelError.layer(
                 name,
                 f"{operator.kind} with a graph inside, which the network's numbers decide on",
-                "export the model without If, Loop and Scan: trace it for one picture size",
+                "export the model without If, Loop and Scan: trace it for one image size",
             )
         if isinstance(condition, View):
             self._either(operator, condition, name)

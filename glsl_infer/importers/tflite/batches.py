@@ -65,7 +65,7 @@ def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
     shape = call.shapes[0]
     batch = shape[0]
     if len(call.inputs) != 1 or len(shape) != 4 or not 1 < batch <= MOST_MAPS or call.tensor.shape[:1] != (batch,):
-        raise call.refused(f"of {len(call.inputs)} tensors of shape {shape}", "export the model for one picture")
+        raise call.refused(f"of {len(call.inputs)} tensors of shape {shape}", "export the model for one image")
     single = replace(call.tensor, shape=(1, *call.tensor.shape[1:]), free=())
     tensors = tuple(
         replace(tensor, shape=(1, *shape[1:])) if tensor is not None and value is None else tensor

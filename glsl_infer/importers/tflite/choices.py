@@ -106,7 +106,7 @@ def _row_by_row(call: Call, batch: int) -> list[Node]:
     """Return the nodes of a gather from each row of a table by the row's indices, as in Keras' ``take_along_axis``."""
     table, indices = _file_shape(call, 0), _file_shape(call, 1)
     if not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
-        raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one picture")
+        raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one image")
     nodes = [
         shaped(call.name, source(call, 0, "a table"), table),
         shaped(f"{call.name}-places", source(call, 1, "indices"), indices),

@@ -61,7 +61,7 @@ def post_process(call: Call) -> list[Node]:
 def _rows(call: Call, place: int) -> Shape:
     shape = call.shapes[place] if place < len(call.shapes) else ()
     if len(shape) < 2 or int(np.prod(shape[:-2])) != 1:
-        raise call.refused(f"boxes or scores of shape {shape}", "give those of one picture")
+        raise call.refused(f"boxes or scores of shape {shape}", "give those of one image")
     return shape[-2:]
 
 

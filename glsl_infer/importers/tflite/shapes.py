@@ -93,7 +93,7 @@ def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]
         tensors[index] = replace(tensor, shape=shape, free=())
         changed.add(index)
     if sizes and not changed:
-        raise InputError("--input-size: no input of the model is a picture of free height and width; leave it out")
+        raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
     return changed
 
 

@@ -125,7 +125,7 @@ class Walk:
         several = len(tensor.shape) > 1 and tensor.shape[0] != 1
         if several and len(tensor.shape) == 4 and tensor.shape[3] in PICTURE_CHANNELS:
             single = "x".join(map(str, (1, *shape[1:])))
-            advice = f"one picture at a time can be computed; give --input-shape {name}={single}"
+            advice = f"one image at a time can be computed; give --input-shape {name}={single}"
             raise ModelError.layer(name, f"an input of shape {tensor.shape}", advice)
         free = self.builder.free_name(name)
         nodes = [Node(free, "input_fixed", (), {"shape": shape})]

@@ -62,7 +62,7 @@ def check_size(bundle: Bundle, test: Test, quick: bool) -> None:
     if read != [(width, height)]:
         sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
         raise RunError(
-            f"{bundle.path} reads {sizes}, and the test's pictures have {width}x{height}: another network; delete it, "
+            f"{bundle.path} reads {sizes}, and the test's images have {width}x{height}: another network; delete it, "
             f"or put {test.network}'s bundle in its place"
         )
 

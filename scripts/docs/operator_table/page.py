@@ -25,8 +25,8 @@ are for the sizes in the line, or for 8 channels, with `--weights uniform`. Oper
 such as `+`, cost the same as layers.
 
 Stored values are within {TOLERANCE} of a step of the exact value. Perfect rounding is within 0.5. A step is
-1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *pictures* learn the range
-of each channel from typical pictures (`export --images DIR`).
+1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *images* learn the range
+of each channel from typical images (`export --images DIR`).
 """
 
 LIMITS = f"""
@@ -46,7 +46,7 @@ TAIL = """
 With random weights, the lowest cosine similarity between 25 exported networks and Keras is 0.9850 to 0.9999. Below
 0.999: InceptionV3 0.9850, MobileNetV3Large 0.9987, MobileNetV3Small 0.9989. As drawn they are the same. Of the other
 3 networks only the floats were compared. With offsets of batch normalisation around 0, the lowest is 0.92, which Keras
-itself reaches with noise of half a byte on the picture. Measured in 2026-11 by a script that was deleted since.
+itself reaches with noise of half a byte on the image. Measured in 2026-11 by a script that was deleted since.
 
 """
 
@@ -139,7 +139,7 @@ def _costs(row: Row, cost: Cost) -> str:
     """Return the operators of a row, its passes and fetches, and notes."""
     fetches = f"{cost.fetches:.1f}".removesuffix(".0")
     becomes = f"{cost.becomes} {cost.passes}/{fetches}" if cost.passes or cost.fetches else cost.becomes
-    return "; ".join(text for text in (becomes, "*pictures*" * cost.calibrated, row.restrictions) if text)
+    return "; ".join(text for text in (becomes, "*images*" * cost.calibrated, row.restrictions) if text)
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

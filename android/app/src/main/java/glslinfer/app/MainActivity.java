@@ -208,7 +208,7 @@ public final class MainActivity extends Activity
             if (!CameraPermission.isGranted(this)) {
                 messages.ofCamera(
                         "Without the camera there is nothing to see. Touch here to be asked again, or allow it in the"
-                                + " system's settings for this app. Pictures never leave the phone.");
+                                + " system's settings for this app. Images never leave the phone.");
             }
             openCamera();
         }
