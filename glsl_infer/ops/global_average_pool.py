@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ class GlobalAveragePool(Operator):
         """Average the first two axes."""
         mean: Array = inputs[0].mean(axis=(0, 1), dtype=inputs[0].dtype)
         return mean
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the input's bounds, which include the mean."""

@@ -141,7 +141,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
             timeout=60,
         )
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a ")
+        assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a")
         assert done.stderr.count("\n") == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 from onnx_networks import File, TensorProto, agreement, numpy_helper, onnx, run
 
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
@@ -204,6 +204,39 @@ def test_half_and_packed_weights() -> None:
     weights = file.op("DequantizeLinear", ["packed", scales], (16, 8), axis=0, block_size=4)
     file.output(file.op("MatMul", [y, weights], (1, 8)))
     assert agreement(file.model()) < 1e-5
+
+
+@pytest.mark.parametrize("by_type", [True, False])
+def test_weights_that_the_file_rounds_to_4_bits(by_type: bool) -> None:
+    """The rounding saturates at the ends of the type of the zero point, or of ``output_dtype``."""
+    file = File(5, 21)
+    x, scale = file.input((1, 16)), file.constant(0.2)
+    zero = [] if by_type else ["zero"]
+    file.constants.append(onnx.helper.make_tensor("zero", TensorProto.INT4, (), [0]))
+    options = {"output_dtype": TensorProto.INT4} if by_type else {}
+    stored = file.op("QuantizeLinear", [file.random(16, 8, spread=2.0), scale, *zero], (16, 8), **options)
+    file.output(file.op("MatMul", [x, file.op("DequantizeLinear", [stored, scale, *zero], (16, 8))], (1, 8)))
+    assert agreement(file.model()) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["INT2", "INT4", "UINT4"])
+def test_a_cast_to_few_bits_is_refused(kind: str) -> None:
+    """Values beyond the type would wrap around."""
+    file = File(6, 25)
+    file.constants.append(onnx.helper.make_tensor("like", getattr(TensorProto, kind), (1,), [1]))
+    file.output(file.op("CastLike", [file.input((1, 16)), "like"], (1, 16)))
+    with pytest.raises(ModelError, match=f"a cast to {kind.lower()} of what the network computes"):
+        importer.load(file.model())
+
+
+def test_infinite_calibration_values() -> None:
+    """A mask of a transformer can be minus infinity, for which there is no range."""
+    file = File(7)
+    file.output(file.op("MatMul", [file.input((1, 16), "mask"), file.random(16, 4)], (1, 4)))
+    values = np.zeros(16)
+    values[3] = -np.inf
+    with pytest.raises(ModelError, match=r"'mask': calibration values that are infinite; .*--input-range mask="):
+        prepare(optimize(importer.load(file.model())), Calibration([{"mask": values}]))
 
 
 def test_a_file_without_ranges_asks_for_pictures() -> None:

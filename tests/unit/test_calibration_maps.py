@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from image_models import SIZE
-from numpy.typing import NDArray
 
 from glsl_infer.compiler import build, calibration_maps, lower
 from glsl_infer.compiler.optimize import optimize
@@ -14,7 +13,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.lowering import calibration_maps as lowering_maps
 from glsl_infer.lowering import truncation
-from glsl_infer.lowering.calibration_maps import PICTURES, CalibrationMaps, Texels
+from glsl_infer.lowering.calibration_maps import PICTURES, Texels
 from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import FeatureMap, View
 
@@ -95,20 +94,3 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
         exact = maps[picture * 3 // PICTURES, row - 1, column - 1] * (255.0 / value.scale_of) + 7.0
         stored = np.clip(np.floor(exact * steps + 0.5) / steps, 0.0, 255.0) / 255.0
     assert at_once[3, 4] == pytest.approx([*stored, *[float(alpha and inside)] * 2], abs=1e-7)
-
-
-def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
-    calls: list[int] = []
-
-    def maps() -> dict[str, NDArray[np.float32]]:
-        calls.append(1)
-        return {"map": np.zeros((1, 2, 2, 4), np.float32)}
-
-    computed = CalibrationMaps(maps)
-    value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
-    computed.texels("map", value, alpha=False)
-    computed.texels("map", value, alpha=False)
-    assert len(calls) == 1
-    computed.release()
-    assert computed.texels("map", value, alpha=False).size == (2, 2)
-    assert len(calls) == 2

@@ -162,6 +162,12 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert main(["get", "face-detection"]) == 0
     printed = capsys.readouterr().out
     assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
+    making.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
+    making.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
+    mesh = "try it: glsl-infer landmarks photo.jpg -o face-mesh.jpg"
+    for names, tries in ((["face-mesh"], [mesh]), (["face", "face-mesh"], [printed.splitlines()[-1], mesh])):
+        assert main(["get", *names]) == 0
+        assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("try it")] == tries
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -18,6 +18,7 @@ from glsl_infer.graph import Array, Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import moves
 from glsl_infer.importers.core.convolutions import PLAIN
+from glsl_infer.ops.channel_gather import ZERO
 from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
@@ -26,6 +27,10 @@ ONCE: Mapping[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 
 WITH_SHADER = ("max", "mean", "min", "sum")
 """Reductions of maps with shaders."""
+
+
+_MOST_ZEROS = 2**16
+"""Largest number of channels of zeros that shaders add."""
 
 
 def in_textures(*shapes: Shape) -> bool:
@@ -232,6 +237,78 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     if rank == 3 and few:
         return moves.concatenated(name, sources, shapes, axis)
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
+
+
+def padded(
+    name: str,
+    source: str,
+    shape: Shape,
+    widths: Sequence[tuple[int, ...]],
+    mode: str = "constant",
+    value: float = 0.0,
+) -> list[Node]:
+    """Return a padded tensor. Shaders pad rows and columns of maps in any mode, and channels with zeros.
+
+    Args:
+        name: of the first node.
+        source: name of the input node, of ``shape``.
+        shape: of the tensor.
+        widths: (before, after) of each axis.
+        mode: ``constant``, ``reflect`` or ``symmetric``.
+        value: of the padding, if it is constant.
+    """
+    flat = tuple(count for pair in widths for count in pair)
+    zeros = mode == "constant" and not value and sum(flat[4:]) <= _MOST_ZEROS
+    if len(shape) != 3 or (any(flat[4:]) and not zeros):
+        return [Node(name, "tensor_pad", (source,), {"padding": flat, "mode": mode, "value": value})]
+    chain, padding = Chain(name, source, shape), flat[:4]
+    if any(padding) and mode != "constant":
+        chain.add("mirror_padding", padding=padding, mode=mode)
+    elif any(padding) and value:
+        chain.add("constant_padding", padding=padding, value=value)
+    elif any(padding):
+        chain.add("zero_padding", padding=padding)
+    if any(flat[4:]):
+        chain.extend(_zero_channels(chain.free("zeros"), chain.last, shape[2], *flat[4:]))
+    return chain.nodes or [Node(name, "identity", (source,))]
+
+
+def _zero_channels(name: str, source: str, channels: int, before: int, after: int) -> list[Node]:
+    """Return a map with channels of zeros before and after its own.
+
+    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    """
+    width = min(4, max(before, after), channels)
+    weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
+    zeros = Node(f"{name}-0", "conv2d", (name,), {**ONCE, "groups": width, "activation": "linear"}, weights)
+    nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
+    filled = 0 if before % 4 else min(-channels % 4, after)
+    if filled:  # a slice has free lanes for them
+        kept = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        source = nodes[-1].name
+    sides = []
+    for count in (before, after - filled):
+        whole, rest = divmod(count, width)
+        sides.append([zeros.name] * whole)
+        if rest:
+            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+            if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
+                nodes.append(fewer)
+            sides[-1].append(fewer.name)
+    return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
+
+
+def one_hot(name: str, source: str, indices: Shape, depth: int, axis: int, off: float, on: float) -> list[Node]:
+    """Return ``on`` at the index of each element along a new axis, and ``off`` elsewhere."""
+    chain = Chain(name, source, indices)
+    chain.add("tensor_reshape", part="shape", shape=(*indices[:axis], 1, *indices[axis:]))
+    classes = np.arange(depth).reshape(-1, *(1,) * (len(indices) - axis))
+    chain.add("tensor_binary", part="hot", operation="equal", weights={"constant": classes})
+    for operation, value, neutral in (("multiply", on - off, 1.0), ("add", off, 0.0)):
+        if value != neutral:
+            chain.add("tensor_binary", part=operation, operation=operation, weights={"constant": [value]})
+    return chain.nodes
 
 
 def softmax(name: str, source: str, shape: Shape, axis: int) -> Node:

@@ -10,7 +10,6 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.ops.channel_gather import ZERO
 
 
 def _cropped(call: Call, begin: tuple[int, int], size: Sequence[int]) -> list[Node]:
@@ -185,25 +184,11 @@ def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert ``keras.ops.pad``: shaders pad rows and columns, and channels by zeros."""
+    """Convert ``keras.ops.pad``."""
     widths, mode, value = padding_widths(call)
     if any(widths[0]):
         raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
-    if len(widths) != 4 or (any(widths[3]) and (mode != "constant" or value)):
-        flat = tuple(count for pair in widths[1:] for count in pair)
-        return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
-    padding, chain = (*widths[1], *widths[2]), emit.Chain(call.name, call.inputs[0], call.shapes[0])
-    if mode != "constant":
-        chain.add("mirror_padding", padding=padding, mode=mode)
-    elif value:
-        chain.add("constant_padding", padding=padding, value=value)
-    elif any(padding) or not any(widths[3]):
-        chain.add("zero_padding", padding=padding)
-    if any(widths[3]):
-        before, after = widths[3]
-        channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
-        chain.add("channel_gather", part="channels", channels=channels)
-    return chain.nodes
+    return emit.padded(call.name, call.inputs[0], call.shapes[0], widths[1:], mode, value)
 
 
 def space_to_depth(call: Call) -> list[Node]:

@@ -123,7 +123,7 @@ class Nodes:
             kind = ops.get(maker.op)
             if maker.op in ("activation", "tensor_function"):
                 return maker.activation.low >= 0.0
-            if maker.operator.is_input or maker.op in ("softmax", "channel_softmax", "tensor_softmax"):
+            if maker.operator.is_input or maker.op.endswith(("softmax", "argmax")):
                 return True
             moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
             if not moves or len(maker.inputs) != 1:

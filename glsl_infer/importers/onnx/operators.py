@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from glsl_infer.cpu.custom import CUSTOM, function_of
 from glsl_infer.errors import ModelError, with_article
@@ -27,7 +27,9 @@ from glsl_infer.importers.onnx.call import Call, Converter, Operand, as_in_file
 from glsl_infer.importers.onnx.norm_pieces import NORM
 from glsl_infer.importers.onnx.view import fresh
 
-OPERATORS: Mapping[str, Converter] = {
+OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
+    "DynamicQuantizeLinear": quantized.dynamic,
+    "Split": parts.split,
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
@@ -48,7 +50,10 @@ OPERATORS: Mapping[str, Converter] = {
 OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
 """Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
-_BY_DOMAIN = {"": OPERATORS, "com.microsoft": OF_MICROSOFT}
+_BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Operand]]]] = {
+    "": OPERATORS,
+    "com.microsoft": OF_MICROSOFT,
+}
 
 
 def convert(call: Call) -> list[Operand]:
@@ -68,8 +73,6 @@ def convert(call: Call) -> list[Operand]:
     if table is None:
         what = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
-    if kind == "DynamicQuantizeLinear" and not domain:
-        return list(quantized.dynamic(call))
     if kind == NORM:
         return list(normalizations.in_pieces(call))
     if kind not in table:

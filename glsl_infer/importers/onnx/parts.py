@@ -86,16 +86,18 @@ def _slice(call: Call) -> list[View]:
     return [view]
 
 
-def _split(call: Call) -> list[View]:
+def split(call: Call) -> list[Operand]:
+    """Convert a Split. A part of length 0 is an empty constant, which a Concat leaves out."""
     view = call.view()
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     size_operands = [None, call.constant(1, "its sizes") if call.has(1) else None]
     sizes = split_sizes(view.shape[axis], size_operands, call.operator.attributes)
     view, _ = placed(call.nodes, view, axis)
-    parts, begin = [], 0
+    parts, begin = list[Operand](), 0
     for name, size in zip(call.operator.outputs, sizes):
         part = range(begin, begin + size)
-        parts.append(sliced(call, view, axis, part) if name else view)
+        empty = np.zeros((*view.shape[:axis], 0, *view.shape[axis + 1 :]), np.float32)
+        parts.append((sliced(call, view, axis, part) if size else empty) if name else view)
         begin += size
     return parts
 
@@ -335,7 +337,7 @@ def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], 
     padded = _padded(call, block, (0, 0, before, after), mode, value)
     size = dims[dim] + before + after
     node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
-    return resized(view, axis, size, node)
+    return resized(view, axis, size, node, math.prod(dims[:dim]))
 
 
 def _wrapped(call: Call, view: View, axis: int, widths: tuple[int, int]) -> View:
@@ -354,5 +356,4 @@ CONVERTERS: dict[str, Converter] = {
     "Gather": _gather,
     "Pad": _pad,
     "Slice": _slice,
-    "Split": _split,
 }

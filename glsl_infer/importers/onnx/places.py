@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.call import Call, Converter, as_in_file, finite, in_order
 from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, fresh
@@ -116,15 +117,14 @@ def _one_hot(call: Call) -> list[View]:
     if not 1 <= depth <= MOST_CLASSES:
         raise call.refused(f"{depth} classes", f"give 1 to {MOST_CLASSES}")
     shape = call.file_shape((*view.shape[:axis], depth, *view.shape[axis:]))
-    source = relayout.in_file_order(call.nodes, view, (*view.shape[:axis], 1, *view.shape[axis:]))
-    places = np.arange(depth, dtype=np.float64).reshape(-1, *[1] * (len(shape) - axis - 1))
-    places = np.broadcast_to(places, (*[1] * axis, *places.shape))
-    node = call.nodes.constant("equal", source, places)
-    if (off, on) != (0.0, 1.0):
-        node = call.nodes.constant(
-            "add", call.nodes.constant("multiply", node, np.asarray([on - off])), np.asarray([off])
-        )
-    return [fresh(node, shape)]
+    nodes = call.nodes
+    node = relayout.in_file_order(nodes, view, view.shape or (1,))
+    if not types.is_whole(call.type(0)):
+        node = nodes.emit("tensor_unary", node, part="whole", operation="truncate")
+    if not nodes.is_positive(node):  # negative indices count from the end
+        below = nodes.constant("multiply", nodes.constant("less", node, np.zeros(1)), np.asarray([depth]))
+        node = nodes.emit("tensor_binary", node, below, part="from_end", operation="add")
+    return [fresh(nodes.add(emit.one_hot(nodes.new_name("hot"), node, view.shape, depth, axis, off, on)), shape)]
 
 
 def _suppressed(call: Call) -> list[View]:

@@ -10,6 +10,7 @@ from glsl_infer import ops
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range
+from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import Call, Operand
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View
@@ -42,12 +43,10 @@ def represented_range(operator: Operator, operands: Sequence[Operand]) -> Range 
     if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
         return None
     stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
-    if stored.size != 1 or stored.dtype.kind not in "iu" or stored.dtype.itemsize > 2:
+    if stored.size != 1 or "int" not in str(stored.dtype) or stored.dtype.itemsize > 2:
         return None
-    info = np.iinfo(stored.dtype)
-    low, high = (
-        float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in (info.min, info.max)
-    )
+    ends = types.ends(str(stored.dtype))
+    low, high = (float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in ends)
     return (low, high) if low < high else None
 
 

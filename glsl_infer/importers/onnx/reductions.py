@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
-from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.call import Call, Converter, in_order
 from glsl_infer.importers.onnx.relayout import map_axes, placed
 from glsl_infer.importers.onnx.view import View, fresh
 
@@ -100,7 +100,16 @@ def _softmax(call: Call) -> list[View]:
 
 
 def _of_softmax(call: Call, view: View, axis: int) -> View:
-    """Return a softmax along one axis, or its logarithm."""
+    """Return a softmax along one axis, its logarithm, or 1 for the first maximum and 0 elsewhere."""
+    if call.kind == "Hardmax":
+        order = [*(each for each in range(len(view.axes)) if each != axis), axis]
+        node = in_order(call, view, order, keep=(axis,))
+        *others, count = call.nodes.shape(node)
+        best = call.nodes.emit("tensor_argmax", node, part="place", axis=len(others))
+        name = call.nodes.new_name("hot")
+        return fresh(
+            call.nodes.add(emit.one_hot(name, best, tuple(others), count, len(others), 0.0, 1.0)), view.shape, order
+        )
     if call.kind != "LogSoftmax":
         return probabilities(call, view, axis)
     if view.shape[axis] > 1 and len(call.nodes.shape(view.node)) > 1:
@@ -148,7 +157,9 @@ def _extreme_index(call: Call) -> list[View]:
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
     shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
-    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
+    if view.shape[axis] == 1:
+        indices = View(nodes.affine(view.node, np.zeros(1), np.zeros(1)), view.stored, view.axes)
+    elif rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
         node, _ = relayout.as_map(nodes, view)
         indices = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
     else:
@@ -167,11 +178,15 @@ def _extreme_index(call: Call) -> list[View]:
 
 
 def _lp_normalized(call: Call) -> list[View]:
-    """Convert an LpNormalization by the length."""
-    if call.attribute("p", 2) != 2:
-        raise call.refused(f"p={call.attribute('p', 2)}", "give p=2")
-    view = call.view()
-    return [unit_length(call, view, call.axis(int(call.attribute("axis", -1)), len(view.axes)))]
+    """Convert an LpNormalization by the length, or by the sum of absolute values."""
+    view, exponent = call.view(), call.attribute("p", 2)
+    axis = call.axis(int(call.attribute("axis", -1)), len(view.axes))
+    if exponent == 2:
+        return [unit_length(call, view, axis)]
+    if exponent != 1:
+        raise call.refused(f"p={exponent}", "give p=1 or p=2")
+    sizes = View(call.nodes.function(view.node, "absolute"), view.stored, view.axes)
+    return [of_two(call, "divide", view, along(call, sizes, "sum", [axis]))]
 
 
 def unit_length(call: Call, view: View, axis: int) -> View:
@@ -197,6 +212,7 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys((*_KINDS, *_BEFORE, *_AFTER), reduced),
     "ArgMax": _extreme_index,
     "ArgMin": _extreme_index,
+    "Hardmax": _softmax,
     "LogSoftmax": _softmax,
     "LpNormalization": _lp_normalized,
     "Softmax": _softmax,

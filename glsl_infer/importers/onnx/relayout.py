@@ -262,8 +262,16 @@ def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
     return order if not missing else tuple(default_order(rank))
 
 
-def resized(view: View, axis: int, size: int, node: str) -> View:
-    """Return the tensor of a node with another length of one axis. The axis has at most one atom."""
+def resized(view: View, axis: int, size: int, node: str, before: int | None = None) -> View:
+    """Return the tensor of a node with another length of one axis. The axis has at most one atom.
+
+    Args:
+        view: the tensor before.
+        axis: of the tensor.
+        size: its new length.
+        node: the node of the result.
+        before: for an axis of length 1, the number of elements of the node's dimensions before it; default: all.
+    """
     old = view.axes[axis]
     new = (Atom(size),) if size > 1 else ()
     stored: tuple[Atom, ...]
@@ -271,5 +279,7 @@ def resized(view: View, axis: int, size: int, node: str) -> View:
         place = view.stored.index(old[0])
         stored = (*view.stored[:place], *new, *view.stored[place + 1 :])
     else:
-        stored = view.stored if not new else (*view.stored, *new)
+        counts = [math.prod(atom.size for atom in view.stored[:place]) for place in range(len(view.stored) + 1)]
+        place = counts.index(counts[-1] if before is None else before)
+        stored = (*view.stored[:place], *new, *view.stored[place:])
     return View(node, stored, (*view.axes[:axis], new, *view.axes[axis + 1 :]))

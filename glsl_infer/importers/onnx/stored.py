@@ -96,9 +96,8 @@ class Stored:
             numbers = numbers.reshape(shape)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError):
             raise self._damaged(text(tensor.name), f"other numbers than a shape of {shape} needs") from None
-        if kind.startswith(_WIDE):
-            return numbers.astype(np.int32 if "int" in kind else np.float32)
-        return numbers
+        # Integers of 2 and 4 bits keep their type, because a cast to it wraps around.
+        return numbers.astype(np.float32) if kind.startswith(_WIDE) and "int" not in kind else numbers
 
     def _with_external_data(self, tensor: Any) -> Any:
         """Return a tensor with its bytes from an external data file.

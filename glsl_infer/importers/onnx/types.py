@@ -50,3 +50,15 @@ def results(operator: Operator, operand_types: Sequence[str]) -> list[str]:
 def is_whole(kind: str) -> bool:
     """Return whether values of a type are integers or Booleans."""
     return kind.startswith(("int", "uint", "bool"))
+
+
+def ends(kind: str) -> tuple[int, int]:
+    """Return the lowest and the highest value of an integer type, by NumPy's name, such as ``int4``.
+
+    Raises:
+        ValueError: the type is not an integer type.
+    """
+    first, _, bits = kind.partition("int")
+    if first not in ("", "u") or not bits.isdecimal():
+        raise ValueError(f"values of type {kind}")
+    return (0, 2 ** int(bits) - 1) if first else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)

@@ -16,6 +16,7 @@ from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, La
 from glsl_infer.importers.onnx import ranges, types
 from glsl_infer.importers.onnx.call import Call, Operand, broadcast
 from glsl_infer.importers.onnx.computed import computed
+from glsl_infer.importers.onnx.file import definition
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
@@ -192,6 +193,8 @@ class Walk:
             views = self._converted(call)
         except ModelError as refusal:
             del self.builder.nodes[before:]
+            if self._defined(operator):
+                return
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
@@ -205,6 +208,28 @@ class Walk:
             self.values[output] = view
             if isinstance(view, View):
                 self._record_tensor(view, output, before)
+
+    def _defined(self, operator: Operator) -> bool:
+        """Import an operator by its definition in ONNX as a function of others; return whether all are supported."""
+        if operator.domain or operator.parts:
+            return False
+        builder, outputs = self.builder, [name for name in operator.outputs if name in self._needed]
+        nodes, refusals = len(builder.nodes), len(builder.refusals)
+        rows, guessed, unknown = dict(builder.rows), set(builder.guessed), (set(builder.unknown), set(self._unknown))
+        try:
+            operands = [self._operand(name) for name in operator.inputs]
+            shapes = [() if value is None else value.shape for value in operands]
+            part = definition(operator, self._kinds(operator, operands), shapes)
+            if part is None:
+                return False
+            self._part(part, outputs)
+            if len(builder.refusals) == refusals and not self._unknown & set(outputs):
+                return True
+        except ModelError:
+            pass
+        del builder.nodes[nodes:], builder.refusals[refusals:]
+        builder.rows, builder.guessed, (builder.unknown, self._unknown) = rows, guessed, unknown
+        return False
 
     def _without_unread_outputs(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
@@ -249,9 +274,10 @@ class Walk:
     def _folded(self, name: str, operator: Operator, given: Sequence[Operand]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
         room = MOST_FOLDED - self._bytes
-        results = fold(operator, given, room)
+        kinds = self._kinds(operator, given)
+        results = fold(operator, given, room, kinds)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in given):
-            results = computed(name, operator, given, self._kinds(operator, given), room)
+            results = computed(name, operator, given, kinds, room)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core import elementwise
-from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
+from glsl_infer.importers.core import elementwise, emit
+from glsl_infer.importers.tflite.call import Call, Converter
 
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
@@ -18,7 +18,6 @@ WHOLE = ("INT", "UINT", "BOOL")
 """Prefixes of the names of types without fractions."""
 
 _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
-_MODES = ("reflect", "symmetric")
 _MOST_PARTS = 64
 
 
@@ -156,23 +155,6 @@ def _summed(call: Call) -> list[Node]:
     return [Node(call.name, "cumulative_sum", call.inputs[:1], attrs)]
 
 
-def _padded(call: Call) -> list[Node]:
-    rank = len(call.shapes[0])
-    around = call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
-    outer, inner = around[: max(len(around) - rank, 0)], around[max(len(around) - rank, 0) :]
-    if outer.any() or (around < 0).any():
-        raise call.refused(f"by {around.tolist()}", "the batch stays as it is")
-    widths = np.concatenate([np.zeros((rank - len(inner), 2), np.int64), inner])
-    if math.prod(int(size) for size in np.asarray(call.shapes[0]) + widths.sum(axis=1)) > MOST_NUMBERS:
-        raise call.refused(f"by {around.tolist()}", f"make at most {MOST_NUMBERS} numbers")
-    attrs: dict[str, object] = {"padding": tuple(int(width) for width in widths.reshape(-1))}
-    if call.kind == "MIRROR_PAD":
-        attrs["mode"] = _MODES[int(call.option("Mode"))]
-    elif len(call.constants) > 2:
-        attrs["value"] = float(call.constant(2, "a value").reshape(-1)[0])
-    return [Node(call.name, "tensor_pad", call.inputs[:1], attrs)]
-
-
 def _repeated(call: Call) -> list[Node]:
     shape, target = call.shapes[0], call.shape
     shape = (1,) * (len(target) - len(shape)) + shape
@@ -193,25 +175,12 @@ def _one_hot(call: Call) -> list[Node]:
     axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:
         raise call.refused(f"{depth} classes", "give 1 to 65536")
-    places = np.arange(depth, dtype=np.float32).reshape((-1, *[1] * (len(indices_shape) - axis)))
-    nodes = [
-        shaped(call.name, call.inputs[0], (*indices_shape[:axis], 1, *indices_shape[axis:])),
-        Node(f"{call.name}-hot", "tensor_binary", (call.name,), {"operation": "equal"}, {"constant": places}),
-    ]
-    for operation, value, neutral in (("multiply", on - off, 1.0), ("add", off, 0.0)):
-        if value != neutral:
-            constant: NDArray[np.float32] = np.asarray([value], np.float32)
-            name = f"{call.name}-{operation}"
-            nodes.append(
-                Node(name, "tensor_binary", (nodes[-1].name,), {"operation": operation}, {"constant": constant})
-            )
-    return _ended(call, nodes)
+    return _ended(call, emit.one_hot(call.name, call.inputs[0], indices_shape, depth, axis, off, on))
 
 
 CHOICES: Mapping[str, Converter] = {
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(("BROADCAST_TO", "TILE"), _repeated),
-    **dict.fromkeys(("MIRROR_PAD", "PAD", "PADV2"), _padded),
     **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CAST": cast,
     "CUMSUM": _summed,
