@@ -13,7 +13,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.lowering import calibration_maps as lowering_maps
 from glsl_infer.lowering import truncation
-from glsl_infer.lowering.calibration_maps import PICTURES, Texels
+from glsl_infer.lowering.calibration_maps import PICTURES, CalibrationMaps, Texels
 from glsl_infer.lowering.target import Target
 from glsl_infer.program.layout import FeatureMap, View
 
@@ -94,3 +94,32 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
         exact = maps[picture * 3 // PICTURES, row - 1, column - 1] * (255.0 / value.scale_of) + 7.0
         stored = np.clip(np.floor(exact * steps + 0.5) / steps, 0.0, 255.0) / 255.0
     assert at_once[3, 4] == pytest.approx([*stored, *[float(alpha and inside)] * 2], abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "fits"),
+    [
+        ([(2, 4)], True),
+        ([(2, 4), (2,)], True),
+        ([(2, 4), (3,)], False),
+        ([(2, 4), (2, 4)], False),
+        ([(3, 4), (2,)], False),
+        ([(2,)], False),
+        ([(2, 4), (2,), (2,)], False),
+    ],
+)
+def test_stored_starts_of_another_layout_are_computed_again(shapes: list[tuple[int, ...]], fits: bool) -> None:
+    maps = CalibrationMaps(dict, stored={"a apart": tuple(np.ones(shape, np.float32) for shape in shapes)})
+    new = truncation.Starts(np.zeros((2, 4), np.float32), np.zeros(2, np.float32))
+    result = truncation.Starts.cached(maps, "a apart", 2, lambda: new)
+    assert bool(result.truncated.all()) == fits
+    assert (result.fetch_offsets is None) == (shapes == [(2, 4)])
+
+
+def test_results_of_layers_whose_weights_change_are_forgotten() -> None:
+    maps = CalibrationMaps(dict)
+    keys = ["a rounded", "a in a texture", "ab rounded", "b rounded"]
+    for key in keys:
+        maps.cached(key, lambda: (np.zeros(1),))
+    maps.forget({"a"})
+    assert list(maps.calibration_data) == keys[2:]

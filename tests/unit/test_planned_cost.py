@@ -15,7 +15,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import Plans, planned
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare, sensitivity
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.frame_cost import DENSE, other_work
 from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import Cost
@@ -113,11 +113,12 @@ def test_finer_weights_are_offered_for_8_bits_in_a_texture_only() -> None:
         body.append(replace(node, weights=small))
     graph = prepare(classifier(rng, body, 8)).graph
     maps = lower.maps_of(graph, Calibration(PICTURES))
-    builder = Builder(graph, Target(weights_for=modes), lower.storage_of(graph), maps, {"exact"}, Detail.LIFETIMES)
-    choices = lower.lowered(builder).choices
-    assert {choice.layer: choice.mode for choice in choices if choice.layer in modes} == modes
-    ((name, (now, finer)),) = builder.offers.items()
-    assert (name, now.bits, finer.bits) == ("bytes", 8, 16)
+    target = Target(weights_for=modes)
+    builder = Builder(graph, target, lower.storage_of(graph), maps, {"exact"}, planning=True)
+    lower.lowered(builder)
+    assert {name: target.choice(builder.layer_weights[name]).mode for name in modes} == modes
+    ((name, offer),) = builder.offers.items()
+    assert (name, offer.current.bits, offer.finer.bits) == ("bytes", 8, 16)
 
 
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])
