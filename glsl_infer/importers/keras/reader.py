@@ -115,8 +115,9 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     """Return the model of a file saved by Keras 2.
 
     Raises:
-        ModelError: Keras 3 cannot build the model, or its weights do not match.
+        ModelError: Keras 3 cannot build the model, or its weights are missing or do not match.
     """
+    separate_weights = old.separate_weights()
     try:
         with stderr_silenced(), bounded(installed, old.path):
             own = placeholders.own_objects(old.config)
@@ -126,7 +127,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     except Exception as error:  # Keras raises a dozen exception classes here; all mean an invalid model
         raise old.cannot(error) from error
     try:
-        old.load_weights(model)
+        old.load_weights(model, separate_weights)
     except (ModelError, OSError, KeyError, ValueError) as error:
         raise old.cannot(error) from error
     return model

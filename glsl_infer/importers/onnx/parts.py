@@ -175,13 +175,17 @@ def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> l
         dims = call.nodes.shape(view.node)
         if len(dims) != 3 or dim != 2:
             continue
-        channels = (*(-1,) * around[0], *range(dims[2]), *(-1,) * around[1])
-        node = call.nodes.emit("channel_gather", view.node, part="channels", channels=channels)
-        merged[place] = resized(view, axis, len(channels), node)
+        merged[place] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
         for step, count in zip((-1, 1), around):
             if count:
                 merged[place + step] = np.zeros(0, np.float32)
     return merged
+
+
+def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
+    """Return a map with channels of zeros before and after its own."""
+    widths = ((0, 0), (0, 0), tuple(around))
+    return call.nodes.add(emit.padded(call.nodes.new_name("channels"), node, call.nodes.shape(node), widths))
 
 
 def as_view(call: Call, value: Numbers, like: View) -> View:
@@ -308,8 +312,7 @@ def _map_padded(
     if any(padding):
         node = _padded(call, node, padding, mode, value)
     if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
-        order = (*(-1,) * channels[0], *range(shape[2]), *(-1,) * channels[1])
-        node = call.nodes.emit("channel_gather", node, part="channels", channels=order)
+        node = _zero_channels(call, node, channels)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:
         view = _axis_padded(call, view, last, (channels, mode, value))
