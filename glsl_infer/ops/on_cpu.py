@@ -118,6 +118,10 @@ class Upload(OnCpu):
         self.attrs: dict[str, Any] = dict.fromkeys(attrs)
         self.keeps_range = True
 
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to the texture's values."""
+        return Operator.store(self, node, exact)
+
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         return inputs[0]
