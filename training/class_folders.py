@@ -21,15 +21,13 @@ from typing import NamedTuple
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.decoding import missing_decoder
 from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
+from glsl_infer.support.plain_text import first_of
 from glsl_infer.tools.export import read_labels
 from training.command import warn
 
 SPLITS = ("train", "val", "test")
 
 _SPLIT_WORDS = {*SPLITS, "valid", "validation", "training", "testing", "eval", "evaluation"}
-
-_SHOWN = 8
-"""Names that a message lists; the others are counted."""
 
 
 class Listing(NamedTuple):
@@ -63,7 +61,7 @@ def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing
     labels = _labels(folder, classes)
     _check_complete(folder, labels, splits)
     if other_files:
-        warn(f"{folder}: left out, no pictures by their names ({', '.join(sorted(SUFFIXES))}):", map(str, other_files))
+        warn(f"{folder}: left out, no images by their names ({', '.join(sorted(SUFFIXES))}):", map(str, other_files))
     pictures = {
         name: [(path, index) for index, label in enumerate(labels) for path in entries.get(label, ())]
         for name, entries in splits.items()
@@ -99,9 +97,8 @@ def check_distinct(labels: Iterable[str], source: str) -> None:
 
 
 def a_few(names: Sequence[str]) -> str:
-    """Return a few names with commas, and the number of the others."""
-    listed = ", ".join(names[:_SHOWN])
-    return listed if len(names) <= _SHOWN else f"{listed} and {len(names) - _SHOWN} more"
+    """Return the first eight names with commas, and the number of the others."""
+    return first_of(names, 8)
 
 
 def _split_names(folder: Path) -> tuple[str, ...]:
@@ -150,7 +147,7 @@ def _check_inner(folder: Path) -> None:
         images = [name for name in files if is_image(Path(name))]
         if images:
             raise InputError(
-                f"{folder}: pictures in a folder inside a class folder, {images[0]} for one; move them up, make it "
+                f"{folder}: images in a folder inside a class folder, {images[0]} for one; move them up, make it "
                 "a class of its own, or begin its name with a dot"
             )
 
@@ -181,11 +178,11 @@ def _check_complete(folder: Path, labels: tuple[str, ...], splits: dict[str, dic
         if not lacking:
             continue
         if listed and name in ("val", "test") and len(lacking) < len(labels):
-            warn(f"{folder}: {name} has no pictures of {len(lacking)} of {len(labels)} classes: {a_few(lacking)}")
+            warn(f"{folder}: {name} has no images of {len(lacking)} of {len(labels)} classes: {a_few(lacking)}")
         else:
-            problems.append(f"{f'{name} has' if name else 'there are'} no pictures of {a_few(lacking)}")
+            problems.append(f"{f'{name} has' if name else 'there are'} no images of {a_few(lacking)}")
     if problems:
-        advice = "every class needs a folder with pictures" + (" in every split" if "train" in splits else "")
+        advice = "every class needs a folder with images" + (" in every split" if "train" in splits else "")
         raise InputError(f"{folder}: {'; '.join(problems)}; {advice}")
 
 
@@ -201,9 +198,9 @@ def _split_by_name(
         lacking = [label for index, label in enumerate(labels) if index not in labels_present]
         if (lacking and name == "train") or (not chosen and name == "val"):
             raise InputError(
-                f"{folder}: too few pictures of {a_few(lacking)}: none falls by its name into {name}; "
+                f"{folder}: too few images of {a_few(lacking)}: none falls by its name into {name}; "
                 f"add some, or make folders {folder}/train/CLASS and {folder}/val/CLASS"
             )
         if lacking and chosen:
-            warn(f"{folder}: few pictures of some classes: none falls by its name into {name} of {a_few(lacking)}")
+            warn(f"{folder}: few images of some classes: none falls by its name into {name} of {a_few(lacking)}")
     return {name: chosen for name, chosen in splits.items() if chosen}

@@ -6,6 +6,9 @@ import argparse
 import sys
 from collections.abc import Iterable
 
+STRICT = "Stop at an image that cannot be read, instead of leaving it out."
+"""Help of the option ``--strict``."""
+
 
 def warn(message: str, names: Iterable[str] = ()) -> None:
     """Print a warning on standard error, followed by ``names``, one on each line."""
@@ -20,7 +23,7 @@ def verbosity() -> int:
 def positive(text: str) -> int:
     """Parse an integer of at least 1; the ``type`` of an argument."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
     return int(text)
 
 
@@ -31,5 +34,14 @@ def rate(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text}; give a number above 0, at most 1")
     return value
+
+
+def value_range(text: str) -> tuple[float, float]:
+    """Parse LOW,HIGH; the ``type`` of an argument."""
+    try:
+        low, high = (float(bound) for bound in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}; give LOW,HIGH, such as -1,1") from None
+    return low, high

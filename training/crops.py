@@ -47,7 +47,7 @@ def find(folder: Path) -> dict[str, list[Path]]:
                 splits[_split(path.relative_to(folder))].append(path)
     for name in ("train", "val"):
         if not splits[name]:
-            raise InputError(f"{folder}: no pictures in the {name} split (any of {', '.join(sorted(SUFFIXES))})")
+            raise InputError(f"{folder}: no images in the {name} split (any of {', '.join(sorted(SUFFIXES))})")
     return splits
 
 
@@ -71,7 +71,7 @@ def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]
     good = [index for index in range(len(paths)) if index not in bad]
     pictures = [pixels_of[index] for index in good if min(pixels_of[index].shape[:2]) >= crop]
     if not pictures:
-        raise InputError(f"none of the {len(paths)} pictures is at least {crop} pixels wide and high")
+        raise InputError(f"none of the {len(paths)} images is at least {crop} pixels wide and high")
     return pictures
 
 

@@ -88,7 +88,7 @@ def find(folders: Folders, *, val_ratio: float = 0.15, test_ratio: float = 0.1) 
     groups = duplicates.find(merged.splits)
     if groups:
         warn(
-            f"{len(groups)} pictures are there more than once, in two splits or under two labels; remove all but one:",
+            f"{len(groups)} images are there more than once, in two splits or under two labels; remove all but one:",
             (" = ".join(map(str, group)) for group in groups),
         )
     coarse_maps = [coarse_labels(folder, listing.labels) for folder, listing in zip(paths, listings)]
@@ -122,7 +122,7 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
         pixels = np.empty((count, size, size, 3), np.uint8)
     except MemoryError:
         needed = count * size * size * 3 / 2**30
-        raise InputError(f"{count} pictures of {size} x {size} pixels need {needed:.1f} GiB of memory") from None
+        raise InputError(f"{count} images of {size} x {size} pixels need {needed:.1f} GiB of memory") from None
 
     def fill(index: int) -> None:
         pixels[index] = load(split.paths[index], size)
@@ -138,7 +138,7 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
         folders = sorted(
             {str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost_labels}
         )
-        raise InputError(f"no picture of a class can be read: {a_few(folders)}")
+        raise InputError(f"no image of a class can be read: {a_few(folders)}")
     return Pictures(pixels[: len(good)], labels, paths)
 
 

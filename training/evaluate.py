@@ -36,7 +36,12 @@ FORMAT = 1
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, evaluate, print the report, and return the exit code."""
-    parser = Parser(prog="evaluate.py", description="Measure a trained model on one split of a data set.")
+    parser = Parser(prog="evaluate.py", description="Measure a trained model on labelled images.")
+    parser.examples = (
+        "python training/evaluate.py runs/trash/model.keras --data data/trashnet/test",
+        "python training/evaluate.py runs/trash/model.keras --data data/trashnet/test --gpu",
+        "python training/evaluate.py model.keras --bundle model.glslnn --data test --gpu --json test.json",
+    )
     add_arguments(parser)
     add_debug(parser)
     parser.set_defaults(run=run)
@@ -45,16 +50,25 @@ def main(argv: list[str] | None = None) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="one split: a folder of CLASS/*.jpg")
-    parser.add_argument("--gpu", action="store_true", help="also run the exported model on the GPU")
+    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="The trained Keras model.")
     parser.add_argument(
-        "--reference", action="store_true", help="also compute the exported model exactly, as its textures store it"
+        "--data", type=Path, required=True, metavar="DIR", help="The labelled images: a folder of CLASS/*.jpg."
     )
-    parser.add_argument("--bundle", type=Path, metavar="FILE.glslnn", help="the exported model (default: export it)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file as well")
-    parser.add_argument("--limit", type=command.positive, metavar="N", help="only N pictures, evenly spread")
-    parser.add_argument("--strict", action="store_true", help="stop at a picture that cannot be read")
+    parser.add_argument("--gpu", action="store_true", help="Run the exported model on this machine as well.")
+    parser.add_argument(
+        "--reference",
+        action="store_true",
+        help="Compute the exported model in 64-bit floats with the rounding of the GPU as well.",
+    )
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE.glslnn",
+        help="The exported model for --gpu and --reference (default: export MODEL.keras).",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE.json", help="Write all results to this file as well.")
+    parser.add_argument("--limit", type=command.positive, metavar="N", help="Use only N images, taken evenly from all.")
+    parser.add_argument("--strict", action="store_true", help=command.STRICT)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -127,7 +141,7 @@ def report(numbers: dict[str, Any]) -> str:
     per_class = results["float"]["per_class"]
     classes = f"{len(labels)}" if len(per_class) == len(labels) else f"{len(per_class)} of {len(labels)}"
     lines = [
-        f"{numbers['data']}: {numbers['pictures']} pictures of {classes} classes",
+        f"{numbers['data']}: {numbers['pictures']} images of {classes} classes",
         "",
         f"{'':16} {'top-1':>9} {'top-5':>9} {'coarse':>9}  right",
     ]
@@ -140,7 +154,7 @@ def report(numbers: dict[str, Any]) -> str:
         pair_name = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
         lines.append(
             f"{pair_name:32} {_percent(compared['agreement'])}  {compared['net_loss_points']:.2f} points, "
-            f"{compared['net_loss_pictures']} pictures ({compared['lost']} lost, {compared['gained']} gained)"
+            f"{compared['net_loss_pictures']} images ({compared['lost']} lost, {compared['gained']} gained)"
         )
     last = list(results)[-1]
     rows = sorted(results[last]["per_class"].items(), key=lambda item: item[1]["right"] / item[1]["pictures"])
@@ -164,7 +178,7 @@ def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Co
         )
     seconds = time.perf_counter() - started
     print(
-        f"{logits.NAMES[engine]}: {count} pictures in {seconds:.0f} s, {1000 * seconds / count:.0f} ms each",
+        f"{logits.NAMES[engine]}: {count} images in {seconds:.0f} s, {1000 * seconds / count:.0f} ms each",
         file=sys.stderr,
     )
     return computed

@@ -36,9 +36,12 @@ CLASSES = 1000
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, convert, and return the exit code."""
-    parser = Parser(prog="imagenet.py", description="Turn published ImageNet weights into a Keras model.")
-    parser.add_argument("variant", type=int, choices=sorted(SIZES), help="of EfficientNet-Lite")
-    parser.add_argument("out", type=Path, help="file to write, .keras")
+    parser = Parser(
+        prog="imagenet.py", description="Convert published ImageNet weights of EfficientNet-Lite to a Keras model."
+    )
+    parser.examples = ("python training/imagenet.py 2 runs/imagenet-lite2.keras",)
+    parser.add_argument("variant", type=int, choices=sorted(SIZES), help="The variant of EfficientNet-Lite.")
+    parser.add_argument("out", type=Path, metavar="FILE.keras", help="The file to write.")
     add_debug(parser)
     parser.set_defaults(run=convert)
     return execute(parser, argv)

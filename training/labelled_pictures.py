@@ -83,7 +83,7 @@ def find(folder: Path, labels: tuple[str, ...]) -> LabelledPictures:
         if is_image(path) and missing_decoder(path) is None
     ]
     if not entries:
-        raise InputError(f"{folder}: no pictures; expected {folder}/CLASS/*.jpg (or {', '.join(sorted(SUFFIXES))})")
+        raise InputError(f"{folder}: no images; expected {folder}/CLASS/*.jpg (or {', '.join(sorted(SUFFIXES))})")
     truth = np.array([index for _, index in entries], np.int64)
     return LabelledPictures(folder, labels, tuple(path for path, _ in entries), truth)
 

@@ -44,17 +44,49 @@ Floats = NDArray[np.float32]
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    parser = Parser(prog="learn_rounding.py", description="Teach any Keras network the rounding of its export.")
-    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model whose input is a picture")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="a folder of pictures; labels: none")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.keras", help="the network, taught")
-    parser.add_argument("--epochs", type=command.positive, default=4, metavar="N", help="default: 4")
-    parser.add_argument("--rate", type=command.rate, default=1e-4, help="of learning (default: 0.0001)")
-    parser.add_argument("--batch", type=command.positive, default=16, metavar="N", help="default: 16")
-    parser.add_argument("--limit", type=command.positive, default=1000, metavar="N", help="pictures (default: 1000)")
-    parser.add_argument("--precision", choices=("auto", "8"), default="auto", help="as for glsl-infer export")
+    parser = Parser(
+        prog="learn_rounding.py", description="Teach a Keras network to tolerate the rounding of its export."
+    )
+    parser.examples = (
+        "python training/learn_rounding.py mine.keras --data photos/ --out taught.keras",
+        "python training/learn_rounding.py mine.keras --data photos/ --out taught.keras --input-range=-1,1",
+        "python training/learn_rounding.py mine.keras --data photos/ --out taught.keras --epochs 8 --rate 0.0003",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="The Keras model. Its input is an image.")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="A folder of images, without labels.")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.keras", help="The file to write.")
     parser.add_argument(
-        "--input-range", type=float, nargs=2, metavar=("LOW", "HIGH"), help="what bytes 0 and 255 stand for"
+        "--epochs",
+        type=command.positive,
+        default=4,
+        metavar="N",
+        help="The number of passes over the images (default: 4).",
+    )
+    parser.add_argument(
+        "--rate", type=command.rate, default=1e-4, metavar="RATE", help="The learning rate (default: 0.0001)."
+    )
+    parser.add_argument(
+        "--batch", type=command.positive, default=16, metavar="N", help="The number of images in a step (default: 16)."
+    )
+    parser.add_argument(
+        "--limit",
+        type=command.positive,
+        default=1000,
+        metavar="N",
+        help="The largest number of images, taken evenly from the folder (default: 1000).",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("auto", "8"),
+        default="auto",
+        help="The --precision of the later glsl-infer export (default: auto).",
+    )
+    parser.add_argument(
+        "--input-range",
+        type=command.value_range,
+        metavar="LOW,HIGH",
+        help="The network's values for bytes 0 and 255 of an image (default: 0,1, or 0,255 if the network begins with "
+        "a Rescaling).",
     )
     add_debug(parser)
     parser.set_defaults(run=run)
@@ -74,15 +106,14 @@ def run(args: argparse.Namespace) -> int:
         epochs=args.epochs,
         rate=args.rate,
         batch=args.batch,
-        input_range=args.input_range and (args.input_range[0], args.input_range[1]),
+        input_range=args.input_range,
         precision=args.precision,
     )
     if left_out:
         command.warn("stored, and not rounded here, for no layer's output is the same:", left_out)
     held_out = len(pictures) // 5
     print(
-        f"rounding after {len(rounds)} layers changes the outputs of {held_out} pictures by {before:.2%} of their "
-        "spread"
+        f"rounding after {len(rounds)} layers changes the outputs of {held_out} images by {before:.2%} of their spread"
     )
     print(
         f"after training: {after:.2%}"
@@ -100,14 +131,14 @@ def read(model: keras.Model, args: argparse.Namespace) -> list[NDArray[np.uint8]
     Raises:
         InputError: there are too few images, or the network has another input.
     """
-    graph = reader.to_graph(model, args.input_range and tuple(args.input_range))
+    graph = reader.to_graph(model, args.input_range)
     if len(graph.inputs) != 1 or not is_picture(graph.inputs[0]):
-        raise InputError(f"{args.model}: this is for networks whose only input is a picture")
+        raise InputError(f"{args.model}: this is for networks whose only input is an image")
     paths = files.find([args.data])
     count = min(args.limit, len(paths))
     images = calibration.samples(graph, [paths[index * len(paths) // count] for index in range(count)])
     if len(images) < 5:
-        raise InputError(f"{args.data}: {len(images)} pictures; give at least 5, better some hundred")
+        raise InputError(f"{args.data}: {len(images)} images; give at least 5, better some hundred")
     return [np.asarray(image) for image in images]
 
 

@@ -28,7 +28,12 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, write or check the card, and return the exit code."""
-    parser = Parser(prog="model_card.py", description="Write or check a model's card.")
+    parser = Parser(prog="model_card.py", description="Write a model's card, or check that it is up to date.")
+    parser.examples = (
+        "python training/model_card.py grocery-x22-385 --run runs/g385 --evaluation runs/g385/test.json",
+        "python training/model_card.py grocery-x22-385",
+        "python training/model_card.py grocery-x22-385 --check",
+    )
     add_arguments(parser)
     add_debug(parser)
     parser.set_defaults(run=run)
@@ -37,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", metavar="NAME", help="the model: models/NAME.keras and models/NAME.glslnn")
+    parser.add_argument("name", metavar="NAME", help="The model's name: models/NAME.keras and models/NAME.glslnn.")
     parser.add_argument(
         "--run",
         dest="runs",
@@ -45,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="the run folder; several in their order",
+        help="The folder of the training. Repeat it for trainings that followed each other.",
     )
     parser.add_argument(
         "--evaluation",
@@ -54,10 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.json",
-        help="what evaluate.py --json wrote; one for each split",
+        help="A result of evaluate.py --json. Repeat it for each split.",
     )
-    parser.add_argument("--models", type=Path, default=MODELS, metavar="DIR", help="where models lie (default: models)")
-    parser.add_argument("--check", action="store_true", help="change nothing, and say what is out of date")
+    parser.add_argument(
+        "--models", type=Path, default=MODELS, metavar="DIR", help="The folder of the models (default: models)."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="Write nothing, and list the parts of the card that are out of date."
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -81,11 +81,16 @@ def set_weights(model: keras.Model, file_layers: Mapping[str, Arrays], path: Pat
 def main(argv: Sequence[str] | None = None) -> int:
     """Load the weights, save the network, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("weights", type=Path, help="an HDF5 file")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the *.keras file to write")
-    parser.add_argument("--size", type=int, default=385, help="side of the picture (385)")
-    parser.add_argument("--classes", type=int, default=120, help="length of the logits (120)")
-    parser.add_argument("--activation", choices=sorted(ACTIVATIONS), default="piecewise_linear_sigmoid")
+    parser.add_argument("weights", type=Path, help="The HDF5 file with the weights.")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="The *.keras file to write.")
+    parser.add_argument("--size", type=int, default=385, help="Width and height of the input in pixels (default: 385).")
+    parser.add_argument("--classes", type=int, default=120, help="The number of classes (default: 120).")
+    parser.add_argument(
+        "--activation",
+        choices=sorted(ACTIVATIONS),
+        default="piecewise_linear_sigmoid",
+        help="The function after every layer but the last (default: piecewise_linear_sigmoid).",
+    )
     arguments = parser.parse_args(argv)
     try:
         model = x22(arguments.size, arguments.classes, activation=arguments.activation)

@@ -28,7 +28,7 @@ def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = F
     with ThreadPoolExecutor() as pool:
         futures = [pool.submit(work, index) for index in range(len(paths))]
         try:
-            for index in progress.bar(range(len(futures)), "reading pictures"):
+            for index in progress.bar(range(len(futures)), "reading images"):
                 try:
                     futures[index].result()
                 except ImageError as error:
@@ -37,7 +37,7 @@ def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = F
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if bad:
-        summary = f"{len(bad)} of {len(paths)} pictures cannot be read"
+        summary = f"{len(bad)} of {len(paths)} images cannot be read"
         if strict or len(bad) == len(paths):
             raise InputError("\n  ".join([f"{summary}:", *bad.values()]))
         warn(f"{summary} and are left out (--strict stops here):", bad.values())

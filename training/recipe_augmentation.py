@@ -84,6 +84,6 @@ class Augmentation(Settings):
         if self.mixup.share + self.cutmix.share > 1:
             return (
                 f"mixup.share {self.mixup.share:g} and cutmix.share {self.cutmix.share:g} are more than 1 together; "
-                "a picture is mixed in one way at most"
+                "an image is mixed in one way at most"
             )
         return None

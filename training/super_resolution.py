@@ -94,7 +94,7 @@ def train(args: argparse.Namespace) -> None:
     keras.utils.set_random_seed(args.seed)
     side = 2 * args.crop
     paths = crops.find(args.data)
-    print(f"reading {sum(map(len, paths.values()))} pictures", flush=True)
+    print(f"reading {sum(map(len, paths.values()))} images", flush=True)
     sharp = {split: crops.read(paths[split], side, strict=args.strict) for split in paths if paths[split]}
     pictures = sharp["train"]
 
@@ -181,21 +181,52 @@ def _bytes(values: NDArray[np.float32]) -> crops.Picture:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="super_resolution.py",
-        description="Train a small network that doubles the width and height of a picture.",
+        description="Train a small network that doubles the width and height of an image.",
     )
-    parser.add_argument("--data", type=Path, required=True, help="any folder of pictures; train, val, test are kept")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.examples = (
+        "python training/super_resolution.py --data data/grocery --out runs/sr",
+        "python training/super_resolution.py --data photos/ --out runs/sr --steps 2000",
+    )
     parser.add_argument(
-        "--input-size", type=command.positive, default=96, help="side of the saved network's input (96)"
+        "--data",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="Any folder of images, with its subfolders. Folders called train, val and test keep their images; all "
+        "other images are divided among these three by their names.",
     )
-    parser.add_argument("--steps", type=command.positive, default=8000, help="batches to train for (default: 8000)")
-    parser.add_argument("--batch", type=command.positive, default=16, help="crops a step (default: 16)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="The folder to write.")
     parser.add_argument(
-        "--crop", type=command.positive, default=32, help="side of the small crops in pixels (default: 32)"
+        "--input-size",
+        type=command.positive,
+        default=96,
+        metavar="PIXELS",
+        help="Width and height of the saved network's input (default: 96).",
     )
-    parser.add_argument("--rate", type=command.rate, default=4e-3, help="highest learning rate (default: 0.004)")
-    parser.add_argument("--seed", type=int, default=0, help="of weights and crops (default: 0)")
-    parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
+    parser.add_argument(
+        "--steps",
+        type=command.positive,
+        default=8000,
+        metavar="N",
+        help="The number of training steps (default: 8000).",
+    )
+    parser.add_argument(
+        "--batch", type=command.positive, default=16, metavar="N", help="The number of crops in a step (default: 16)."
+    )
+    parser.add_argument(
+        "--crop",
+        type=command.positive,
+        default=32,
+        metavar="PIXELS",
+        help="Width and height of a crop before it is doubled (default: 32).",
+    )
+    parser.add_argument(
+        "--rate", type=command.rate, default=4e-3, metavar="RATE", help="The highest learning rate (default: 0.004)."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="The seed of the weights and the crops (default: 0)."
+    )
+    parser.add_argument("--strict", action="store_true", help=command.STRICT)
     add_debug(parser)
     parser.set_defaults(run=train)
     return parser

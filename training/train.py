@@ -133,7 +133,7 @@ def _best(history: Sequence[Mapping[str, float]]) -> str:
 
 def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:
     train, val = dataset.splits["train"], dataset.splits["val"]
-    print(f"reading {len(train.paths)} + {len(val.paths)} pictures", flush=True)
+    print(f"reading {len(train.paths)} + {len(val.paths)} images", flush=True)
     train_split = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
     val_split = data.read(val, args.input_size, strict=args.strict)
     sample_rows = np.random.default_rng(recipe.seed).permutation(len(train_split.paths))[:RECALIBRATION_PICTURES]
@@ -191,7 +191,7 @@ def _teacher(path: Path, classes: int) -> keras.Model:
     teacher = _load(path)
     shape = teacher.input_shape
     if not isinstance(shape, tuple) or len(shape) != 4 or shape[1] != shape[2] or shape[3] != 3:
-        raise InputError(f"{path}: a teacher reads {shape}; it must read square pictures, (None, size, size, 3)")
+        raise InputError(f"{path}: a teacher reads {shape}; it must read square images, (None, size, size, 3)")
     if teacher.output_shape[-1] != classes:
         raise InputError(f"{path}: a teacher of {teacher.output_shape[-1]} classes; the data has {classes}")
     return teacher
@@ -224,35 +224,92 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="train.py", description="Train a network on a folder of pictures.")
+    parser = Parser(prog="train.py", description="Train a network to classify the images of a folder.")
+    parser.examples = (
+        "python training/train.py --data data/trashnet --stages 4 --input-size 129 --epochs 30 --out runs/trash",
+        "python training/train.py --data data/grocery --recipe recipes/grocery.yaml --out runs/g385",
+        "python training/train.py --data data/grocery --recipe recipes/grocery.yaml --out runs/g385 --resume",
+    )
     parser.add_argument(
         "--data",
         type=Path,
         required=True,
         action="append",
-        help="SPLIT/CLASS/*.jpg with train and val, or CLASS/*.jpg; several times: joined, for pre-training",
+        metavar="DIR",
+        help="The images: train/CLASS/*.jpg and val/CLASS/*.jpg, or CLASS/*.jpg, which is split. Repeat it to train on "
+        "several data sets together.",
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--recipe", type=Path, help="how to train: recipes/*.yaml (default: 30 epochs, mild)")
-    parser.add_argument("--model", choices=["x22", *TEACHERS], default="x22", help="architecture (default: x22)")
-    parser.add_argument("--input-size", type=int, default=385, help="side of the input in pixels (default: 385)")
-    parser.add_argument("--stages", type=int, default=5, help="stages of x22, 1 to 5 (default: 5)")
-    parser.add_argument("--width", type=float, default=1.0, help="multiplies the channels (default: 1)")
-    parser.add_argument(
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="The folder to write.")
+    parser.add_argument("--resume", action="store_true", help="Continue the interrupted run in the folder --out.")
+    network = parser.add_argument_group("Network")
+    network.add_argument("--model", choices=["x22", *TEACHERS], default="x22", help="The architecture (default: x22).")
+    network.add_argument(
+        "--input-size",
+        type=int,
+        default=385,
+        metavar="PIXELS",
+        help="Width and height of the network's input (default: 385).",
+    )
+    network.add_argument(
+        "--stages",
+        type=int,
+        default=5,
+        metavar="N",
+        help="The number of stages of x22, 1 to 5. Each halves width and height (default: 5).",
+    )
+    network.add_argument(
+        "--width", type=float, default=1.0, metavar="FACTOR", help="The factor of all channel counts (default: 1)."
+    )
+    network.add_argument(
         "--activation",
         choices=list(ACTIVATIONS),
         default="clipped_relu",
-        help="of x22's every layer but the last (default: clipped_relu, best by docs/engineering/activations.md)",
+        help="The function after every layer of x22 but the last (default: clipped_relu).",
     )
-    parser.add_argument("--epochs", type=command.positive, help="instead of the recipe's; its phases keep their shares")
-    parser.add_argument("--batch", type=command.positive, help="pictures a step, instead of the recipe's")
-    parser.add_argument("--seed", type=int, help="of weights, order and variations, instead of the recipe's")
-    parser.add_argument("--init", type=Path, help="begin with the weights of this model where names and shapes agree")
-    parser.add_argument("--teacher", type=Path, help="model whose softened answers are learnt too (distillation)")
-    parser.add_argument("--preview", type=Path, help="also write a contact sheet of what the network sees")
-    parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
-    parser.add_argument("--data-parallel", action="store_true", help="share each batch among all accelerators")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    network.add_argument(
+        "--init",
+        type=Path,
+        metavar="MODEL.keras",
+        help="Start from the weights of this model, in all layers with the same name and shape.",
+    )
+    training = parser.add_argument_group("Training")
+    training.add_argument(
+        "--recipe",
+        type=Path,
+        metavar="FILE.yaml",
+        help="The settings of the training. recipes/defaults.yaml describes them (default: 30 epochs with little "
+        "augmentation).",
+    )
+    training.add_argument(
+        "--epochs",
+        type=command.positive,
+        metavar="N",
+        help="The number of passes over all images. The phases of the recipe keep their proportions (default: the "
+        "recipe's).",
+    )
+    training.add_argument(
+        "--batch", type=command.positive, metavar="N", help="The number of images in a step (default: the recipe's)."
+    )
+    training.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="The seed of the weights, the order of the images and the augmentation (default: the recipe's).",
+    )
+    training.add_argument(
+        "--teacher",
+        type=Path,
+        metavar="MODEL.keras",
+        help="Learn from the outputs of this larger network as well (distillation).",
+    )
+    training.add_argument(
+        "--preview",
+        type=Path,
+        metavar="FILE.png",
+        help="Write a sheet of images as the network gets them, after augmentation, as well.",
+    )
+    training.add_argument("--strict", action="store_true", help=command.STRICT)
+    training.add_argument("--data-parallel", action="store_true", help="Share each batch between several GPUs (JAX).")
     add_debug(parser)
     parser.set_defaults(run=train)
     return parser

@@ -35,8 +35,8 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         count, self.side = pixels.shape[:2]
         if count * self.side**2 >= 2**31:
             raise InputError(
-                f"{count} pictures of {self.side} x {self.side} pixels are more than a device can number in 32 bits; "
-                "take a smaller --input-size or fewer pictures"
+                f"{count} images of {self.side} x {self.side} pixels are more than a device can number in 32 bits; "
+                "take a smaller --input-size or fewer images"
             )
         self.packed = self.add_weight(
             shape=(count * self.side**2,), dtype="int32", initializer="zeros", trainable=False, name="packed"

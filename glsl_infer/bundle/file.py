@@ -25,7 +25,7 @@ from glsl_infer.bundle.rules import named, one_line, rule
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.support.files import output
 
-SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
+SMALLER = "give the network fewer channels or a smaller image (a convolution over more than 32 channels takes most)"
 """Advice for models beyond the limits of readers."""
 
 HasPassed = Callable[[str], bool]

@@ -158,6 +158,6 @@ def _line(row: dict[str, Any]) -> str:
         return f"{begin} {row['megapixels']:g} megapixels in {row['seconds']:.1f} s; {row['stopped']}"
     compiled = f"{row['compiled']} of {row['compiled'] + row['restored']} programs compiled"
     return (
-        f"{begin} {row['width']}x{row['height']:<5} {row['ms']:9.1f} ms a picture, {row['pictures']} done, "
+        f"{begin} {row['width']}x{row['height']:<5} {row['ms']:9.1f} ms an image, {row['pictures']} done, "
         f"first after {row['first_ms'] / 1000:.1f} s, {compiled}"
     )

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     print(
         f"cross-validation: the most probable class is correct for {100 * verdict.accuracy:.1f} % of the photographs. "
         f"'none of these' is the answer to {100 * verdict.known_refused:.1f} % of them by mistake, and to "
-        f"{100 * verdict.unknown_refused:.1f} % of pictures of other things"
+        f"{100 * verdict.unknown_refused:.1f} % of images of other things"
     )
     minutes, worked = (seconds / 60 for seconds in trained.seconds)
     print(f"{args.out}: trained from {trained.start} in {minutes:.1f} minutes ({worked:.1f} minutes of CPU time)")

@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     bundle = bundles.read(args.bundle)
     samples, skipped = _samples(args, bundle)
     total = len(samples) + skipped
-    with progress.counter(compare.steps(len(samples), args.layer_pictures), "pictures") as done:
+    with progress.counter(compare.steps(len(samples), args.layer_pictures), "images") as done:
         agreement = compare.compare(
             args.model,
             bundle,
@@ -183,7 +183,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     count = min(args.limit, len(paths))
     samples: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
-    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading pictures"):
+    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading images"):
         try:
             samples += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:
@@ -226,7 +226,7 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
     files.write_output(path, page(agreement, failures))
 
 
-def _counted(agreement: Mapping[str, Any]) -> str:
+def _sample_count(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
@@ -249,7 +249,7 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         what = "probabilities" if end["softmax"] else "outputs"
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )

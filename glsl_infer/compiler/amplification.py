@@ -99,7 +99,7 @@ def warnings(
         layer_errors: the result of ``errors``, in the order of computation.
         calibrated: whether there were calibration images.
     """
-    varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --images DIR"
+    varied = "calibrate with more varied images" if calibrated else "give more varied images with --images DIR"
     sentences = []
     steep = {name: gain for name, gain in layer_gains.items() if not gain <= MAX_GAIN}
     if steep:
@@ -110,7 +110,7 @@ def warnings(
             f"layer '{first}': a step in what it reads may be {steep[first]:.0f} steps of its output{others}, and "
             f"32-bit sums carry {MAX_GAIN:.0f}: each addition rounds by up to {rounding(steep[most]):.2g} of a "
             "step, and GPUs will differ; a channel has large weights that cancel, or hardly changes on the calibration "
-            f"pictures: train it with weight decay, or {varied}"
+            f"images: train it with weight decay, or {varied}"
         )
     beyond = [name for name, error in layer_errors.items() if not error <= MAX_ERROR]
     if beyond:
@@ -118,7 +118,7 @@ def warnings(
         sentences.append(
             f"layer '{beyond[0]}': 8 bits are off by {layer_errors[beyond[0]]:.1f} of 255 steps here (root mean "
             f"square; {MAX_ERROR:g} is the bound), by {layer_errors[worst]:.1f} in '{worst}': the layers enlarge the "
-            "rounding of those before them; calibrate on pictures as the network will see them, or train with 8-bit "
+            "rounding of those before them; calibrate on images as the network will see them, or train with 8-bit "
             "rounding (quantized: true in a recipe, docs/guide/train-x22.md), and compare with glsl-infer validate"
         )
     return tuple(sentences)

@@ -146,7 +146,7 @@ KERNELS: Mapping[str, Kernel] = {
         {"bins": None, "scale": 1.0, "samples": 2},
     ),
     "proposals": Kernel(
-        "Boxes (most, 4) of a region proposal network: anchors translated by deltas, clipped to the picture, without "
+        "Boxes (most, 4) of a region proposal network: anchors translated by deltas, clipped to the image, without "
         "small and overlapping ones; then zeros.",
         (2, 2),
         _proposals_shape,

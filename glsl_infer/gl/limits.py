@@ -57,7 +57,7 @@ def describe(context: Context) -> dict[str, Any]:
     }
 
 
-_SMALLER = "use a model of smaller pictures or fewer channels"
+_SMALLER = "use a model of smaller images or fewer channels"
 _OTHER_DRIVER = "use another driver or GPU (OpenGL ES 2.0 promises 8)"
 _ADVICE = {
     "texture_units": _OTHER_DRIVER,

@@ -86,7 +86,7 @@ def input_values(node: Node, array: NDArray[Any]) -> Array:
             array = array[..., None]
         if array.dtype != np.uint8 or array.shape != shape:
             raise ImageError(
-                f"a picture of shape {array.shape}, {array.dtype}; input '{node.name}' of the model reads uint8 {shape}"
+                f"an image of shape {array.shape}, {array.dtype}; input '{node.name}' of the model reads uint8 {shape}"
             )
         return picture_values(node, array)
     if array.shape != shape or array.dtype.kind not in "fiub":

@@ -169,7 +169,7 @@ class Allocation:
                 raise ModelError.layer(
                     node.name,
                     "padding around values of which no byte is 0",
-                    "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
+                    "let a 1x1 convolution of the image come first, or take the image over [0, 1]",
                 )
             colours = clear_colours(zeros, channels)
         half = height + gutter if self._storage.bits.get(node.name, 8) == 16 else 0
@@ -291,7 +291,7 @@ class Allocation:
                 node.name,
                 f"its output of {height}x{width} pixels and {channels} channels fits no texture of "
                 f"{MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE}",
-                "use a smaller picture or fewer channels",
+                "use a smaller image or fewer channels",
             )
         names = {
             name: self._add_texture(Texture(name, width, height, kind, clear=clear), grids)

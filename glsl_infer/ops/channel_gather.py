@@ -69,7 +69,7 @@ class ChannelGather(CopyOperator):
             raise ModelError.layer(
                 node.name,
                 "zeros next to values without a zero byte",
-                "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
+                "let a 1x1 convolution of the image come first, or take the image over [0, 1]",
             )
         sources = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]
         gather(node, build, sources, output_range, fallback=source.views[0])

@@ -67,7 +67,7 @@ def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> t
         raise ModelError.layer(
             node.name,
             f"a {window[0]}x{window[1]} window on {size[0]}x{size[1]} pixels",
-            "the input is too small; use a larger picture or fewer strided layers",
+            "the input is too small; use a larger image or fewer strided layers",
         )
     return out_height, out_width
 

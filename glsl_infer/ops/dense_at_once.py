@@ -53,10 +53,6 @@ class DenseAtOnce(Operator):
         x = inputs[0]
         return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype, copy=False)))
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the inputs."""
         low, high = inputs[0]

@@ -13,7 +13,6 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -43,10 +42,6 @@ class GlobalAveragePool(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Average the first two axes."""
         return np.concatenate([source.mean(axis=(0, 1), dtype=source.dtype) for source in inputs])
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the inputs' bounds, which include the means."""

@@ -37,7 +37,7 @@ class InputOperator(Operator):
             raise ModelError.layer(node.name, f"the fit '{fit}'", f"use one of {', '.join(FITS)}")
         if fit is not None and shape[2] not in PICTURE_CHANNELS:
             raise ModelError.layer(
-                node.name, f"a picture of {shape[2]} channels", "use 1, 3 or 4 channels, or make the input numbers"
+                node.name, f"an image of {shape[2]} channels", "use 1, 3 or 4 channels, or make the input numbers"
             )
         for name, values in zip(("scales", "zeros"), picture_range(node)):
             if len(values) not in (1, shape[-1]) or not np.isfinite(values).all():

@@ -48,7 +48,7 @@ class MaxPool(CopyOperator):
         if min(build.feature_map(node.inputs[0]).scales) < 0:
             raise ModelError.layer(
                 node.name,
-                "a maximum of a picture whose larger bytes are smaller values",
+                "a maximum of an image whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
         draw_windows(node, build, "max_pool.frag", most=MOST_UNROLLED)
@@ -143,7 +143,7 @@ def pooled_shape(node: Node, shape: Shape) -> Shape:
         raise ModelError.layer(
             node.name,
             f"windows of {pool_y}x{pool_x} on {height}x{width} pixels",
-            "the input is too small; use a larger picture or smaller windows",
+            "the input is too small; use a larger image or smaller windows",
         )
     return out_height, out_width, channels
 

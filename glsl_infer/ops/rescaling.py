@@ -21,7 +21,7 @@ class Rescaling(GraphOnlyOperator):
 
     # Not named "scale", the attribute of outputs in 16-bit fixed point.
     attrs = {"scales": (1.0,), "offsets": (0.0,)}
-    advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
+    advice = "rescaling is supported on the image, after a dense layer, or on a feature map"
     elementwise = True
     local = True
 

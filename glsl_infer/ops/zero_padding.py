@@ -48,8 +48,8 @@ class ZeroPadding(CopyOperator):
         if has_alpha_lane(build.graph.by_name[node.inputs[0]]) and any(source.zeros):
             raise ModelError.layer(
                 node.name,
-                "zeros around the picture, whose gutter holds bytes of 0",
-                "let the next convolution pad, or a 1x1 convolution of the picture come first",
+                "zeros around the image, whose gutter holds bytes of 0",
+                "let the next convolution pad, or a 1x1 convolution of the image come first",
             )
         per_slice(
             node,

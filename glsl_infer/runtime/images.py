@@ -109,9 +109,9 @@ def check_picture(shape: Sequence[int]) -> None:
     """
     if len(shape) != 3:
         what = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
-        raise InputError(f"the model ends in {what}, which is not a picture")
+        raise InputError(f"the model ends in {what}, which is not an image")
     if shape[2] not in (1, 3):
-        raise InputError(f"the model's image has {shape[2]} channels; a picture has 1 or 3")
+        raise InputError(f"the model's image has {shape[2]} channels; an image has 1 or 3")
 
 
 def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -213,5 +213,5 @@ def format_of(path: str | Path) -> str:
     """
     kind = Image.registered_extensions().get(Path(path).suffix.lower(), "")
     if kind not in Image.SAVE:
-        raise InputError(f"{path}: no picture format that can be written has this suffix; name the file *.png")
+        raise InputError(f"{path}: no image format that can be written has this suffix; name the file *.png")
     return kind

@@ -331,9 +331,7 @@ class Session(Closing):
         if name is None and len(pictures) == 1:
             (name,) = pictures
         if name not in pictures:
-            raise InputError(
-                f"{name!r} is not a picture of the model; its pictures are: {', '.join(pictures) or 'none'}"
-            )
+            raise InputError(f"{name!r} is not an image of the model; its images are: {', '.join(pictures) or 'none'}")
         if isinstance(self._first, GpuExecutor) and name in self._first.inputs:
             return self._first.pixels(name)
         return self._pixels(pictures[name], self._tensors[name])

@@ -39,7 +39,7 @@ class State:
                     meant = did_you_mean(key, entries)
                     raise InputError(f"state: the model has no {kind} '{key}'{meant}; it has {', '.join(entries)}")
             if inputs[name].kind != NUMBERS:
-                raise InputError(f"state: input '{name}' is a picture; only an input of numbers can be a state")
+                raise InputError(f"state: input '{name}' is an image; only an input of numbers can be a state")
             shapes = tuple(inputs[name].shape), tuple(outputs[output].shape)
             if math.prod(shapes[0]) != math.prod(shapes[1]):
                 raise InputError(f"state: input '{name}' has the shape {shapes[0]}, and output '{output}' {shapes[1]}")

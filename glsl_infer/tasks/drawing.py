@@ -43,7 +43,7 @@ def copy_of(picture: ImageSource, size: tuple[int, int]) -> Image.Image:
     image = preprocess.open_image(picture)
     if image.size != size:
         raise InputError(
-            f"the result is about a picture of {size[0]} x {size[1]} pixels, not {image.width} x {image.height}; "
+            f"the result is about an image of {size[0]} x {size[1]} pixels, not {image.width} x {image.height}; "
             "draw it on that one"
         )
     return image

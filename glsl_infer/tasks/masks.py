@@ -145,7 +145,7 @@ def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
         except ValueError:
             if not Path(background).exists():
                 raise InputError(
-                    f"background '{background}'; give blur, a colour (white, '#204080'), or a picture file"
+                    f"background '{background}'; give blur, a colour (white, '#204080'), or an image file"
                 ) from None
     return preprocess.open_image(background)
 

@@ -123,7 +123,7 @@ class Task(Closing, Generic[Result]):
         """
         entry = self.session.bundle.manifest.input
         if entry.kind != PICTURE:
-            raise InputError(f"its input '{entry.name}' takes numbers; a task needs a model that reads a picture")
+            raise InputError(f"its input '{entry.name}' takes numbers; a task needs a model that reads an image")
         return entry
 
     def _output_shape(self, name: str) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ def calibrate(
         graph = importers.survey(model, options.input_range, io_options_of(options)).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
-        raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")
+        raise InputError("nothing to learn ranges from; give typical images with --images DIR")
     optimized = optimize.optimize(graph)
     built = from_optimized(
         optimized, [""] * classes_of(optimized), options=options, calibration=samples, progress=progress

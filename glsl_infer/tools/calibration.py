@@ -148,11 +148,11 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     Raises:
         InputError: the array has another shape or type, or values outside the range of the bytes.
     """
-    shape, advice = tuple(node.attrs["shape"]), "or --fit none if the input does not take pictures"
+    shape, advice = tuple(node.attrs["shape"]), "or --fit none if the input does not take images"
     values = in_shape(array, shape)
     if values.shape != shape or values.dtype.kind not in "fiub":
         raise InputError(
-            f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 pictures, "
+            f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 images, "
             f"values of shape {shape}, {advice}"
         )
     scale, zero = (np.asarray(numbers, np.float64) for numbers in picture_range(node))

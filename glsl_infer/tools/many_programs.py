@@ -36,7 +36,7 @@ def long_arrays(bundles: Iterable[Bundle], uniform_vectors: int) -> tuple[str, .
         return ()
     return (
         f"a driver needs {needed} uniform vectors for it, and many phones have {PHONES}: as constants its weights "
-        "would be more text than a runner takes. For phones, make it smaller: fewer channels, or smaller pictures",
+        "would be more text than a runner takes. For phones, make it smaller: fewer channels, or smaller images",
     )
 
 

@@ -29,7 +29,7 @@ def main() -> None:
     """Measure all classifiers, print a table, and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("data", nargs=2, type=Path, metavar="DIR", help="data sets: grocery, then trashnet")
-    parser.add_argument("--unknown", nargs="*", default=[], type=Path, metavar="DIR", help="pictures of other things")
+    parser.add_argument("--unknown", nargs="*", default=[], type=Path, metavar="DIR", help="images of other things")
     args = parser.parse_args()
     logits = {}
     for model in sorted(MODELS.glob("*-x22-*.glslnn")):

@@ -207,7 +207,7 @@ def test_what_is_no_photograph(phone: Phone) -> None:
     phone.tell("press", "Photo")
     phone.tell("file", ROOT / "README.md")
     state = phone.tell("wait", "README.md cannot be read")
-    assert "README.md cannot be read as a picture on this device" in " ".join(state["texts"])
+    assert "README.md cannot be read as an image on this device" in " ".join(state["texts"])
     assert (labels(state), state["open"]) == (before, 1)
     phone.tell("touch")
     assert "README.md" not in " ".join(phone.tell("idle")["texts"])
@@ -343,7 +343,7 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
         (tmp_path / "broken.glslnn", "damaged"),
         (IMAGES / "example.jpg", "not a glsl-infer model"),
         (ROOT / "models" / "superres-x2-96.glslnn", "has no classes"),
-        (several, "'image' (picture), 'numbers' (numbers), but the app has one picture for it, the camera's"),
+        (several, "'image' (picture), 'numbers' (numbers), but the app has one image for it, the camera's"),
     ]:
         phone.tell("press", "Model")
         phone.tell("choose", "Open a file ...")

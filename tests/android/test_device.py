@@ -58,7 +58,7 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     "constant, name, advice",
     [
         (GL.GL_MAX_TEXTURE_IMAGE_UNITS, "GL_MAX_TEXTURE_IMAGE_UNITS", "use another device"),
-        (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE", "use a model of smaller pictures"),
+        (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE", "use a model of smaller images"),
         (GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS, "GL_MAX_FRAGMENT_UNIFORM_VECTORS", "--weights baked"),
         (GL.GL_MAX_VARYING_VECTORS, "GL_MAX_VARYING_VECTORS", "use another device"),
         (GL.GL_MAX_VERTEX_ATTRIBS, "GL_MAX_VERTEX_ATTRIBS", "use another device"),

@@ -58,7 +58,7 @@ def test_a_bundle_of_another_network_is_a_row_that_says_so(tmp_path: Path, capsy
     (folder / "dped-48x32.glslnn").write_bytes((folder / "mobilenet-v1-64x64.glslnn").read_bytes())
     assert main(["aibench", "--quick", "--only", "8", "--json", "--models", str(folder)]) == 1
     (row,) = json.loads(capsys.readouterr().out)["tests"]
-    assert "dped-48x32.glslnn reads 64x64, and the test's pictures have 48x32: another network" in row["failed"]
+    assert "dped-48x32.glslnn reads 64x64, and the test's images have 48x32: another network" in row["failed"]
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:

@@ -114,7 +114,7 @@ def test_layers_go_to_a_folder_of_the_models_name(
     assert main(["inspect", str(path), "--layers", str(photo)]) == 0
     written = list((tmp_path / f"{path.stem}-layers").iterdir())
     assert len(written) == len(dict(reference.layers(tiny_bundle(), tiny_picture(3))))
-    assert f"{len(written)} pictures of layers" in capsys.readouterr().out
+    assert f"{len(written)} images of layers" in capsys.readouterr().out
 
 
 def test_where_layers_cannot_go(tmp_path: Path, photo: Path, capsys: Capture) -> None:

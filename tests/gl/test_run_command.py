@@ -160,26 +160,26 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "message"),
+    ("network", "options", "message"),
     [
         (image_models.filtered(), [], "returns an image of 12x12x3; name a file for it, such as -o OUT.png"),
-        (image_models.filtered(), ["-o", "out.txt"], "out.txt: no picture format that can be written has this suffix"),
+        (image_models.filtered(), ["-o", "out.txt"], "out.txt: no image format that can be written has this suffix"),
         (image_models.filtered(), ["-o", "no/out.png"], "no/out.png: no such folder: no"),
         (image_models.filtered(), ["-o", "out.png", "--overlap", "4"], "--overlap needs --whole"),
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "6"], "an overlap of 6 pixels; 0 to 5 are"),
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "-1"], "an overlap of -1 pixels"),
-        (image_models.filtered(2), ["-o", "out.png"], "has 2 channels; a picture has 1 or 3; -o OUT.npy writes"),
+        (image_models.filtered(2), ["-o", "out.png"], "has 2 channels; an image has 1 or 3; -o OUT.npy writes"),
         (image_models.halved(), ["-o", "out.png", "--whole"], "the model makes 6 x 6 pixels of 12 x 12"),
         (
             None,
             ["-o", "out.png"],
-            "ends in a vector of 3 values, which is not a picture; -o OUT.npy writes its values",
+            "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values",
         ),
         (None, ["--whole"], "tiles can be put together where a model ends in an image; this one ends in a vector"),
     ],
 )
 def test_refusals(
-    made: Bundle | None,
+    network: Bundle | None,
     options: list[str],
     message: str,
     picture: Path,
@@ -188,7 +188,7 @@ def test_refusals(
     capsys: Capture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    model = write_tiny(tmp_path) if made is None else image_models.written(made, tmp_path)
+    model = write_tiny(tmp_path) if network is None else image_models.written(network, tmp_path)
     before = set(tmp_path.iterdir())
     assert message in refused(capsys, ["run", model, picture, *options])
     assert set(tmp_path.iterdir()) == before
@@ -245,7 +245,7 @@ def test_a_folder_through_a_classifier(photos: Path, tmp_path: Path, capsys: Cap
     assert main(["run", str(model), str(photos), "--csv", str(table), "--top", "1"]) == 2
     output = capsys.readouterr()
     assert output.out == f"4 images: 1 cannot be read; {table}\n"
-    assert f"{photos / 'b.png'}: not a picture" in output.err
+    assert f"{photos / 'b.png'}: not an image" in output.err
     rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     assert [Path(row["file"]).name for row in rows] == ["a.jpg", "a.png", "b.png", "c.png"]
     assert [bool(row["error"]) for row in rows] == [False, False, True, False]
@@ -286,9 +286,9 @@ def two_inputs_picture(tmp_path: Path) -> Path:
     return saved(tmp_path, Image.fromarray(noise(300, 200)), "in.png")
 
 
-def expected(model: Path, given: dict[str, Any]) -> dict[str, Any]:
+def expected(model: Path, arrays_by_name: dict[str, Any]) -> dict[str, Any]:
     with Session(model) as session:
-        return session.run(given)
+        return session.run(arrays_by_name)
 
 
 def check(path: Path, expected: dict[str, Any]) -> None:
@@ -448,4 +448,4 @@ def test_commands_that_need_one_picture(
 ) -> None:
     words = [{"PICTURE": str(two_inputs_picture), "MODEL": str(several)}.get(word, word) for word in command]
     message = refused(capsys, words)
-    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one picture" in message
+    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one image" in message

@@ -176,7 +176,7 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
 def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
     result = judged(context, wrong, softmax)
     (line,) = sentences(result)
-    assert line.startswith("on 1 pictures the exact reference (NumPy) has a cosine of ")
+    assert line.startswith("on 1 images the exact reference (NumPy) has a cosine of ")
     assert who in line
     (end,) = result["outputs"]
     assert (end["reference_cosine"] > 0.9999) == softmax

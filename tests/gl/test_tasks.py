@@ -233,7 +233,7 @@ def test_folders_of_images(
     assert [(Path(row["file"]).name, row["found"]) for row in rows] == [
         ("found.png", "1"), ("nothing.png", "0"), ("wrong.jpg", "")
     ]  # fmt: skip
-    assert rows[0]["score"] and not rows[1]["score"] and rows[2]["error"].startswith("not a picture")
+    assert rows[0]["score"] and not rows[1]["score"] and rows[2]["error"].startswith("not an image")
     (photos / "wrong.jpg").unlink()
     assert main([*words, "--always"]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["found.png", "nothing.png"]
@@ -295,7 +295,7 @@ def test_a_camera_says_how_much_of_a_frame_a_mask_is(folder: Path, tmp_path: Pat
     words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json")]
     assert main([*words, "--no-selfcheck"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(" % of the picture (" in line for line in lines) and any(": nothing (" in line for line in lines)
+    assert any(" % of the image (" in line for line in lines) and any(": nothing (" in line for line in lines)
 
 
 def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) -> None:

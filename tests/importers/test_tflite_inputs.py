@@ -52,7 +52,7 @@ def test_the_state_of_a_recurrent_layer_is_an_input_and_an_output(shape: tuple[i
 
 def test_a_batch_of_pictures_is_refused() -> None:
     file = File(2)
-    with pytest.raises(ModelError, match=r"one picture at a time.*--input-shape image=1x8x8x3"):
+    with pytest.raises(ModelError, match=r"one image at a time.*--input-shape image=1x8x8x3"):
         to_graph(parsed(file.bytes([file.op("RELU", [file.input((2, 8, 8, 3))], (2, 8, 8, 3))])))
 
 
@@ -64,8 +64,8 @@ def test_functions_that_are_not_read_are_named() -> None:
         signature = schema.SignatureDefT()
         signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
         file.model.signatureDefs.append(signature)
-    said = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
-    assert said == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
+    noted = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
+    assert noted == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
 
 
 def test_open_shapes_behind_mirrors_and_splits() -> None:

@@ -212,7 +212,7 @@ def test_a_fixed_size_stays() -> None:
     model = keras.Model(x, L.Conv2D(2, 3)(x))
     with pytest.raises(InputError, match="input 'photo'"):
         to_graph(model, ends=IoOptions(sizes={"photo": (9, 9)}))
-    with pytest.raises(InputError, match="no input of the model is a picture of free height and width"):
+    with pytest.raises(InputError, match="no input of the model is an image of free height and width"):
         to_graph(model, ends=IoOptions(sizes={"": (9, 9)}))
 
 

@@ -37,18 +37,18 @@ def counts(result):
 def test_a_class_that_a_split_lacks(folder):
     shutil.rmtree(folder / "val" / "blue")
     shutil.rmtree(folder / "test" / "red")
-    assert "val has no pictures of blue; test has no pictures of red; every class needs a folder" in refused(folder)
+    assert "val has no images of blue; test has no images of red; every class needs a folder" in refused(folder)
 
 
 def test_a_class_that_train_lacks(folder):
     save(folder / "val" / "yellow" / "1.png")
-    assert "train has no pictures of yellow; test has no pictures of yellow" in refused(folder)
+    assert "train has no images of yellow; test has no images of yellow" in refused(folder)
 
 
 def test_an_empty_class_folder_is_a_missing_one(folder):
     for path in (folder / "train" / "green").iterdir():
         path.unlink()
-    assert "train has no pictures of green" in refused(folder)
+    assert "train has no images of green" in refused(folder)
 
 
 def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
@@ -56,9 +56,9 @@ def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
     shutil.rmtree(folder / "val" / "blue")
     images = data.find(folder)
     assert images.labels == ("blue", "green", "red") and set(images.splits["val"].labels) == {1, 2}
-    assert "val has no pictures of 1 of 3 classes: blue" in capsys.readouterr().err
+    assert "val has no images of 1 of 3 classes: blue" in capsys.readouterr().err
     shutil.rmtree(folder / "train" / "red")
-    assert "train has no pictures of red" in refused(folder)
+    assert "train has no images of red" in refused(folder)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_folders_without_pictures(tmp_path):
     assert "no class folders" in refused(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").touch()
-    assert "there are no pictures of a; every class needs a folder with pictures" in refused(tmp_path)
+    assert "there are no images of a; every class needs a folder with images" in refused(tmp_path)
 
 
 def test_too_few_pictures_to_split(tmp_path, capsys):
@@ -90,8 +90,8 @@ def test_too_few_pictures_to_split(tmp_path, capsys):
         for index in range(count):
             save(tmp_path / label / f"{index}.png")
     assert counts(data.find(tmp_path, val_ratio=0.2, test_ratio=0.0)).keys() == {"train", "val"}
-    assert "few pictures of some classes: none falls by its name into val of one" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"too few pictures of .*one: none falls by its name into train"):
+    assert "few images of some classes: none falls by its name into val of one" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"too few images of .*one: none falls by its name into train"):
         data.find(tmp_path, val_ratio=0.99, test_ratio=0.0)
     with pytest.raises(InputError, match="none falls by its name into val"):
         data.find(tmp_path, val_ratio=0.0, test_ratio=0.0)
@@ -144,7 +144,7 @@ def test_files_that_are_no_pictures_are_named(folder, capsys):
     (folder / "val" / "red" / "photo.heic").touch()
     assert counts(data.find(folder)) == {"train": 18, "val": 9, "test": 6}
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"warning: {folder}: left out, no pictures by their names (.avif, .bmp, .gif")
+    assert lines[0].startswith(f"warning: {folder}: left out, no images by their names (.avif, .bmp, .gif")
     assert lines[1:] == [f"  {folder}/train/red/notes.txt", f"  {folder}/val/red/photo.heic"]
 
 
@@ -153,7 +153,7 @@ def test_pictures_in_folders_inside_class_folders(folder):
     data.find(folder)
     save(folder / "train" / "red" / "empty" / "deeper" / "1.png")
     message = refused(folder)
-    assert f"{folder}/train/red/empty: pictures in a folder inside a class folder, 1.png for one" in message
+    assert f"{folder}/train/red/empty: images in a folder inside a class folder, 1.png for one" in message
 
 
 def test_links_are_followed(folder, tmp_path):
@@ -176,7 +176,7 @@ def test_the_same_bytes_in_two_splits_are_named(folder, capsys):
     shutil.copy(folder / "train/red/red1.png", folder / "train/red/again.png")  # allowed: the same split and label
     data.find(folder)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("warning: 2 pictures are there more than once, in two splits or under two labels")
+    assert lines[0].startswith("warning: 2 images are there more than once, in two splits or under two labels")
     assert sorted(lines[1:]) == sorted(
         [f"  {pairs[0][0]} = {pairs[0][1]}", f"  {pairs[1][0]} = {folder}/test/blue/link.png"]
     )

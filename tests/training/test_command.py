@@ -22,13 +22,17 @@ def test_wrong_arguments_are_one_line(capsys):
     parser = Parser(prog="train.py")
     parser.add_argument("--epochs", type=command.positive)
     parser.add_argument("--rate", type=command.rate)
-    assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"epochs": 3, "rate": 0.01}
+    parser.add_argument("--range", type=command.value_range)
+    parsed = vars(parser.parse_args(["--epochs=3", "--rate=1e-2", "--range", "-1,1"]))
+    assert parsed == {"epochs": 3, "rate": 0.01, "range": (-1.0, 1.0)}
     for argument, wording in {
-        "--epochs=0": "0 is no whole number of at least 1",
-        "--epochs=2.5": "2.5 is no whole number",
-        "--rate=0": "0 is no number above 0 to 1",
-        "--rate=nan": "nan is no number",
-        "--rate=fast": "fast is no number",
+        "--epochs=0": "0 is not a whole number of at least 1",
+        "--epochs=2.5": "2.5 is not a whole number",
+        "--rate=0": "0; give a number above 0, at most 1",
+        "--rate=nan": "nan; give a number",
+        "--rate=fast": "fast; give a number",
+        "--range=1": "1; give LOW,HIGH, such as -1,1",
+        "--range=0,high": "0,high; give LOW,HIGH",
         "--epoch=3": "unrecognized arguments",
     }.items():
         with pytest.raises(SystemExit) as stopped:

@@ -123,7 +123,7 @@ def test_the_pixels_are_in_memory_once(tmp_path):
 
 
 def test_too_many_pixels_for_the_memory(image_folder):
-    with pytest.raises(InputError, match=r"9 pictures of 10000000 x 10000000 pixels need [0-9.]+ GiB"):
+    with pytest.raises(InputError, match=r"9 images of 10000000 x 10000000 pixels need [0-9.]+ GiB"):
         data.read(data.find(image_folder).splits["val"], 10**7)
 
 
@@ -247,7 +247,7 @@ def test_wrong_folders(image_folder, folder, message):
 
 def test_a_folder_without_pictures(tmp_path):
     (tmp_path / "red").mkdir()
-    with pytest.raises(InputError, match="no pictures; expected"):
+    with pytest.raises(InputError, match="no images; expected"):
         lp.find(tmp_path, LABELS)
 
 

@@ -81,7 +81,7 @@ def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):
     assert report["pictures"] == 10
     assert list(report["skipped"]) == [str(data / "red/broken.png")]
     errors = capsys.readouterr().err
-    assert "warning: 1 of 11 pictures" in errors and f"  {data / 'red/broken.png'}: " in errors
+    assert "warning: 1 of 11 images" in errors and f"  {data / 'red/broken.png'}: " in errors
     assert run(model, "--data", data, "--strict") == 2
     assert "red/broken.png" in capsys.readouterr().err
 
@@ -90,7 +90,7 @@ def test_a_limit_of_nothing_is_refused(model, data, capsys):
     with pytest.raises(SystemExit) as stopped:
         run(model, "--data", data, "--limit", "0")
     assert stopped.value.code == 2
-    assert "0 is no whole number of at least 1" in capsys.readouterr().err
+    assert "0 is not a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_wrong_files_are_one_line(model, data, tmp_path, capsys):

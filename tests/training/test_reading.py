@@ -20,12 +20,12 @@ from glsl_infer.runtime.pictures.preprocess import load
 from training import crops, data, reading
 
 SPOILED = {
-    "blue/cut.jpg": "the picture is damaged",
-    "blue/empty.png": "not a picture",
+    "blue/cut.jpg": "the image is damaged",
+    "blue/empty.png": "not an image",
     "blue/gone.png": "no such file",
     "green/pipe.png": "is a pipe",
-    "green/text.jpg": "not a picture",
-    "red/torn.png": "not a picture",
+    "green/text.jpg": "not an image",
+    "red/torn.png": "not an image",
 }
 
 
@@ -54,7 +54,7 @@ def test_they_are_left_out_and_all_named(folder, capsys):
     for picture, label, path in zip(pixels, labels, paths):
         assert np.array_equal(picture, load(path, 12)) and path.parent.name == ("blue", "green", "red")[label]
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "warning: 6 of 24 pictures cannot be read and are left out (--strict stops here):"
+    assert lines[0] == "warning: 6 of 24 images cannot be read and are left out (--strict stops here):"
     assert len(lines) == 7
     for line, (name, reason) in zip(lines[1:], SPOILED.items()):
         assert line.startswith(f"  {folder}/train/{name}: ") and reason in line
@@ -65,7 +65,7 @@ def test_strictly_they_are_an_error_that_names_all(folder, capsys):
     with pytest.raises(InputError) as error:
         data.read(split, 12, strict=True)
     lines = str(error.value).splitlines()
-    assert lines[0] == "6 of 24 pictures cannot be read:"
+    assert lines[0] == "6 of 24 images cannot be read:"
     assert all(f"train/{name}: " in line for line, name in zip(lines[1:], SPOILED))
     assert capsys.readouterr().err == ""
 
@@ -78,21 +78,21 @@ def test_good_pictures_say_nothing(image_folder, capsys):
 def test_a_class_of_which_nothing_is_left(folder):
     for path in (folder / "val" / "red").iterdir():
         path.write_bytes(b"")
-    with pytest.raises(InputError, match=f"no picture of a class can be read: {folder}/val/red"):
+    with pytest.raises(InputError, match=f"no image of a class can be read: {folder}/val/red"):
         data.read(data.find(folder).splits["val"], 12)
 
 
 def test_nothing_can_be_read(folder):
     for path in (folder / "val").glob("*/*"):
         path.write_bytes(b"")
-    with pytest.raises(InputError, match="9 of 9 pictures cannot be read:\n"):
+    with pytest.raises(InputError, match="9 of 9 images cannot be read:\n"):
         data.read(data.find(folder).splits["val"], 12)
 
 
 def test_super_resolution_leaves_them_out_as_well(folder, capsys):
     paths = crops.find(folder)["train"]
     assert len(crops.read(paths, 16)) == 18
-    assert "6 of 24 pictures cannot be read" in capsys.readouterr().err
+    assert "6 of 24 images cannot be read" in capsys.readouterr().err
     with pytest.raises(InputError, match="6 of 24"):
         crops.read(paths, 16, strict=True)
 
@@ -123,4 +123,4 @@ def test_a_terminal_shows_progress(image_folder):
     os.close(theirs)
     text = os.read(ours, 1 << 16).decode()
     os.close(ours)
-    assert "reading pictures" in text and "/9 [" in text
+    assert "reading images" in text and "/9 [" in text

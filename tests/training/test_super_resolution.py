@@ -99,7 +99,7 @@ def test_large_pictures_are_halved_first_and_small_ones_left_out(tmp_path):
     large, fitting = crops.read([tmp_path / f"{name}.png" for name in ("large", "fitting", "small")], 16)
     assert np.array_equal(large, crops.halve(noise(33, 41, 3)[:32, :40]))
     assert np.array_equal(fitting, noise(16, 31, 3)[:, :30])
-    with pytest.raises(InputError, match="none of the 1 pictures is at least 16"):
+    with pytest.raises(InputError, match="none of the 1 images is at least 16"):
         crops.read([tmp_path / "small.png"], 16)
 
 
@@ -272,9 +272,9 @@ def test_same_seed_same_weights(photographs, tmp_path):
     assert np.allclose(first, weights("again", 3), atol=1e-4) and not np.allclose(first, weights("other", 4), atol=1e-2)
 
 
-@pytest.mark.parametrize("given, message", [("nowhere", "no such folder"), ("", "no pictures in the train split")])
-def test_bad_data_is_one_line(tmp_path, capsys, given, message):
-    assert super_resolution.main(["--data", str(tmp_path / given), "--out", str(tmp_path / "run")]) == 2
+@pytest.mark.parametrize("folder, message", [("nowhere", "no such folder"), ("", "no images in the train split")])
+def test_bad_data_is_one_line(tmp_path, capsys, folder, message):
+    assert super_resolution.main(["--data", str(tmp_path / folder), "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()
@@ -286,7 +286,7 @@ def test_pictures_that_cannot_be_read(photographs, tmp_path, capsys):
     arguments = ["--data", str(tmp_path / "set"), "--out", str(tmp_path / "run"), *ARGUMENTS]
     assert super_resolution.main([*arguments, "--strict"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: 1 of 5 pictures cannot be read:\n") and "torn.png" in error
+    assert error.startswith("error: 1 of 5 images cannot be read:\n") and "torn.png" in error
     assert not (tmp_path / "run").exists()
     assert super_resolution.main(arguments) == 0
     assert "torn.png" in capsys.readouterr().err
@@ -295,7 +295,7 @@ def test_pictures_that_cannot_be_read(photographs, tmp_path, capsys):
 def test_counts_are_positive(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         super_resolution.main(["--data", str(tmp_path), "--out", str(tmp_path / "run"), "--steps", "0"])
-    assert stopped.value.code == 2 and "0 is no whole number of at least 1" in capsys.readouterr().err
+    assert stopped.value.code == 2 and "0 is not a whole number of at least 1" in capsys.readouterr().err
 
 
 # --- the trained network in models/

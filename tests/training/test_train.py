@@ -47,7 +47,7 @@ def finished(image_folder, tmp_path_factory):
     return out, done
 
 
-def test_files(finished):
+def test_a_finished_run_has_its_files(finished):
     out, _ = finished
     expected = {"model.keras", "state.npz", "history.json", "config.json", "labels.txt", "recipe.yaml", "logs"}
     assert {path.name for path in out.iterdir()} == expected
@@ -71,7 +71,7 @@ def test_it_learns(finished, image_folder):
 def test_what_is_said(finished):
     _, done = finished
     lines = done.stdout.splitlines()
-    assert lines[0] == "reading 18 + 9 pictures"
+    assert lines[0] == "reading 18 + 9 images"
     assert [line.split()[1] for line in lines[1:-1]] == ["5/20", "10/20", "15/20", "20/20"]
     assert re.fullmatch(r"best: .*, epoch \d+, val accuracy 100.00 % -> .*model.keras", lines[-1])
 
@@ -184,19 +184,19 @@ def test_init_two_data_sets_bad_pictures_an_activation_and_a_preview(two_sets, s
     output = capsys.readouterr()
     assert (tmp_path / "run" / "labels.txt").read_text() == "blue\ngreen\nred\ndark\nlight\n"
     assert "other.keras: its weights were learnt with another --activation" in output.err
-    assert "torn.png" in output.err and "empty.png" in output.err and "reading 25 + 16 pictures" in output.out
+    assert "torn.png" in output.err and "empty.png" in output.err and "reading 25 + 16 images" in output.out
     model = keras.saving.load_model(tmp_path / "run" / "model.keras")
     assert model.output.shape == (None, 5)
     assert model.get_layer("b0-conv-act").activation is keras.activations.hard_sigmoid
-    taken = 0
+    matching = 0
     saved = {variable.path: variable for variable in other.trainable_variables}
     for variable in model.trainable_variables:
         same_shape = variable.path in saved and saved[variable.path].shape == variable.shape
         assert same_shape == (not variable.path.startswith(("Dense/", "b2-conv"))), variable.path
         if same_shape:
-            taken += 1
+            matching += 1
             assert np.allclose(variable, saved[variable.path], atol=1e-6), variable.path
-    assert f"other.keras: {taken} of {len(model.trainable_variables)} weights taken over" in output.out
+    assert f"other.keras: {matching} of {len(model.trainable_variables)} weights taken over" in output.out
     with Image.open(sheet) as opened:
         assert opened.size == (8 * 17, 6 * 17)
 
@@ -254,7 +254,7 @@ def test_every_activation_trains(activation):
         (["--resume"], "no run to resume here"),
         (["--init", "nowhere.keras"], "nowhere.keras: cannot be read as a Keras model"),
         (["--teacher", "nowhere.keras"], "nowhere.keras: cannot be read as a Keras model"),
-        (["--preview", "sheet.doc"], "sheet.doc: no picture format"),
+        (["--preview", "sheet.doc"], "sheet.doc: no image format"),
     ],
 )
 def test_bad_arguments_are_one_line(image_folder, tmp_path, capsys, arguments, message):
@@ -267,8 +267,8 @@ def test_bad_arguments_are_one_line(image_folder, tmp_path, capsys, arguments, m
 @pytest.mark.parametrize(
     "option, value, message",
     [
-        ("--epochs", "0", "0 is no whole number of at least 1"),
-        ("--batch", "0", "0 is no whole number of at least 1"),
+        ("--epochs", "0", "0 is not a whole number of at least 1"),
+        ("--batch", "0", "0 is not a whole number of at least 1"),
         ("--activation", "tanh", "invalid choice: 'tanh'"),
         ("--model", "resnet", "invalid choice: 'resnet'"),
     ],
@@ -307,7 +307,7 @@ def test_a_teacher_of_something_else_than_pictures(image_folder, tmp_path, capsy
     inputs = keras.Input((7,))
     keras.Model(inputs, keras.layers.Dense(3)(inputs)).save(tmp_path / "teacher.keras")
     assert run(image_folder, tmp_path / "run", "--teacher", tmp_path / "teacher.keras") == 2
-    assert "teacher.keras: a teacher reads (None, 7); it must read square pictures" in capsys.readouterr().err
+    assert "teacher.keras: a teacher reads (None, 7); it must read square images" in capsys.readouterr().err
 
 
 def test_a_start_of_which_nothing_fits(image_folder, tmp_path, capsys):

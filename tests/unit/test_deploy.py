@@ -501,7 +501,7 @@ def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -
 
 def test_another_size_than_described(here: Path, capsys: Capture) -> None:
     message = refused(capsys, ["deploy", described(here, ONE + "    input_size: 385\n")])
-    assert f"reads pictures of {SIZE}x{SIZE}, not of input_size 385" in message
+    assert f"reads images of {SIZE}x{SIZE}, not of input_size 385" in message
 
 
 def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:

@@ -111,7 +111,7 @@ def test_archive_becomes_the_tree(toy, capsys):
     assert toy.run("toy", toy.target, "--archive", toy.zip) == 0
     output = capsys.readouterr().out
     assert hashlib.sha256(toy.zip.read_bytes()).hexdigest() in output and "no sum is on record" in output
-    assert "4 pictures of 2 classes" in output
+    assert "4 images of 2 classes" in output
     sizes = {}
     for path in toy.target.rglob("*.jpg"):
         with Image.open(path) as image:
@@ -137,8 +137,8 @@ def test_unchanged_pictures_are_checked_one_by_one(toy, capsys):
         assert toy.run("as-is", target, "--archive", wrapped) == code
         assert target.exists() is not damaged
     assert "can2.jpg differs" in capsys.readouterr().err
-    kept = toy.target.with_name("damaged-False")
-    assert all((kept / file).read_bytes() == (toy.copies / "toy" / file).read_bytes() for file in PICTURES)
+    undamaged = toy.target.with_name("damaged-False")
+    assert all((undamaged / file).read_bytes() == (toy.copies / "toy" / file).read_bytes() for file in PICTURES)
 
 
 def test_given_sum_is_checked(toy, capsys):
@@ -168,7 +168,7 @@ def test_member_outside_is_refused(toy, capsys, name):
 def test_missing_and_broken_pictures_are_named(toy, capsys):
     with zipfile.ZipFile(toy.zip) as source:
         members = {name: source.read(name) for name in source.namelist()}
-    for content, message in ((None, "up/box/box2.jpg is missing"), (b"no picture", "up/box/box2.jpg: no picture")):
+    for content, message in ((None, "up/box/box2.jpg is missing"), (b"no picture", "up/box/box2.jpg: no image")):
         with zipfile.ZipFile(toy.zip, "w") as archive:
             for name, data in members.items():
                 if "box2" not in name:

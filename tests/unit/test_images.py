@@ -46,15 +46,15 @@ def test_halves_go_up_whatever_float32_makes_of_them() -> None:
 def test_what_is_no_picture() -> None:
     for shape, result, message in (
         ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
-        ((4, 4, 2), image_models.filtered(2), "has 2 channels; a picture has 1 or 3"),
-        ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is not a picture"),
+        ((4, 4, 2), image_models.filtered(2), "has 2 channels; an image has 1 or 3"),
+        ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is not an image"),
     ):
         with pytest.raises(InputError, match=message):
             images.to_picture(np.zeros(shape, np.float32), result)
 
 
 @each_of(("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"]), ("grey", [False, True]))
-def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
+def test_a_saved_picture_has_its_pixels_and_mode(tmp_path: Path, suffix: str, grey: bool) -> None:
     pixels = np.full((5, 9, 3), 77, np.uint8) if suffix == "jpg" else noise(9, 5)
     pixels = pixels[..., 0] if grey else pixels
     path = tmp_path / f"out.{suffix}"
@@ -69,7 +69,7 @@ def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
 
 @pytest.mark.parametrize("name", ["out", "out.txt", "out.psd", ".png", "out.keras"])
 def test_a_suffix_that_nothing_is_written_as(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"no picture format that can be written has this suffix; name the file \*"):
+    with pytest.raises(InputError, match=r"no image format that can be written has this suffix; name the file \*"):
         images.save(noise(4, 4), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

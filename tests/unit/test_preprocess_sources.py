@@ -52,7 +52,7 @@ def test_arrays_of_grey_and_of_rgba() -> None:
     ids=lambda array: f"{array.dtype}-{array.shape}",
 )
 def test_other_arrays_are_refused(array: Pixels) -> None:
-    with pytest.raises(ImageError, match=r"not a picture; give uint8 of shape") as error:
+    with pytest.raises(ImageError, match=r"not an image; give uint8 of shape") as error:
         preprocess.load(array, 2)
     assert str(array.dtype) in str(error.value)
     assert str(array.shape) in str(error.value)
@@ -99,7 +99,7 @@ def test_what_can_be_no_picture(source: Any) -> None:
     """A source of another type, such as the bytes of a file, is refused by its type without quoting the value."""
     with pytest.raises(ImageError) as error:
         preprocess.open_image(source)
-    assert str(error.value) == f"a picture is a path, a Pillow image or an array, not {type(source).__name__}"
+    assert str(error.value) == f"an image is a path, a Pillow image or an array, not {type(source).__name__}"
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -114,14 +114,14 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "picture.jpg"
     path.write_bytes(content)
-    assert "not a picture" in refusal(path)
+    assert "not an image" in refusal(path)
 
 
-@each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("kept", [0.3, 0.6, 0.9]))
-def test_a_truncated_picture(tmp_path: Path, suffix: str, kept: float) -> None:
+@each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("share", [0.3, 0.6, 0.9]))
+def test_a_truncated_picture(tmp_path: Path, suffix: str, share: float) -> None:
     path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
-    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])
-    assert "damaged" in (message := refusal(path)) or "not a picture" in message
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
+    assert "damaged" in (message := refusal(path)) or "not an image" in message
 
 
 def test_a_name_that_no_file_can_have() -> None:

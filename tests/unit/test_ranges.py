@@ -23,7 +23,7 @@ from glsl_infer.program.layout import Range
 
 RNG = np.random.default_rng(0)
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]
-ADVICE = r"give typical pictures with --images DIR, or follow the layer with ReLU\(max_value=...\) or a sigmoid"
+ADVICE = r"give typical images with --images DIR, or follow the layer with ReLU\(max_value=...\) or a sigmoid"
 
 
 def conv(name: str, source: str, channels: int, filters: int, activation: str, **options: object) -> Node:

@@ -50,8 +50,8 @@ def read_out(page: Page) -> list[tuple[str, str]]:
 
 
 def test_a_screen_reader_walks_through_it(demo: Page) -> None:
-    before = ["heading glsl-infer", "heading Picture", "combobox Find", "combobox Model", "button Start camera"]
-    before += ["button Choose picture", "status ", "heading Result", "heading Pictures to try"]
+    before = ["heading glsl-infer", "heading Image", "combobox Find", "combobox Model", "button Start camera"]
+    before += ["button Choose image", "status ", "heading Result", "heading Images to try"]
     stops = [f"{role} {name}" for role, name in read_out(demo)]
     assert stops[: len(before)] == before
     samples = demo.evaluate("[...document.querySelectorAll('#samples img')].map((one) => one.alt)")
@@ -60,7 +60,7 @@ def test_a_screen_reader_walks_through_it(demo: Page) -> None:
     assert stops[after:][:3] == ["heading Look closer", "button Check this GPU", "button Show every layer"]
     drop(demo, "/images/carrots014.jpg")
     more = read_out(demo)
-    assert ("image", "The part of the picture that the network reads") in more
+    assert ("image", "The part of the image that the network reads") in more
     assert all(name for role, name in more if role != "status")
 
 

@@ -114,6 +114,6 @@ def test_without_a_camera_the_page_says_what_to_do(browser: Browser, site: Site)
     page.wait_for("!document.getElementById('camera').disabled")
     page.evaluate("document.getElementById('camera').click()")
     page.wait_for("document.getElementById('status').classList.contains('wrong')")
-    assert any(word in text(page, "status") for word in ("Choose a picture", "Allow it"))
+    assert any(word in text(page, "status") for word in ("Choose an image", "Allow it"))
     assert text(page, "camera") == "Start camera"
     page.close()

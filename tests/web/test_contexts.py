@@ -189,9 +189,9 @@ def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
     })()""")
     for call, message in {
         "one.run(new Uint8Array(5))": "ImageError: 5 bytes were given; the model reads 66564",
-        "one.classify(document.createElement('video'))": "ImageError: the picture has no pixels",
-        "one.classify(new Image())": "ImageError: the browser cannot read this as a picture",
-        "one.classify(new Blob(['x']))": "ImageError: the browser cannot read this as a picture",
+        "one.classify(document.createElement('video'))": "ImageError: the image has no pixels",
+        "one.classify(new Image())": "ImageError: the browser cannot read this as an image",
+        "one.classify(new Blob(['x']))": "ImageError: the browser cannot read this as an image",
         "one.session.readTexture('none', 0, 0, 1, 1)": "InputError: no texture 'none' is rendered into",
         "one.classify(new Uint8Array(66564), 0)": "InputError: top=0",
         "other.classify(new Uint8Array(36864))": "InputError: the model has no labels",

@@ -181,7 +181,7 @@ CONTRASTS = """(() => {
 def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
-    assert status(demo) == "words.txt: this browser cannot read it as a picture. JPEG, PNG and WebP work."
+    assert status(demo) == "words.txt: this browser cannot read it as an image. JPEG, PNG and WebP work."
 
 
 def test_what_is_wrong_looks_so(demo: Page, site: Site) -> None:
@@ -227,7 +227,7 @@ def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site:
     assert abs(result[0] / result[1] - 50 / 20) < 0.02
     assert result[2:] == [50, 20]
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
-    demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own picture')")
+    demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own image')")
 
 
 def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, t
     site.files["/several.glslnn"] = (tmp_path / "several.glslnn").read_bytes()
     demo.evaluate(DROP, "/several.glslnn", "several.glslnn")
     demo.wait_for("document.getElementById('status').className === 'wrong'")
-    words = "This page shows models that read one picture. This one reads image (a picture) and numbers (numbers). "
+    words = "This page shows models that read one image. This one reads image (an image) and numbers (numbers). "
     assert status(demo).startswith(words)
     assert chosen(demo) == DEFAULT_MODEL.stem
 

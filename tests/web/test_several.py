@@ -89,13 +89,13 @@ def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path
         "model.run({image, numbers, more: numbers})": "InputError: the model has no input 'more'; it reads 'image', ",
         "model.run({image, numbers: [1, 2]})": "InputError: input 'numbers': 2 numbers were given; the model reads 7",
         "model.run({image, numbers: numbers.with(3, NaN)})": "InputError: input 'numbers': one of its numbers is NaN",
-        "model.run({image, numbers: new Image()})": "ImageError: the browser cannot read this as a picture",
+        "model.run({image, numbers: new Image()})": "ImageError: the browser cannot read this as an image",
         "model.run({image, numbers: new ImageData(1, 7)})": "InputError: input 'numbers' reads numbers; give an array",
-        "model.run({image: numbers, numbers})": "InputError: input 'image' is a picture; give its bytes as Uint8Array",
+        "model.run({image: numbers, numbers})": "InputError: input 'image' is an image; give its bytes as Uint8Array",
         "model.run({image: image.subarray(1), numbers})": (
             "ImageError: 36863 bytes were given; the model reads 147456: RGBA of 256 x 144 pixels, or 36864: grey"
         ),
-        "model.session.picture": "InputError: the model reads 'image', 'numbers', not one picture; give an object with",
+        "model.session.picture": "InputError: the model reads 'image', 'numbers', not one image; give an object with",
     }.items():
         with pytest.raises(PageError) as caught:
             blank.evaluate(f"(async () => {call})()")

@@ -292,7 +292,7 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
         page.screenshot(SHOTS / "task-squares.png")
 
         choose_task(page, "mask")
-        page.wait_for("document.querySelector('#labels li span')?.textContent === 'Share of the picture'")
+        page.wait_for("document.querySelector('#labels li span')?.textContent === 'Share of the image'")
         (row,) = page.evaluate(ROWS)
         assert float(row[1].rstrip(" %")) == pytest.approx(100 * 2 * 16**2 / (128 * 96), abs=1.5)
         for look in ("cut", "blur"):
@@ -344,7 +344,7 @@ def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> N
         page.wait_for("!document.getElementById('hint').hidden")
 
 
-@pytest.mark.parametrize(("task", "text"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the picture")])
+@pytest.mark.parametrize(("task", "text"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the image")])
 def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) -> None:
     """Published networks follow a face, and blur the background of a portrait; screenshots are kept for review."""
     needed = ["face-detection", "face-mesh"] if task == "face-mesh" else ["selfie-segmentation"]

@@ -82,5 +82,5 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
 def test_what_tfjs_has_no_counterpart_of_is_named(tmp_path: Path, dist: Path) -> None:
     (tmp_path / "models").mkdir()
     ranged.write_ranged(tmp_path / "models").rename(tmp_path / "models/other.glslnn")
-    words = "layer 'image': a picture whose numbers are not from 0 to 1 is not converted for tfjs"
+    words = "layer 'image': an image whose numbers are not from 0 to 1 is not converted for tfjs"
     assert converted(tmp_path, "other.glslnn") == ([], f"web/dist/tfjs: other.glslnn: {words}")

@@ -82,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m training.aibench.build", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="gets NAME.keras for each network")
     parser.add_argument("names", nargs="*", metavar="NAME", help="which networks (default: those of the tests)")
-    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="of the picture (default: the benchmark's)")
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="of the image (default: the benchmark's)")
     add_debug(parser)
     parser.set_defaults(run=_run)
     return execute(parser, argv)

@@ -27,7 +27,7 @@ def pack(data: Path, out: Path) -> None:
     for split, count in (("train", TRAINING), ("val", HELD_OUT)):
         files = sorted(data.rglob(f"{split}/*/*.jpg"))
         if not files:
-            raise SystemExit(f"{data}: no pictures in .../{split}/CLASS/*.jpg")
+            raise SystemExit(f"{data}: no images in .../{split}/CLASS/*.jpg")
         patches = []
         for index in rng.choice(len(files), count, replace=len(files) < count):
             with Image.open(files[index]) as image:

@@ -246,7 +246,7 @@ def main(argv: list[str] | None = None) -> int:
     """Pack or train."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    packing = verbs.add_parser("pack", help="write patches of pictures into one file")
+    packing = verbs.add_parser("pack", help="write patches of images into one file")
     packing.add_argument("data", type=Path, metavar="FOLDER", help="data sets: .../SPLIT/CLASS/*.jpg")
     packing.add_argument("out", type=Path, metavar="FILE.npz")
     training = verbs.add_parser("train", help="train on a GPU")

@@ -150,7 +150,7 @@ def _figure(width: float, height: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError.of("Matplotlib", "matplotlib", "drawing a card's pictures") from None
+        raise MissingExtraError.of("Matplotlib", "matplotlib", "drawing a card's images") from None
     figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)
     return figure

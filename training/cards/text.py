@@ -62,7 +62,7 @@ def most_confused(evaluation: Evaluation, engine: str) -> list[tuple[int, str, s
 
 
 def _results(evaluations: dict[str, Evaluation]) -> Iterator[str]:
-    yield "| split | pictures | computed by | top-1 | top-5 | coarse top-1 | right |"
+    yield "| split | images | computed by | top-1 | top-5 | coarse top-1 | right |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for split, evaluation in evaluations.items():
         for engine, result in evaluation["results"].items():
@@ -80,7 +80,7 @@ def _agreement(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         names = " with ".join(NAMES[name] for name in pair.split(" to "))
         yield (
             f"| {split} | {names} | {_percent(numbers['agreement'])} | {numbers['lost']} | {numbers['gained']} "
-            f"| {numbers['net_loss_points']:.2f} points, {numbers['net_loss_pictures']} pictures "
+            f"| {numbers['net_loss_points']:.2f} points, {numbers['net_loss_pictures']} images "
             f"| {numbers['mean_logit_error']:.3f} / {numbers['largest_logit_error']:.2f} |"
         )
 
@@ -94,7 +94,7 @@ def _measured_on(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         yield f"Measured on {' and '.join(splits)} with {words}."
     for split, evaluation in evaluations.items():
         if evaluation["skipped"]:
-            yield f"{len(evaluation['skipped'])} pictures of {split} could not be read and were left out."
+            yield f"{len(evaluation['skipped'])} images of {split} could not be read and were left out."
     coarse = main_evaluation(evaluations)["coarse_labels"]
     if coarse:
         yield f"*Coarse*: the first label lies in the right one of the data set's {len(set(coarse))} coarse classes."
@@ -121,7 +121,7 @@ def _mistakes(evaluation: Evaluation) -> Iterator[str]:
         yield ""
         yield "Its most frequent mistakes:"
         yield ""
-        yield "| class of the picture | first label | pictures |"
+        yield "| class of the image | first label | images |"
         yield "| --- | --- | --- |"
         yield from (f"| {label} | {first} | {count} |" for count, label, first in mistakes)
 

@@ -112,7 +112,7 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
       took = performance.now() - now;
       times.push(took);
       if (took > 1000 * test.limit) {
-        throw new Error(`A picture takes ${(took / 1000).toFixed(1)} s, and the test's limit is ${test.limit} s.`);
+        throw new Error(`An image takes ${(took / 1000).toFixed(1)} s, and the test's limit is ${test.limit} s.`);
       }
       number(card, "mean", meanOf([first, ...times]));
       number(card, "pictures", times.length + 1);
@@ -158,8 +158,8 @@ function cardOf({ number, task, network, reference, trained }: Test): Card {
   element.querySelector(".about")!.textContent = `${network}${trained ? "" : ", weights not trained"}`;
   element.querySelector<HTMLOutputElement>("output.reference")!.value = `${reference} ms`;
   const [before, output] = element.querySelectorAll("canvas");
-  before!.setAttribute("aria-label", `The picture before: ${task}`);
-  output!.setAttribute("aria-label", `The picture after: ${task}`);
+  before!.setAttribute("aria-label", `The image before: ${task}`);
+  output!.setAttribute("aria-label", `The image after: ${task}`);
   return { element, before: before!, output: output!, labels: element.querySelector("ol")! };
 }
 

@@ -4,9 +4,9 @@ import { page } from "./elements.ts";
 
 const REASONS: Record<string, string> = {
   NotAllowedError: "The camera was not allowed. Allow it in the browser's address bar and press the button again.",
-  NotFoundError: "This device has no camera. Choose a picture instead.",
+  NotFoundError: "This device has no camera. Choose an image instead.",
   NotReadableError: "The camera is in use by another program. Close that and press the button again.",
-  OverconstrainedError: "This camera cannot do what the page asks for. Choose a picture instead.",
+  OverconstrainedError: "This camera cannot do what the page asks for. Choose an image instead.",
 };
 
 /**
@@ -18,8 +18,8 @@ export async function start(): Promise<void> {
   if (!navigator.mediaDevices?.getUserMedia) {
     throw new Error(
       window.isSecureContext
-        ? "This browser gives pages no camera. Choose a picture instead."
-        : "Browsers give the camera only to pages over https or on localhost. Open the page that way, or choose a picture.",
+        ? "This browser gives pages no camera. Choose an image instead."
+        : "Browsers give the camera only to pages over https or on localhost. Open the page that way, or choose an image.",
     );
   }
   try {

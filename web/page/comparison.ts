@@ -133,7 +133,7 @@ function cardOf(name: RunnerName, file: string): Card {
   const element = part<HTMLElement>(page.runner.content.cloneNode(true) as DocumentFragment, "article");
   part(element, "h3").textContent = TITLES[name];
   const output = part<HTMLCanvasElement>(element, "canvas");
-  output.setAttribute("aria-label", `The picture that ${TITLES[name]} makes`);
+  output.setAttribute("aria-label", `The image that ${TITLES[name]} makes`);
   return { name, runner: new Runner(name, file), element, labels: part(element, "ol"), output, times: [] };
 }
 

@@ -244,7 +244,7 @@ async function open(files: ArrayLike<File> | null | undefined): Promise<void> {
   try {
     opened = await createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "default" });
   } catch {
-    throw new Error(`${file.name}: this browser cannot read it as a picture. JPEG, PNG and WebP work.`);
+    throw new Error(`${file.name}: this browser cannot read it as an image. JPEG, PNG and WebP work.`);
   }
   if (camera.isOn()) stopCamera();
   picture?.close();
@@ -266,7 +266,7 @@ function drawPicture(source: ImageBitmap): void {
   canvas.width = Math.max(1, Math.round(zoom * part.width));
   canvas.height = Math.max(1, Math.round(zoom * part.height));
   canvas.getContext("2d")?.drawImage(source, part.x, part.y, part.width, part.height, 0, 0, canvas.width, canvas.height);
-  canvas.setAttribute("aria-label", "The part of the picture that the network reads");
+  canvas.setAttribute("aria-label", "The part of the image that the network reads");
   arrangeStage();
 }
 

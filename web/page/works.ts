@@ -15,7 +15,7 @@ const COUNTED = 128;
 /** Description of the region that a network reads, for each fit. */
 const READ: Record<Fit, string> = {
   "center-square/area-average": "the centred square",
-  "center-crop/area-average": "the centre, in the shape of its own picture",
+  "center-crop/area-average": "the centre, in the shape of its own image",
   "letterbox/area-average": "all of it, between black bars",
   "stretch/area-average": "all of it, stretched to its own shape",
 };
@@ -116,7 +116,7 @@ function showFound({ description }: Task, picture: ImageBitmap | HTMLCanvasEleme
   page.picture.width = Math.max(1, Math.round(zoom * picture.width));
   page.picture.height = Math.max(1, Math.round(zoom * picture.height));
   draw(page.picture, picture, found, look);
-  page.picture.setAttribute("aria-label", `The picture, and drawn on it: ${description.what}; ${words(found)}`);
+  page.picture.setAttribute("aria-label", `The image, and drawn on it: ${description.what}; ${words(found)}`);
   results.showRows(rowsOf(found));
 }
 
@@ -127,7 +127,7 @@ function words(found: Found): string {
 }
 
 function rowsOf(found: Found): results.Row[] {
-  if (found.kind === "segmentation") return [{ text: "Share of the picture", part: shareOf(found) }];
+  if (found.kind === "segmentation") return [{ text: "Share of the image", part: shareOf(found) }];
   if (found.kind === "classification") return found.labels.map(({ label, probability }) => ({ text: label, part: probability }));
   if (!found.things.length) return [{ text: "Nothing found" }];
   return found.things.slice(0, results.TOP).map((thing, i) => {
@@ -154,9 +154,9 @@ function loading(name: string, bytes: number, of: number): void {
 /** Return the image input of a model. A model with other inputs is refused, because the page has a single image. */
 function pictureOf({ session }: GlslInfer): Session["picture"] {
   if (session.inputs.length === 1 && session.inputs[0]!.kind === "picture") return session.picture;
-  const inputs = session.inputs.map(({ name, kind }) => `${name} (${kind === "picture" ? "a picture" : "numbers"})`);
+  const inputs = session.inputs.map(({ name, kind }) => `${name} (${kind === "picture" ? "an image" : "numbers"})`);
   throw new Error(
-    `This page shows models that read one picture. This one reads ${inputs.join(" and ")}. ` +
+    `This page shows models that read one image. This one reads ${inputs.join(" and ")}. ` +
       "The library runs it: model.run({name: …}).",
   );
 }

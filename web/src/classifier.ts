@@ -156,6 +156,6 @@ async function decode(picture: AnyPicture | Numbers): Promise<Picture | Numbers>
     if (element) await picture.decode();
     return await createImageBitmap(picture, { premultiplyAlpha: "none", colorSpaceConversion: "default" });
   } catch {
-    throw new ImageError("the browser cannot read this as a picture (JPEG, PNG, WebP, GIF ... work), or it is damaged");
+    throw new ImageError("the browser cannot read this as an image (JPEG, PNG, WebP, GIF ... work), or it is damaged");
   }
 }

@@ -16,7 +16,7 @@ import type { Session } from "./session.ts";
 export function toPicture(session: Session, output: Tensor): ImageData {
   const [height, width, channels = 1] = output.shape;
   if (!height || !width || output.shape.length > 3 || (channels !== 1 && channels !== 3)) {
-    throw new InputError(`the model's output has the shape (${output.shape.join(", ")}); a picture has 1 or 3 channels`);
+    throw new InputError(`the model's output has the shape (${output.shape.join(", ")}); an image has 1 or 3 channels`);
   }
   const input = session.inputs.find(({ kind, value }) => kind === "picture" && value.channels === channels);
   const pixels = new Uint8ClampedArray(4 * height * width).fill(255);

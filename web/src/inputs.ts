@@ -80,7 +80,7 @@ export function uploadOf(input: Input, given: Given): readonly Upload[] | Pictur
     return [{ ...value, ...value.views[0]!, data: uploaded(given, value) }];
   }
   if (isList) {
-    throw new InputError(`input '${name}' is a picture; give its bytes as Uint8Array, or a video, an image or a canvas`);
+    throw new InputError(`input '${name}' is an image; give its bytes as Uint8Array, or a video, an <img> or a canvas`);
   }
   return given as PictureSource;
 }

@@ -95,16 +95,16 @@ export function preprocessorOf(
   return (picture) => {
     const [width, height] = sizeOf(picture);
     const most = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
-    if (!width || !height) throw new ImageError("the picture has no pixels (yet): wait until it is loaded or plays");
+    if (!width || !height) throw new ImageError("the image has no pixels (yet): wait until it is loaded or plays");
     if (width > most || height > most) {
-      throw new ImageError(`the picture has ${width} x ${height} pixels, this GPU takes ${most} a side; shrink it first`);
+      throw new ImageError(`the image has ${width} x ${height} pixels, this GPU takes ${most} a side; shrink it first`);
     }
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, source);
     try {
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, picture);
     } catch {
-      throw new ImageError("the browser does not give this picture's pixels away: it comes from another site without CORS");
+      throw new ImageError("the browser does not give this image's pixels away: it comes from another site without CORS");
     }
     const { from, to } = fitted(fit, { width, height }, value);
     const begin: Pair = [from.width, from.height];

@@ -90,7 +90,7 @@ export class Session {
   get picture(): Input & { readonly kind: "picture"; readonly value: FeatureMap } {
     const [input] = this.inputs;
     if (this.inputs.length === 1 && input?.kind === "picture") return input;
-    throw new InputError(`the model reads ${listed(this.inputs)}, not one picture; give an object with these names`);
+    throw new InputError(`the model reads ${listed(this.inputs)}, not one image; give an object with these names`);
   }
 
   /** The only input. Throws InputError if there are several. @internal */

@@ -142,7 +142,7 @@ export function convert(bundle: Bundle): Converted {
       case "input":
         input = name;
         if (mapOf(layer).scales.some((scale) => scale !== 1) || mapOf(layer).zeros.some(Boolean)) {
-          throw unknown(layer, "a picture whose numbers are not from 0 to 1");
+          throw unknown(layer, "an image whose numbers are not from 0 to 1");
         }
         break;
       case "conv2d":

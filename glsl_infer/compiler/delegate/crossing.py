@@ -54,7 +54,7 @@ def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, c
         raise ModelError.layer(
             name,
             "its values go from the CPU to the GPU, and their range is unknown",
-            "give --images DIR with typical pictures",
+            "give --images DIR with typical images",
         )
     if len(shape) == 1:
         low, high = bounds or (None, None)

@@ -151,6 +151,6 @@ def warnings(ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         return ()
     others = f" and {len(layers) - 1} others" if len(layers) > 1 else ""
     return (
-        f"layer '{layers[0]}'{others}: no pictures, so that ranges come from what batch norms have learnt, {SIGMAS:g} "
-        "deviations either way; give --images DIR with typical pictures for finer steps",
+        f"layer '{layers[0]}'{others}: no images, so that ranges come from what batch norms have learnt, {SIGMAS:g} "
+        "deviations either way; give --images DIR with typical images for finer steps",
     )

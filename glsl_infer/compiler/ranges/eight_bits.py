@@ -263,7 +263,7 @@ def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None
     return ModelError.layer(
         unbounded[0].name,
         f"the values of '{unbounded[0].activation.name}' have no fixed range" + _others(unbounded),
-        "give typical pictures with --images DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
+        "give typical images with --images DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
     )
 
 

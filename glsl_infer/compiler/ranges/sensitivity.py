@@ -167,7 +167,7 @@ def spend(
         InputError: calibration images are missing.
     """
     if not samples:
-        raise InputError("--tolerance and --budget compare outputs on typical pictures; give --images DIR")
+        raise InputError("--tolerance and --budget compare outputs on typical images; give --images DIR")
     search = _Search(graph, chosen, samples, limits, counted)
     before = search.found
     search.buy(limits.tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)

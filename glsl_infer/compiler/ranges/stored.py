@@ -58,7 +58,7 @@ class StoredRanges:
                 )
             missing = [] if calibrated else [repr(node.name) for node in open_layers(graph, self.known.maps)]
             if missing:
-                raise InputError(f"{where}: no range for {', '.join(missing)}; give pictures with --images DIR, too")
+                raise InputError(f"{where}: no range for {', '.join(missing)}; give images with --images DIR, too")
             return self.known
         foreign = sorted({*self.known.maps, *self.known.scales} - set(_names(graph, self.known.scales)))
         what = f"it has no {', '.join(map(repr, foreign))}" if foreign else "its layers or weights are others"

@@ -222,7 +222,7 @@ def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[N
     if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _beside(call):
         kind = type(call.layer).__name__
         raise call.refused(
-            f"{kind} of a batch with {max(parts)} parts of each picture",
+            f"{kind} of a batch with {max(parts)} parts of each image",
             f"give the parts an axis of their own: reshape to (-1, {max(parts)}, ...)",
         )
     longer = replace(call, shape=(parts[0], *call.shape))
@@ -277,7 +277,7 @@ def _apply(call: Call, numbers: Numbers) -> Numbers:
     if kind in _RESHAPES:
         if numbers.size % math.prod(call.shape):
             raise call.refused(
-                f"a reshape to {tuple(call.shape)} and another batch", "leave whole parts of pictures in it"
+                f"a reshape to {tuple(call.shape)} and another batch", "leave whole parts of images in it"
             )
         return numbers.reshape(-1, *call.shape)
     order = geometry.order_of(call.layer, numbers.ndim)

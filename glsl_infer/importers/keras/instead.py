@@ -9,7 +9,7 @@ _RECURRENT = "compute one step in the network and carry its state outside, or us
 _ATTENTION = "use Attention or MultiHeadAttention, which the CPU computes"
 _DATA = "prepare such data before the model, and give it numbers"
 _FOREIGN = "write the model with Keras' own layers"
-_DETERMINISTIC = "apply it to pictures before the model"
+_DETERMINISTIC = "apply it to images before the model"
 
 
 def _for(advice: str, names: str) -> dict[str, str]:

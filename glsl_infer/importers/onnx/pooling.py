@@ -25,7 +25,7 @@ def pool(call: Call) -> list[View]:
     rank = len(call.view().axes)
     source, shape = call.map(lines=True)
     if rank not in (3, 4):
-        raise call.refused(f"on a tensor of {rank} axes", "it needs a picture or a line")
+        raise call.refused(f"on a tensor of {rank} axes", "it needs an image or a line")
     window, strides = pair(call, "kernel_shape", rank - 2), pair(call, "strides", rank - 2)
     dilations = pair(call, "dilations", rank - 2)
     if min(*window, *strides, *dilations) < 1:

@@ -96,7 +96,7 @@ def fit_into_memory(image: ImageFile.ImageFile, *, full_image: bool, least: int)
                 image.draft(None, size)
                 return
     raise ImageError(
-        f"a picture of {image.width} x {image.height} pixels, which takes about "
+        f"an image of {image.width} x {image.height} pixels, which takes about "
         f"{_need(image, image.size, full_image) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are "
         "free; shrink it first"
     )

@@ -130,7 +130,7 @@ class PictureInput:
         raise ImageError(
             f"input '{entry.name}' reads uint8 {entry.shape}, and scales uint8 (height, width, {entry.channels}), a "
             f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {description} was given; "
-            "glsl_infer.preprocess.load_for makes it of any picture"
+            "glsl_infer.preprocess.load_for makes it of any image"
         )
 
     def put(self, picture: Picture, handles: Handles) -> None:

@@ -32,7 +32,7 @@ __all__ = ["ImageSource", "area_average", "load", "load_for", "open_image", "to_
 
 ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
 
-_MORE_THAN_16 = "pictures with more than 16 bits a channel are not supported; save it with 8 or 16"
+_MORE_THAN_16 = "images with more than 16 bits a channel are not supported; save it with 8 or 16"
 
 _FORMATS = (
     *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
@@ -116,7 +116,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
     if isinstance(source, np.ndarray):
         return _to_srgb(_from_array(source), full_image=full_image, alpha=alpha)
     if not isinstance(source, (str, os.PathLike, Image.Image)):
-        raise ImageError(f"a picture is a path, a Pillow image or an array, not {type(source).__name__}")
+        raise ImageError(f"an image is a path, a Pillow image or an array, not {type(source).__name__}")
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
     missing = None if isinstance(source, Image.Image) else missing_decoder(source)
     try:
@@ -126,13 +126,13 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
                 return _to_srgb(source, full_image=full_image, alpha=alpha)
             kind = not_a_file(source)
             if kind:
-                raise ImageError(f"is {kind}, not a picture; give a picture file")
+                raise ImageError(f"is {kind}, not an image; give an image file")
             check_metadata(source)
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")
                 if image.format not in _FORMATS:
-                    raise ImageError(f"{image.format} pictures are not read; save it as PNG or JPEG")
+                    raise ImageError(f"{image.format} images are not read; save it as PNG or JPEG")
                 if image.mode in ("I", "F") and any(";32" in word for tile in image.tile for word in _words(tile[3])):
                     raise ImageError(_MORE_THAN_16)
                 fit_into_memory(image, full_image=full_image, least=least)
@@ -141,7 +141,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
         raise ImageError(
-            f"{what}: {missing or 'not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)'}"
+            f"{what}: {missing or 'not an image that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)'}"
         ) from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6
@@ -156,7 +156,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         if isinstance(error, OSError) and error.strerror:  # the file system, not a decoder
             raise ImageError(f"{what}: cannot be read ({error.strerror})") from error
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ImageError(f"{what}: the picture is damaged or cannot be read ({reason}); copy it again") from error
+        raise ImageError(f"{what}: the image is damaged or cannot be read ({reason}); copy it again") from error
 
 
 def _words(arguments: object) -> list[str]:
@@ -173,7 +173,7 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     grey = array.ndim == 2
     if array.dtype != np.uint8 or not (grey or (array.ndim == 3 and array.shape[2] in (3, 4))) or 0 in array.shape:
         raise ImageError(
-            f"an array of shape {array.shape} and type {array.dtype} is not a picture; "
+            f"an array of shape {array.shape} and type {array.dtype} is not an image; "
             "give uint8 of shape (height, width, 3), (height, width, 4) or (height, width)"
         )
     return Image.fromarray(array)
@@ -181,7 +181,7 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
 
 def _to_srgb(image: Image.Image, *, full_image: bool, alpha: bool = False) -> Image.Image:
     if 0 in image.size:
-        raise ImageError(f"a picture of {image.width} x {image.height} pixels has nothing to show")
+        raise ImageError(f"an image of {image.width} x {image.height} pixels has nothing to show")
     image.load()
     profile, turn = image.info.get("icc_profile"), _turn(image)
     if image.mode == "RGB" and turn is None and not profile and not alpha and "transparency" not in image.info:

@@ -207,7 +207,7 @@ class Resampler(Closing):
                 template("resample.vert").encode(),
                 prelude + (template("store.glsl") + READING[kind] + text).encode(),
                 ["position"],
-                "scaling of the picture",
+                "scaling of the image",
             )
             self._programs.drop_shaders()
             self._gl.UseProgram(program)

@@ -125,7 +125,7 @@ def through(
         result[_scaled(rows, factor, 0), _scaled(columns, factor, 0)] = output[
             _scaled(rows, factor, rows.start), _scaled(columns, factor, columns.start)
         ]
-    assert result is not None, "a picture has at least one tile"
+    assert result is not None, "an image has at least one tile"
     return result
 
 
@@ -139,5 +139,5 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.ge
         return np.empty(shape, dtype)
     except MemoryError:
         raise InputError(
-            f"the result, {shape[1]} x {shape[0]} pixels, does not fit into memory; shrink the picture first"
+            f"the result, {shape[1]} x {shape[0]} pixels, does not fit into memory; shrink the image first"
         ) from None

@@ -86,7 +86,7 @@ class Turner(Closing):
                 template("resample.vert").encode(),
                 prelude + (template("store.glsl") + READING[self._kind] + text).encode(),
                 ["position"],
-                "a cut of the picture",
+                "a cut of the image",
             )
             self._programs.drop_shaders()
             gl.UseProgram(program)

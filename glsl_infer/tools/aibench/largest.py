@@ -71,7 +71,7 @@ def largest(
         started = time.perf_counter()
         images.run_whole(session, _picture(side), watch=_quiet)
         done, took = size, time.perf_counter() - started
-    return Largest(done, took, "no larger picture is in the test")
+    return Largest(done, took, "no larger image is in the test")
 
 
 def _picture(side: int) -> NDArray[np.uint8]:

@@ -53,7 +53,7 @@ def bars(result: dict[str, Any], path: Path) -> None:
     axes.tick_params(axis="x", which="both", labelsize=8)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xlabel("times as good as a Pixel 2; dots: the 30 phones of the paper")
-    small = "small pictures; " if result["quick"] else ""
+    small = "small images; " if result["quick"] else ""
     axes.set_title(small + str(result["machine"].get("renderer", "")).replace("$", r"\$"), fontsize=9)
     save(figure, path)
 

@@ -56,5 +56,5 @@ def timed(session: Session, limit: float, started: float, most: int = MOST_PICTU
     while len(seconds) < most and (len(seconds) < 2 or time.perf_counter() - begun + seconds[-1] <= limit):
         seconds.append(timed_frame(session, inputs).total)
         if seconds[-1] > limit:
-            raise RunError(f"a picture takes {seconds[-1]:.1f} s, and the test's limit is {limit:g} s")
+            raise RunError(f"an image takes {seconds[-1]:.1f} s, and the test's limit is {limit:g} s")
     return Timed(len(seconds), 1000.0 * mean_of(seconds), 1000.0 * first)

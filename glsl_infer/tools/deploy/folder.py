@@ -127,7 +127,7 @@ def _model(model: Model, sources: Sources, new: Path, say: Say) -> dict[str, Any
     bundle = bundles.read(target)
     size = bundle.manifest.input.size
     if model.input_size and size != model.input_size:
-        raise InputError(f"model '{model.name}': reads pictures of {size}x{size}, not of input_size {model.input_size}")
+        raise InputError(f"model '{model.name}': reads images of {size}x{size}, not of input_size {model.input_size}")
     return {
         "name": model.name,
         "file": f"models/{target.name}",

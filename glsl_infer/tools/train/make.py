@@ -102,7 +102,7 @@ def train(
         examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
         if not len(unknown) and -1 not in photographs.truth:
             raise InputError(
-                f"--start {start} needs pictures of other things; put some into {folder}/none, or leave --start out"
+                f"--start {start} needs images of other things; put some into {folder}/none, or leave --start out"
             )
         trained, verdict = heads.train(heads.without_lookalikes(examples), steps)
         candidates[each.name], tried[each.name] = (each, trained), verdict
@@ -220,11 +220,11 @@ def _write_card(trained: Trained, out: Path) -> None:
         "",
         f"![the photographs]({out.with_suffix('.png').name})",
         "",
-        "| cross-validation: each picture is tested with a model that did not learn from it | |",
+        "| cross-validation: each image is tested with a model that did not learn from it | |",
         "|---|---|",
         f"| photographs whose most probable class is correct | {100 * verdict.accuracy:.1f} % |",
         f"| photographs with the answer '{NONE}', by mistake | {100 * verdict.known_refused:.1f} % |",
-        f"| pictures of other things with the answer '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
+        f"| images of other things with the answer '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
     ]
     if verdict.none_refused is not None:
         lines.append(

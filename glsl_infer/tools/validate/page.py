@@ -27,14 +27,14 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
         failures: a sentence for each exceeded threshold.
     """
     rows = [
-        ("pictures", f"{agreement['pictures']}"),
+        ("images", f"{agreement['pictures']}"),
         (agreement["framework"], agreement["beside"]),
         ("GPU", agreement["driver"]),
     ]
     for end in agreement["outputs"]:
         of = f" of '{end['name']}'" if len(agreement["outputs"]) > 1 else ""
         rows += [(f"cosine similarity{of}", f"{end['cosine']:.6f}")]
-        rows += [(f"of the worst picture{of}", f"{end['worst_cosine']:.6f}")]
+        rows += [(f"of the worst image{of}", f"{end['worst_cosine']:.6f}")]
         rows += [(f"largest error{of}", f"{end['max_error']:.6g}"), (f"mean error{of}", f"{end['mean_error']:.6g}")]
         rows += [(f"SQNR{of}", decibels(end["sqnr_db"]))]
         rows += [(f"same first label{of}", f"{100 * end['top1']:.2f} %")] if "top1" in end else []

@@ -23,9 +23,7 @@ from glsl_infer.tools.validate.measures import Agreement
 PICTURES = 2
 """Number of samples computed by the reference, which takes seconds for each."""
 
-_EXPORT = (
-    "to come nearer, export with --images and more typical pictures, with --tolerance 0.01, or with --precision 16"
-)
+_EXPORT = "to come nearer, export with --images and more typical images, with --tolerance 0.01, or with --precision 16"
 
 
 class Verdict:
@@ -104,9 +102,7 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
         whose = "" if len(agreement["outputs"]) == 1 else f"output '{end['name']}': "
         if "reference_cosine" in end:
             exact, driver = end["reference_cosine"], end["driver_cosine"]
-            sentence = (
-                f"{whose}on {agreement['judged']} pictures the exact reference (NumPy) has a cosine of {exact:.6g}"
-            )
+            sentence = f"{whose}on {agreement['judged']} images the exact reference (NumPy) has a cosine of {exact:.6g}"
             sentence += f" with the model, and the GPU {driver:.6g} with the reference: "
             if agreement["wrong"] is None:
                 lines.append(f"{sentence}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
@@ -118,7 +114,7 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
                 f"{whose}where the first labels differ, the model itself has them at most {end['margin']:.2g} apart, "
                 f"{end['margin_share']:.1%} of its outputs' spread"
                 + (
-                    "; labels so close are no answer: untrained weights, or pictures that the model is not for"
+                    "; labels so close are no answer: untrained weights, or images that the model is not for"
                     if end["margin_share"] < 0.2
                     else ""
                 )

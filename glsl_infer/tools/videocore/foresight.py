@@ -96,7 +96,7 @@ class Foresight:
             text = ", ".join(f"'{layer.layer}' ({layer.op}, {_time(layer.milliseconds)})" for layer in named)
             sentences.append(
                 f"a frame takes about {_time(self.milliseconds)} on a Pi Zero W, most of it in layer"
-                f"{'s' * (len(named) > 1)} {text}: give smaller pictures, strides earlier, or fewer channels there; "
+                f"{'s' * (len(named) > 1)} {text}: give smaller images, strides earlier, or fewer channels there; "
                 "faster boards and phones may do"
             )
         if self.programs > MANY_PROGRAMS:

@@ -132,7 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Look for growth while figures enter and leave.")
     parser.add_argument("--task", help="a task of the package, or a file (default: red squares of tests/)")
     parser.add_argument(
-        "--person", type=Path, default=ROOT / "glsl_infer/tools/get/person.jpg", help="with --task: a picture of one"
+        "--person", type=Path, default=ROOT / "glsl_infer/tools/get/person.jpg", help="with --task: an image of one"
     )
     parser.add_argument("--frames", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=100)

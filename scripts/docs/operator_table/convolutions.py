@@ -27,7 +27,7 @@ CONVOLUTIONS = Group(
     (
         Row("Conv2D", "1x1; 8 to 8", _conv(8, 1)),
         Row("Conv2D", "3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
-        Row("Conv2D", "3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
+        Row("Conv2D", "3x3, `valid`, on the image; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
         Row("Conv2D", "groups of 4, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
             "Conv2D",

@@ -17,7 +17,7 @@ STEM = "stem"
 """Prefix of the names of layers that feed the subject and are not counted."""
 
 
-IDLE = ("nothing", "the picture's range")
+IDLE = ("nothing", "the image's range")
 """Values of ``into`` for subjects that add no draw and no texture."""
 
 

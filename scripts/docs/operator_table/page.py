@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +10,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, videocore
 from operator_table.cost import Cost
-from operator_table.names import NAMES, PARTS_OF_OTHERS, Names
+from operator_table.names import FORMATS, NAMES, PARTS_OF_OTHERS, Names
 from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
@@ -25,8 +26,8 @@ are for the sizes in the line, or for 8 channels, with `--weights uniform`. Oper
 such as `+`, cost the same as layers.
 
 Stored values are within {TOLERANCE} of a step of the exact value. Perfect rounding is within 0.5. A step is
-1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *pictures* learn the range
-of each channel from typical pictures (`export --images DIR`).
+1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *images* learn the range
+of each channel from typical images (`export --images DIR`).
 """
 
 LIMITS = f"""
@@ -46,7 +47,7 @@ TAIL = """
 With random weights, the lowest cosine similarity between 25 exported networks and Keras is 0.9850 to 0.9999. Below
 0.999: InceptionV3 0.9850, MobileNetV3Large 0.9987, MobileNetV3Small 0.9989. As drawn they are the same. Of the other
 3 networks only the floats were compared. With offsets of batch normalisation around 0, the lowest is 0.92, which Keras
-itself reaches with noise of half a byte on the picture. Measured in 2026-11 by a script that was deleted since.
+itself reaches with noise of half a byte on the image. Measured in 2026-11 by a script that was deleted since.
 
 """
 
@@ -80,7 +81,23 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
-    return "".join([HEAD, *sections, MATRIX, matrix, _models_written(), LIMITS, TAIL, measured])
+    return "".join([HEAD, *sections, MATRIX, matrix, other_names(), _models_written(), LIMITS, TAIL, measured])
+
+
+def with_names(text: str) -> str:
+    """Return the text of a page with the present operators of files."""
+    head, _, rest = text.partition("\nOther operators of ")
+    return f"{head}{other_names()}\n{rest[rest.index('Made of these') :]}"
+
+
+def other_names() -> str:
+    """Return the paragraphs with the operators of files that the matrix lacks."""
+    paragraphs = []
+    for title, operators in FORMATS.items():
+        cells = " ".join(line.tflite if title == "TensorFlow Lite" else line.onnx for line in NAMES)
+        names = sorted(operators - set(re.findall(r"\w+", cells)))
+        paragraphs.append(textwrap.fill(f"Other operators of {title}, made of these: {', '.join(names)}.", 118))
+    return "".join(f"\n{paragraph}\n" for paragraph in paragraphs)
 
 
 def _models_written() -> str:
@@ -139,7 +156,7 @@ def _costs(row: Row, cost: Cost) -> str:
     """Return the operators of a row, its passes and fetches, and notes."""
     fetches = f"{cost.fetches:.1f}".removesuffix(".0")
     becomes = f"{cost.becomes} {cost.passes}/{fetches}" if cost.passes or cost.fetches else cost.becomes
-    return "; ".join(text for text in (becomes, "*pictures*" * cost.calibrated, row.restrictions) if text)
+    return "; ".join(text for text in (becomes, "*images*" * cost.calibrated, row.restrictions) if text)
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

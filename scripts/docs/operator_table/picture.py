@@ -36,10 +36,10 @@ def _augmented(x: Any) -> Any:
 
 _PICTURE = "any height and width"
 _FREE = "free if nothing else reads it"
-_FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
+_FOLDED: dict[str, Any] = {"without": conv, "into": "the image's range"}
 
 PICTURE = Group(
-    "The picture",
+    "The image",
     "The meaning of bytes is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
     "by 1/32 or less, else 0 to 1. `--input-range LOW,HIGH` overrides this.",
     (

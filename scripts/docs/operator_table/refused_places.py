@@ -6,7 +6,7 @@ from typing import Any
 
 from operator_table.row import KERAS, L, Refusal, stem, vector
 
-_NO_RANGE = "; give typical pictures with --images DIR, or follow the layer with ReLU(max_value=...) or a sigmoid"
+_NO_RANGE = "; give typical images with --images DIR, or follow the layer with ReLU(max_value=...) or a sigmoid"
 
 
 def _unread(x: Any) -> Any:
@@ -34,17 +34,17 @@ RANGES = (
     ),
     Refusal(
         "MaxPooling2D",
-        "of the picture, whose larger bytes are smaller values",
-        "a maximum of a picture whose larger bytes are smaller values; let a convolution come first, or rescale by a "
+        "of the image, whose larger bytes are smaller values",
+        "a maximum of an image whose larger bytes are smaller values; let a convolution come first, or rescale by a "
         "positive factor",
         _pool_of_inverted,
         input_range=(1.0, 0.0),
     ),
     Refusal(
         "ZeroPadding2D",
-        "alone around a picture of which byte 0 is not 0",
-        "zeros around the picture, whose gutter holds bytes of 0; let the next convolution pad, or a 1x1 "
-        "convolution of the picture come first",
+        "alone around an image of which byte 0 is not 0",
+        "zeros around the image, whose gutter holds bytes of 0; let the next convolution pad, or a 1x1 "
+        "convolution of the image come first",
         lambda x: L.MaxPooling2D(2)(L.ZeroPadding2D(1, name="subject")(x)),
         input_range=(-1.0, 1.0),
     ),

@@ -3,7 +3,7 @@
 import { ContextError, LimitError } from "../errors.ts";
 import type { Limits } from "../manifest.ts";
 
-const SMALLER = "use a model of smaller pictures or fewer channels";
+const SMALLER = "use a model of smaller images or fewer channels";
 const OTHER_GPU = "use another browser or device (WebGL promises 8)";
 
 const NAMES: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_${string}`, string]> = {

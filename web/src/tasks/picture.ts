@@ -97,7 +97,7 @@ let reader: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | undef
 export function pixelsIn(picture: PictureSource): Pixels & ImageData {
   if (picture instanceof ImageData) return picture;
   const { width, height } = sizeOf(picture);
-  if (!width || !height) throw new InputError("the picture has no pixels (yet): wait until it is loaded or plays");
+  if (!width || !height) throw new InputError("the image has no pixels (yet): wait until it is loaded or plays");
   reader ??= readerOf();
   reader.canvas.width = width;
   reader.canvas.height = height;
@@ -108,6 +108,6 @@ export function pixelsIn(picture: PictureSource): Pixels & ImageData {
 function readerOf(): CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D {
   const canvas = typeof document === "undefined" ? new OffscreenCanvas(1, 1) : document.createElement("canvas");
   const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D | null;
-  if (!context) throw new InputError("this browser draws no pictures; use another browser");
+  if (!context) throw new InputError("this browser draws no images; use another browser");
   return context;
 }

@@ -94,7 +94,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         byte[] file = models.bytes(test.file + ".png");
         Bitmap before = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
         if (before == null) {
-            throw new Errors.InputError(test.file + ".png is no picture; build the app again");
+            throw new Errors.InputError(test.file + ".png is not an image; build the app again");
         }
         test.setBefore(before);
         int[] pixels = new int[before.getWidth() * before.getHeight()];
@@ -134,7 +134,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
             return false;
         }
         if (all > 1e3 * test.limit) {
-            throw new Errors.InputError("A picture takes " + Math.round(all / 1e3) + " s, and the test's limit is "
+            throw new Errors.InputError("An image takes " + Math.round(all / 1e3) + " s, and the test's limit is "
                     + Math.round(test.limit) + " s.");
         }
         return test.add(all) >= most || (now - begun) / 1e6 + all > 1e3 * test.limit;

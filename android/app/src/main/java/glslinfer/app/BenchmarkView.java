@@ -77,7 +77,7 @@ final class BenchmarkView extends View {
         if (test.mean() > 0) {
             ink.tenths(test.mean()).append(" ms");
         } else {
-            ink.line.append(test.first() > 0 ? "first picture done" : "waiting");
+            ink.line.append(test.first() > 0 ? "first image done" : "waiting");
         }
         ink.write(canvas, x, y += step, most, 0.75f * step, test.mean() > 0, ink.palette.accent);
         ink.begin().append("Pixel 2: ").append(Math.round(test.reference)).append(" ms");

@@ -205,7 +205,7 @@ final class CameraSource {
         @Override
         public void onConfigureFailed(CameraCaptureSession refused) {
             if (mine == generation) {
-                listener.onCameraFailed("the camera refuses to send pictures of that size");
+                listener.onCameraFailed("the camera refuses to send images of that size");
             }
         }
     }

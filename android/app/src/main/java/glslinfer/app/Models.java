@@ -182,7 +182,7 @@ final class Models {
         }
         if (bundle.manifest.inputs.size() != 1 || !bundle.manifest.inputs.get(0).isPicture()) {
             throw new Errors.InputError(bundle.file + ": reads " + bundle.manifest.inputNames()
-                    + ", but the app has one picture for it, the camera's; choose another model");
+                    + ", but the app has one image for it, the camera's; choose another model");
         }
         return bundle;
     }

@@ -51,7 +51,7 @@ final class Overlay {
         String name = Models.title(found.description.name);
         if (found.mask != null) {
             double share = found.mask.share(found.mask.columns, found.mask.rows);
-            return name + ": " + Math.round(100 * share) + " % of the picture";
+            return name + ": " + Math.round(100 * share) + " % of the image";
         }
         return name + ": " + (found.count() == 0 ? "none" : found.count() + " found");
     }

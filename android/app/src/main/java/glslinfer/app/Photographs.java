@@ -77,7 +77,7 @@ final class Photographs {
                         String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
                         try {
                             Photograph made = decode(bytes(activity.getContentResolver(), uri));
-                            return told(made, name + " cannot be read as a picture on this device; choose another one");
+                            return told(made, name + " cannot be read as an image on this device; choose another one");
                         } catch (IOException error) {
                             return told(null, name + " cannot be read (" + error.getMessage() + ")");
                         } catch (SecurityException error) {

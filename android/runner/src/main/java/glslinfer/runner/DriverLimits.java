@@ -19,7 +19,7 @@ final class DriverLimits {
     private static final String OTHER = "use another device (OpenGL ES 2.0 promises 8)";
     private static final String[] ADVICE = {
         OTHER,
-        "use a model of smaller pictures or fewer channels",
+        "use a model of smaller images or fewer channels",
         "export the model with --weights baked",
         OTHER,
         OTHER

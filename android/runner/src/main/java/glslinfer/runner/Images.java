@@ -20,7 +20,7 @@ public final class Images {
         int channels = shape.length == 3 ? shape[2] : 0;
         if (channels != 1 && channels != 3) {
             throw new Errors.InputError("output '" + result.name
-                    + "' is no picture; give (height, width, 1) or (height, width, 3)");
+                    + "' is not an image; give (height, width, 1) or (height, width, 3)");
         }
         FeatureMap range = rangeOf(manifest, channels);
         byte[] bytes = new byte[result.data.length];

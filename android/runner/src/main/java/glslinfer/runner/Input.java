@@ -59,7 +59,7 @@ public final class Input {
 
     private Tiles tiles() {
         if (!isPicture()) {
-            throw new Errors.InputError("input '" + name + "' takes numbers, not a picture");
+            throw new Errors.InputError("input '" + name + "' takes numbers, not an image");
         }
         return (Tiles) value;
     }

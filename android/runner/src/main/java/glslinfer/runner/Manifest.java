@@ -74,7 +74,7 @@ public final class Manifest {
      */
     public Input onlyPicture() {
         if (inputs.size() != 1 || !inputs.get(0).isPicture()) {
-            throw new Errors.InputError("the model reads " + inputNames() + ", not one picture alone");
+            throw new Errors.InputError("the model reads " + inputNames() + ", not one image alone");
         }
         return inputs.get(0);
     }

@@ -17,7 +17,7 @@ public final class Picture {
      */
     public Picture(int[] argb, int width, int height) {
         if (width < 1 || height < 1 || argb.length != (long) width * height) {
-            throw new Errors.ImageError(argb.length + " pixels are no picture of " + width + " x " + height);
+            throw new Errors.ImageError(argb.length + " pixels are not an image of " + width + " x " + height);
         }
         this.argb = argb;
         this.width = width;

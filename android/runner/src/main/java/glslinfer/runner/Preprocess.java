@@ -13,7 +13,7 @@ public final class Preprocess {
      */
     public static byte[] fit(Picture picture, Input input) {
         if (!input.isPicture()) {
-            throw new Errors.InputError("input '" + input.name + "' takes numbers, not a picture");
+            throw new Errors.InputError("input '" + input.name + "' takes numbers, not an image");
         }
         return fit(picture, input.fit, input.width(), input.height(), input.channels());
     }

@@ -70,7 +70,7 @@ public abstract class Task {
         List<Input> inputs = session.bundle.manifest.inputs;
         if (inputs.size() != 1 || !inputs.get(0).isPicture()) {
             throw wrong("its model reads " + session.bundle.manifest.inputNames()
-                    + "; a task needs one that reads a picture alone");
+                    + "; a task needs one that reads one image alone");
         }
         input = inputs.get(0);
     }
