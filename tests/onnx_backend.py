@@ -204,10 +204,10 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arrays,
             raise InputError(f"onnx cannot convert it from its opset: {str(error).splitlines()[0][:80]}") from None
     imported = _imported(model)
     names = list(imported.inputs)
-    samples = [{name: imported.given(name, array) for name, array in zip(names, item)} for item in items]
+    samples = [{name: imported.stored_input(name, array) for name, array in zip(names, item)} for item in items]
     graph = imported.survey.whole()
     runs = [reference.run(graph, sample, mode="float") for sample in samples]
-    exact = [[imported.returned(name, array) for name, array in results.items()] for results in runs]
+    exact = [[imported.file_output(name, array) for name, array in results.items()] for results in runs]
     for index, array in enumerate(expected):
         result = np.concatenate([outputs[index] for outputs in exact]) if len(items) > 1 else exact[0][index]
         most = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
@@ -244,8 +244,8 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)
         step = _step(bundle, output, span)
         own, off = (
-            min(float(np.max(np.abs(made[output.name] - one[output.name]) / step)) for one in floats)
-            for made in (stored, drawn)
+            min(float(np.max(np.abs(ours[output.name] - one[output.name]) / step)) for one in floats)
+            for ours in (stored, drawn)
         )
         wide = float(np.max(MOST_OFF * span / step))
         yield output.name, off, max(STEPS, min(wide, max(STEPS * rounding, FACTOR * own)))

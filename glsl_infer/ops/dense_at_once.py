@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 PAIRS = BLOCK // 2
 
+MOST_INPUTS = 128
+"""Largest number of inputs of a dense layer in a single pass.
+
+With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
+"""
+
 
 class DenseAtOnce(Operator):
     """From a vector (inputs,) to a vector (outputs,): ``activation((x @ kernel) * row_scale + bias)``.

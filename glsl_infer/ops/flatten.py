@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.global_average_pool import average_to_vector
+from glsl_infer.ops.global_average_pool import pixels_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -55,7 +55,7 @@ class Flatten(Operator):
                 f"at most {2 * MAX_TEXTURE_SIZE} values are supported, more only in front of Dense; pool more, or "
                 "use GlobalAveragePooling2D",
             )
-        average_to_vector(node, build, over_map=False)
+        pixels_to_vector(node, build)
 
 
 OPERATOR = Flatten()

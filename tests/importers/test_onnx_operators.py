@@ -530,8 +530,8 @@ def test_what_nobody_judges(kind: str) -> None:
     values = np.random.default_rng(0).normal(size=MAP).astype(np.float32)
     imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
-    outputs = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
-    returned = imported.returned(output, outputs[output])
+    outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values)}, mode="float")
+    returned = imported.file_output(output, outputs[output])
     if kind == "Swish":
         expected = values / (1.0 + np.exp(-1.5 * values))
     else:

@@ -96,7 +96,7 @@ def agrees(model: Any, seed: int) -> int:
     graph = prepare(optimize(imported.survey.whole())).graph
     (image,) = graph.inputs
     values = {image.name: input_values(image, picture(seed))}
-    names = {name: imported.names[name] for name in imported.made}
+    names = {name: imported.names[name] for name in imported.tensors}
     tensors = tensors_of(
         model,
         sorted(set(names.values())),
@@ -112,7 +112,7 @@ def agrees(model: Any, seed: int) -> int:
         if last not in names:
             continue
         span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
-        expected = imported.made[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
+        expected = imported.tensors[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
         spans[node.name] = span
         if node.name in ranges:
             step = max(ranges[node.name].scales) / 255.0
@@ -284,6 +284,6 @@ def test_constants_of_quantised_tensors() -> None:
     feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
     imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
     (expected,) = run(file.model(), feeds)
-    computed = reference.run(imported.survey.whole(), {"x": imported.given("x", feeds["x"])}, mode="float")
+    computed = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", feeds["x"])}, mode="float")
     (name,) = imported.outputs
-    assert np.abs(imported.returned(name, computed[name]) - expected).max() <= 0.0151
+    assert np.abs(imported.file_output(name, computed[name]) - expected).max() <= 0.0151

@@ -102,9 +102,9 @@ def node(op: str, attrs: dict[str, Any], count: int, **weights: Any) -> Node:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_by_hand(name: str, dtype: type) -> None:
-    op, attrs, given, expected = CASES[name]
-    inputs = [np.asarray(array, dtype) for array in given]
+def test_each_operator_computes_the_values_worked_out_by_hand(name: str, dtype: type) -> None:
+    op, attrs, operands, expected = CASES[name]
+    inputs = [np.asarray(array, dtype) for array in operands]
     layer = node(op, attrs, len(inputs))
     result = cpu.compute(layer, inputs)
     assert result.dtype == dtype and np.allclose(result, expected, atol=1e-6)

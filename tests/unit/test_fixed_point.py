@@ -81,8 +81,8 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
     seen = pictures(rng, 8)
-    made = prepare(graph, Calibration(seen))
-    prepared, calibrated = made.graph, {scale.layer: scale for scale in made.scales}
+    result = prepare(graph, Calibration(seen))
+    prepared, calibrated = result.graph, {scale.layer: scale for scale in result.scales}
     assert calibrated["pool"].by == "bound"
     one = calibrated["dense"]
     assert one.by == "calibration"

@@ -97,7 +97,9 @@ def weights_of(slices: int, channels: int, textures: int = 1) -> ConvolutionWeig
         ("auto", 1, 1284, "1 slices of 1284 columns, and at most 2048 of 1280 columns can have one"),
     ],
 )
-def test_limits(weight_bits: str, slices: int, channels: int, reason: str) -> None:
+def test_weights_too_large_for_a_texture_have_a_reason(
+    weight_bits: str, slices: int, channels: int, reason: str
+) -> None:
     assert weights_of(slices, channels).in_texture(weight_bits).untextured == reason
 
 

@@ -16,8 +16,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Array, Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core import moves
 from glsl_infer.importers.core.convolutions import PLAIN
-from glsl_infer.importers.core.moves import MOST_JOINED, joined, part_of
 from glsl_infer.ops.channel_gather import ZERO
 from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -25,7 +25,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 ONCE: Mapping[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 """A window that is applied once per pixel."""
 
-_DRAWN = ("max", "mean", "min", "sum")
+WITH_SHADER = ("max", "mean", "min", "sum")
 """Reductions of maps with shaders."""
 
 
@@ -67,10 +67,10 @@ class Chain:
 
     def free(self, part: str) -> str:
         """Return a name for another node."""
-        name, taken = f"{self.name}-{part}", {node.name for node in self.nodes}
+        name, used = f"{self.name}-{part}", {node.name for node in self.nodes}
         if not self.nodes:
             return self.name
-        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in taken)
+        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in used)
 
     def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
         """Append a node, which can read other nodes after the previous one; return its name."""
@@ -125,7 +125,7 @@ def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int]
     line = len(shape) == 2
     rows, columns, channels = (axis - line in over for axis in range(3))
     sums = kind in ("mean", "sum")
-    is_drawn = kind in _DRAWN and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
+    is_drawn = kind in WITH_SHADER and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
     if not is_drawn or (channels and sums and (line or not keep)):
         return [Node(name, "tensor_reduce", (source,), {"reduction": kind, "axes": over, "keep": keep})]
     if line:
@@ -174,7 +174,7 @@ def product(name: str, source: str, shape: Shape, kernel: Array, bias: Array | N
     return Node(name, "conv2d", (source,), dict(PLAIN), {**weights, "kernel": kernel[None, None]})
 
 
-def matrix_times(name: str, source: str, rank: int, matrix: Array, *, turned: bool = False) -> list[Node]:
+def matrix_times(name: str, source: str, rank: int, matrix: Array, *, is_transposed: bool = False) -> list[Node]:
     """Return a matrix times a tensor, on the CPU: the transpose of the product of both transposes.
 
     Args:
@@ -182,11 +182,11 @@ def matrix_times(name: str, source: str, rank: int, matrix: Array, *, turned: bo
         source: name of the input node, a tensor of ``rank`` axes.
         rank: the number of its axes.
         matrix: (outputs, inputs).
-        turned: whether the last two axes of the tensor are exchanged already.
+        is_transposed: whether the last two axes of the tensor are exchanged already.
     """
     axes = (*range(rank - 2), rank - 1, rank - 2)
     chain = Chain(name, source, ())
-    if not turned:
+    if not is_transposed:
         chain.add("tensor_transpose", axes=axes)
     chain.add("linear", part="product", weights={"kernel": np.ascontiguousarray(matrix.T)})
     chain.add("tensor_transpose", part="back", axes=axes)
@@ -209,7 +209,7 @@ def sliced(name: str, source: str, shape: Shape, parts: Sequence[range], result:
     elif len(shape) == 1:
         chain.add("vector_gather", part="part", channels=tuple(parts[0]))
     else:
-        chain.extend(part_of(name, source, shape, (parts[0], parts[1], parts[2])))
+        chain.extend(moves.part_of(name, source, shape, (parts[0], parts[1], parts[2])))
     chain.reshaped(result)
     return chain.nodes
 
@@ -233,9 +233,9 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     rank = len(shapes[0])
     if in_textures(*shapes) and axis == rank - 1:
         return [Node(name, "concat", tuple(sources))]
-    few = len(sources) <= MOST_JOINED and sum(shape[axis] for shape in shapes) <= MAX_TEXTURE_SIZE
+    few = len(sources) <= moves.MOST_JOINED and sum(shape[axis] for shape in shapes) <= MAX_TEXTURE_SIZE
     if rank == 3 and few:
-        return joined(name, sources, shapes, axis)
+        return moves.concatenated(name, sources, shapes, axis)
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
 
 
@@ -351,9 +351,9 @@ def over_map(
     statistics = (name, deviation)
     if groups != shape[2]:
         mean, spread = (f"{name}-group-{part}" for part in ("mean", "deviation"))
-        for made, part in ((mean, "mean"), (spread, "deviation")):
+        for statistic, part in ((mean, "mean"), (spread, "deviation")):
             attrs = {"groups": groups, "statistic": part, "scale": None}
-            nodes.append(Node(made, "group_statistics", (name, deviation), attrs))
+            nodes.append(Node(statistic, "group_statistics", (name, deviation), attrs))
         statistics = (mean, spread)
     attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
     return [*nodes, Node(f"{name}-norm", "map_norm", (source, *statistics), attrs)]
@@ -369,14 +369,14 @@ def weighted_sums(
         offset: added to each output, (outputs,).
         axis: 0 for rows, 1 for columns.
     """
-    given = matrix.shape[1]
+    length = matrix.shape[1]
     used = matrix != 0.0
     begins = np.where(used.any(axis=1), used.argmax(axis=1), 0)
-    ends = np.where(used.any(axis=1), given - used[:, ::-1].argmax(axis=1), 1)
+    ends = np.where(used.any(axis=1), length - used[:, ::-1].argmax(axis=1), 1)
     taps = int((ends - begins).max())
     if taps > MOST_TAPS:
         return None
-    first = np.minimum(begins, given - taps)
+    first = np.minimum(begins, length - taps)
     kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
     attrs, weights = rounded(kernel, offset)
     return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights

@@ -34,16 +34,16 @@ def pad_images(call: Call) -> list[Node]:
     """Convert ``keras.ops.image.pad_images``."""
     call.require_channels_last()
     top, left = _before(call, "padding", 1)
-    bottom, right = (made - size for made, size in zip(call.shape[:2], call.shapes[0]))
+    bottom, right = (padded - size for padded, size in zip(call.shape[:2], call.shapes[0]))
     return [call.node("zero_padding", {"padding": (top, bottom - top, left, right - left)})]
 
 
 def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
     """Return the leading rows and columns that are added or removed. The options may only have the trailing ones."""
     counts = []
-    for first, last, made, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
+    for first, last, padded, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
         front, back = (getattr(call.layer, f"{side}_{kind}") for side in (first, last))
-        counts.append(int(sign * (made - size) - back if front is None else front))
+        counts.append(int(sign * (padded - size) - back if front is None else front))
     return counts[0], counts[1]
 
 
@@ -120,12 +120,12 @@ def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
 def _full(call: Call, key: Sequence[Any]) -> list[Any]:
     """Return an index with an entry for every axis, and None for every new axis."""
     entries, rank = list(key), len(call.shapes[0]) + 1
-    taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    consumed = sum(entry is not None and entry is not Ellipsis for entry in entries)
     places = [index for index, entry in enumerate(entries) if entry is Ellipsis]
     if places:
-        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - taken)
+        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - consumed)
         return entries
-    return entries + [slice(None)] * (rank - taken)
+    return entries + [slice(None)] * (rank - consumed)
 
 
 def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
@@ -145,16 +145,16 @@ def split(call: Call) -> list[Node]:
     """Convert one output of ``keras.ops.split``, or of ``keras.ops.unstack``."""
     axis, shape = call.axis(call.layer.axis), call.shapes[0]
     if type(call.layer).__name__ == "Unstack":
-        ends, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
+        boundaries, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
     else:
         sections, result = call.layer.indices_or_sections, None
-        ends = (
+        boundaries = (
             [shape[axis] // sections * number for number in range(sections + 1)]
             if isinstance(sections, int)
             else [0, *(int(end) for end in sections), shape[axis]]
         )
     parts = [range(length) for length in shape]
-    parts[axis] = parts[axis][ends[call.output] : ends[call.output + 1]]
+    parts[axis] = parts[axis][boundaries[call.output] : boundaries[call.output + 1]]
     return _sliced(call, parts, result)
 
 

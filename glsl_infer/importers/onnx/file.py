@@ -130,10 +130,10 @@ class _Reader:
 
     def model(self, graph: Any, name: str, tensors: frozenset[str]) -> Model:
         part = self.part(graph)
-        given = [value for value in graph.input if text(value.name) not in part.constants]
-        sizes = [value.type.tensor_type.shape.dim for value in given]
+        graph_inputs = [value for value in graph.input if text(value.name) not in part.constants]
+        sizes = [value.type.tensor_type.shape.dim for value in graph_inputs]
         batches = {text(dims[0].dim_param) for dims in sizes if len(dims) > 1 and dims[0].dim_param}
-        inputs = tuple(self._declared(value, batches) for value in given)
+        inputs = tuple(self._declared(value, batches) for value in graph_inputs)
         outputs = tuple(self._declared(value) for value in graph.output)
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             names = [value.name for value in values]
@@ -141,8 +141,8 @@ class _Reader:
                 raise ModelError(
                     f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
                 )
-        known = {text(value.name): self._declared(value) for value in graph.value_info}
-        return Model(name, part, inputs, outputs, known, tensors)
+        declared_values = {text(value.name): self._declared(value) for value in graph.value_info}
+        return Model(name, part, inputs, outputs, declared_values, tensors)
 
     def part(self, graph: Any, depth: int = 0) -> Part:
         """Return the operators and constants of a graph, which is nested in ``depth`` others."""
@@ -208,7 +208,7 @@ class _Reader:
         return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
 
     def _sizes(self, sizes: Iterable[Any]) -> Sizes:
-        found = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)
-        if len(found) > _MOST_AXES:
-            raise ValueError(f"a tensor of {len(found)} axes")
-        return found
+        known_sizes = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)
+        if len(known_sizes) > _MOST_AXES:
+            raise ValueError(f"a tensor of {len(known_sizes)} axes")
+        return known_sizes

@@ -13,7 +13,7 @@ from glsl_infer.importers.onnx.arithmetic import cast
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.folding import flattened
-from glsl_infer.importers.onnx.parts import joined, of_each
+from glsl_infer.importers.onnx.parts import concatenated, of_each
 from glsl_infer.importers.onnx.view import View, fresh
 
 
@@ -88,7 +88,7 @@ def _as_type(call: Call, kind: str) -> list[View]:
 
 def _cast_like(call: Call) -> list[View]:
     """Convert a CastLike, whose second input has the target type."""
-    like = call.given[1] if len(call.given) > 1 else None
+    like = call.operands[1] if len(call.operands) > 1 else None
     return _as_type(call, str(like.dtype) if isinstance(like, np.ndarray) else call.type(1))
 
 
@@ -109,7 +109,7 @@ def _tiled(call: Call, view: View, counts: list[int]) -> View:
         raise call.refused(f"{counts} times a tensor of {view.shape}", "the file is damaged")
     for axis, count in enumerate(counts):
         if count > 1:
-            view = joined(call, [view] * count, axis)
+            view = concatenated(call, [view] * count, axis)
     return view
 
 

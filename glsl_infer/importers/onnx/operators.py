@@ -23,11 +23,11 @@ from glsl_infer.importers.onnx import (
     resizing,
     sequences,
 )
-from glsl_infer.importers.onnx.call import Call, Converter, Given, as_in_file
+from glsl_infer.importers.onnx.call import Call, Converter, Operand, as_in_file
 from glsl_infer.importers.onnx.norm_pieces import NORM
 from glsl_infer.importers.onnx.view import fresh
 
-OPERATORS: Mapping[str, Callable[[Call], Sequence[Given]]] = {
+OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
     "DynamicQuantizeLinear": quantized.dynamic,
     "Split": parts.split,
     **activations.CONVERTERS,
@@ -50,13 +50,13 @@ OPERATORS: Mapping[str, Callable[[Call], Sequence[Given]]] = {
 OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
 """Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
-_BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Given]]]] = {
+_BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Operand]]]] = {
     "": OPERATORS,
     "com.microsoft": OF_MICROSOFT,
 }
 
 
-def convert(call: Call) -> list[Given]:
+def convert(call: Call) -> list[Operand]:
     """Return the outputs of an operator.
 
     Raises:
@@ -97,7 +97,7 @@ _INSTEAD = (
 )
 
 
-def _by_function(call: Call, function: str) -> list[Given]:
+def _by_function(call: Call, function: str) -> list[Operand]:
     """Return the result of the user's function on tensors in the file's shapes.
 
     The computed tensors are its positional arguments. Its keyword arguments are the constants, named ``constant0`` and
@@ -108,6 +108,6 @@ def _by_function(call: Call, function: str) -> list[Given]:
     plain = {
         name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
     }
-    sources, weights = as_in_file(call, call.given, [f"constant{place}" for place in range(len(call.given))])
+    sources, weights = as_in_file(call, call.operands, [f"constant{place}" for place in range(len(call.operands))])
     attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": plain})}
     return [fresh(call.nodes.emit(CUSTOM, *sources, part="function", weights=weights, **attrs), call.declared)]

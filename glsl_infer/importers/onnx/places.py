@@ -39,7 +39,7 @@ def _top_k(call: Call) -> list[View]:
 
 def gathered(call: Call) -> list[View]:
     """Convert a Gather whose indices the network computes. Negative indices count from the end."""
-    indices = call.view(len(call.given) - 1)
+    indices = call.view(len(call.operands) - 1)
     at = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
     if call.is_constant(0):
         table = finite(call.constant(0, "a table"))
@@ -67,7 +67,7 @@ def picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
 
 def _gathered_elements(call: Call) -> list[View]:
     axis = call.axis(int(call.attribute("axis", 0)), len(_shape(call, 0)))
-    sources, weights = as_in_file(call, call.given, _READ)
+    sources, weights = as_in_file(call, call.operands, _READ)
     node = call.nodes.emit("gather_elements", *sources, part="taken", weights=weights, axis=axis)
     return [fresh(node, _shape(call, 1))]
 
@@ -78,15 +78,15 @@ def _gathered_points(call: Call) -> list[View]:
     if not indices or not 0 <= batch < len(indices) or batch + indices[-1] > len(table):
         raise call.refused(f"indices of shape {indices} of {table}", "the file is damaged")
     shape = call.file_shape((*indices[:-1], *table[batch + indices[-1] :]))
-    sources, weights = as_in_file(call, call.given, _READ)
+    sources, weights = as_in_file(call, call.operands, _READ)
     node = call.nodes.emit("gather_points", *sources, part="taken", weights=weights, batch=batch)
     return [fresh(node, shape)]
 
 
 def _scattered(call: Call) -> list[View]:
-    given = list(call.given)
+    operands = list(call.operands)
     reduction = call.attribute("reduction", "none")
-    if len(given) != 3 or any(value is None for value in given) or reduction not in ("none", "add"):
+    if len(operands) != 3 or any(value is None for value in operands) or reduction not in ("none", "add"):
         raise call.refused(f"with reduction='{reduction}'", "leave the reduction out, or add")
     if call.kind == "ScatterElements":
         places = call.constant(1, "indices")
@@ -94,8 +94,8 @@ def _scattered(call: Call) -> list[View]:
         axis = call.axis(int(call.attribute("axis", 0)), rank)
         points = np.stack(np.meshgrid(*map(np.arange, places.shape), indexing="ij"), axis=-1)
         points[..., axis] = places
-        given[1] = points
-    sources, weights = as_in_file(call, given, _WRITTEN)
+        operands[1] = points
+    sources, weights = as_in_file(call, operands, _WRITTEN)
     node = call.nodes.emit("scatter", *sources, part="written", weights=weights, reduction=reduction)
     return [fresh(node, _shape(call, 0))]
 
@@ -142,13 +142,13 @@ def _suppressed(call: Call) -> list[View]:
         "centres": bool(call.attribute("center_point_box", 0)),
     }
     sources = [relayout.in_file_order(call.nodes, view, view.shape[1:]) for view in (boxes, scores)]
-    kept = call.nodes.emit("class_suppression", *sources, part="kept", **attrs)
-    rows = call.nodes.shape(kept)[0]
-    return [fresh(call.nodes.emit("tensor_pad", kept, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
+    selected = call.nodes.emit("class_suppression", *sources, part="kept", **attrs)
+    rows = call.nodes.shape(selected)[0]
+    return [fresh(call.nodes.emit("tensor_pad", selected, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
 
 
 def _shape(call: Call, place: int) -> tuple[int, ...]:
-    value = call.given[place] if place < len(call.given) else None
+    value = call.operands[place] if place < len(call.operands) else None
     if value is None:
         raise call.refused("without its inputs", "the file is damaged")
     return tuple(value.shape)

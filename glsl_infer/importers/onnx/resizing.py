@@ -256,7 +256,7 @@ def _grid_sample(call: Call) -> list[View]:
         "padding": str(call.attribute("padding_mode", "zeros")),
         "align_corners": bool(call.attribute("align_corners", 0)),
     }
-    grid = call.given[1] if len(call.given) > 1 else None
+    grid = call.operands[1] if len(call.operands) > 1 else None
     if grid is None or len(grid.shape) != 4 or grid.shape[0] != 1 or mode not in ("bilinear", "nearest"):
         raise call.refused(f"mode '{mode}'", "give a map and a grid (1, rows, columns, 2), bilinear or nearest")
     sources, weights = as_in_file(call, [grid], ("grid",))

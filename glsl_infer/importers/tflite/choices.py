@@ -54,12 +54,12 @@ def _function(call: Call) -> list[Node]:
 
 def cast(call: Call) -> list[Node]:
     """Convert a CAST: to an integer it truncates, to a Boolean it gives 1 or 0; any other has no effect."""
-    made = call.tensor.type
-    if made == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
+    result_type = call.tensor.type
+    if result_type == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
         nothing: NDArray[np.float32] = np.zeros(1, np.float32)
         return [Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "not_equal"}, {"constant": nothing})]
-    given = call.tensors[0]
-    if given is not None and given.type.startswith("FLOAT") and made.startswith(WHOLE):
+    source = call.tensors[0]
+    if source is not None and source.type.startswith("FLOAT") and result_type.startswith(WHOLE):
         return [Node(call.name, "tensor_unary", call.inputs[:1], {"operation": "truncate"})]
     return [call.node("identity")]
 
@@ -156,12 +156,12 @@ def _summed(call: Call) -> list[Node]:
 
 
 def _repeated(call: Call) -> list[Node]:
-    shape, made = call.shapes[0], call.shape
-    shape = (1,) * (len(made) - len(shape)) + shape
-    if len(shape) != len(made) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, made)):
-        raise call.refused(f"from {call.shapes[0]} to {made}", f"repeat at most {_MOST_PARTS} times along an axis")
+    shape, target = call.shapes[0], call.shape
+    shape = (1,) * (len(target) - len(shape)) + shape
+    if len(shape) != len(target) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, target)):
+        raise call.refused(f"from {call.shapes[0]} to {target}", f"repeat at most {_MOST_PARTS} times along an axis")
     nodes = [shaped(call.name, call.inputs[0], shape)]
-    for axis, (own, size) in enumerate(zip(shape, made)):
+    for axis, (own, size) in enumerate(zip(shape, target)):
         if own != size:
             read = (nodes[-1].name,) * (size // own)
             nodes.append(Node(f"{call.name}-{axis}", "tensor_concat", read, {"axis": axis}))
@@ -171,11 +171,11 @@ def _repeated(call: Call) -> list[Node]:
 def _one_hot(call: Call) -> list[Node]:
     (depth,) = call.integers(1, "how many classes")
     on, off = (float(call.constant(place, "a value").reshape(-1)[0]) for place in (2, 3))
-    given = _file_shape(call, 0)
-    axis = int(call.option("Axis", -1)) % (len(given) + 1)
+    indices_shape = _file_shape(call, 0)
+    axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:
         raise call.refused(f"{depth} classes", "give 1 to 65536")
-    return _ended(call, emit.one_hot(call.name, call.inputs[0], given, depth, axis, off, on))
+    return _ended(call, emit.one_hot(call.name, call.inputs[0], indices_shape, depth, axis, off, on))
 
 
 CHOICES: Mapping[str, Converter] = {

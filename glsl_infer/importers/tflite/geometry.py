@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit, moves
-from glsl_infer.importers.core.moves import MOST_JOINED, joined
+from glsl_infer.importers.core.moves import MOST_JOINED, concatenated
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
@@ -52,7 +52,7 @@ def reshape(call: Call) -> list[Node]:
 
 def transpose(call: Call) -> list[Node]:
     """Convert a TRANSPOSE that keeps the batch first."""
-    given, order = call.given, call.integers(1, "an order of axes")
+    given, order = call.file_shape, call.integers(1, "an order of axes")
     rank = len(call.shapes[0])
     gone = len(given) - rank
     if sorted(axis % len(given) for axis in order) != list(range(len(given))) or (gone > 0 and order[0] % len(given)):
@@ -64,7 +64,7 @@ def transpose(call: Call) -> list[Node]:
 
 def gathered(call: Call) -> list[Node]:
     """Convert a GATHER of constant rows, columns or channels, or of elements of a vector."""
-    indices, rank = call.integers(1, "its indices"), len(call.given)
+    indices, rank = call.integers(1, "its indices"), len(call.file_shape)
     axis = call.option("Axis", 0) % rank - rank
     shape = call.shapes[0]
     if not indices or not all(0 <= index < shape[axis] for index in indices) or len(call.shapes) != 1:
@@ -145,13 +145,13 @@ def concatenate(call: Call) -> list[Node]:
         small = len(call.inputs) <= MOST_JOINED and call.tensor.shape[along] <= MAX_TEXTURE_SIZE
         if rank != 4 or along == 0 or not small or min(map(len, call.shapes)) < 3:
             raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
-        return call.activated(joined(call.name, call.inputs, call.shapes, along - 1))
+        return call.activated(concatenated(call.name, call.inputs, call.shapes, along - 1))
     return call.activated([call.node("concat")])
 
 
 def sliced(call: Call) -> list[Node]:
     """Convert a SLICE, in which a size of -1 extends to the end, or a STRIDED_SLICE."""
-    given = call.given
+    given = call.file_shape
     if call.kind == "SLICE":
         ends = zip(given, call.integers(1, "where it begins"), call.integers(2, "its size"))
         parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in ends]
@@ -188,7 +188,7 @@ def _part(call: Call, parts: Sequence[range]) -> list[Node]:
     own = [range(1)] * max(len(shape) - len(parts), 0) + list(parts[max(len(parts) - len(shape), 0) :])
     whole = [part for part in parts[: max(len(parts) - len(shape), 0)] if part != range(1)]
     if whole or any(len(part) < 1 for part in own):
-        raise call.refused(f"{parts} of {call.given}", "take one number at least, and keep the batch")
+        raise call.refused(f"{parts} of {call.file_shape}", "take one number at least, and keep the batch")
     return emit.sliced(call.name, call.inputs[0], shape, own, call.shape)
 
 

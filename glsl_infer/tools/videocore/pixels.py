@@ -182,8 +182,8 @@ def exact_layers(bundle: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]
 
 def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
     """Draw every layer of a session's bundle alone, on the exact outputs of the layers before it."""
-    made = session.bundle
-    return [_layer(session, node, exact) for node in made.graph.nodes if _draws(made, node)]
+    bundle = session.bundle
+    return [_layer(session, node, exact) for node in bundle.graph.nodes if _draws(bundle, node)]
 
 
 def _layer(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels:
