@@ -101,7 +101,7 @@ class Walk:
         try:
             if builder.unknown & set(inputs):
                 _converter(Call(layer, name, inputs, (), given))  # refuses unsupported layers, without shapes
-                builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                builder.rows[name] = replace(row, note="follows a layer whose output is unknown")
                 names = [name, *(builder.free_name(name) for _ in tensors[1:])]
                 builder.unknown.update(names)
                 return dict(enumerate(names))

@@ -173,7 +173,7 @@ class Walk:
         name = self.builder.free_name(clean(next(filter(None, operator.outputs))))
         row = LayerStatus(name, f"{operator.kind:.60}", self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
-            self.builder.rows[name] = with_note(row, "stands behind a layer whose output is not known")
+            self.builder.rows[name] = with_note(row, "follows a layer whose output is unknown")
             self._unknown.update(filter(None, operator.outputs))
             return
         before = len(self.builder.nodes)

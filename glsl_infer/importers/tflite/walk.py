@@ -165,7 +165,7 @@ class Walk:
         name = builder.free_name(clean(tensor.name))
         row = LayerStatus(name, operator.kind, _sizes(tensor), UNKNOWN)
         if builder.unknown & set(inputs):
-            builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+            builder.rows[name] = replace(row, note="follows a layer whose output is unknown")
             builder.unknown.add(name)
             self._names[index] = name
             return
