@@ -89,7 +89,11 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
         "'max_pool' is not an operator of a CPU part",
         "parts",
     ),
-    "a moved input": (lambda data: operators(data)[1].update(op="cpu:input"), "'cpu:input' is not an operator", "parts"),
+    "a moved input": (
+        lambda data: operators(data)[1].update(op="cpu:input"),
+        "'cpu:input' is not an operator",
+        "parts",
+    ),
     "moved twice": (lambda data: operators(data)[1].update(op="cpu:cpu:add"), "is not an operator", "parts"),
     "an attribute less": (
         lambda data: operators(data)[2]["attrs"].pop("heads"),
