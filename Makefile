@@ -53,12 +53,14 @@ quick-tests: $(VENV)/.dev
 	env -u MAKEFLAGS $(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
 
 # The longest first. What several of them need is there before they begin. Three fill two cores, because parts wait, too.
-PARTS := test-llvmpipe test-keras test-training test-engine test-vc4 test-android check test-virtual-gpu test-softpipe test-web
+PARTS := test-llvmpipe test-vc4 test-engine test-web test-keras test-android test-training test-softpipe test-virtual-gpu check
 test: $(VENV)/.all $(WEB)
 	$(BIN)/python scripts/build/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
 
+REST_PARTS = test-llvmpipe test-vc4 test-android test-keras test-softpipe test-virtual-gpu test-training test-cpus $(OTHER_DEBIAN) \
+    test-web test-engine test-arm docs
 test-rest: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/build/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) docs test-cpus test-arm $(OTHER_DEBIAN)
+	$(BIN)/python scripts/build/test_parts.py --jobs $(JOBS) TIER=rest $(REST_PARTS)
 
 test-all: test test-rest
 

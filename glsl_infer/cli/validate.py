@@ -226,7 +226,7 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
     files.write_output(path, page(agreement, failures))
 
 
-def _counted(agreement: Mapping[str, Any]) -> str:
+def _sample_count(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
@@ -249,7 +249,7 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         what = "probabilities" if end["softmax"] else "outputs"
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 PAIRS = BLOCK // 2
 
+MOST_INPUTS = 128
+"""Largest number of inputs of a dense layer in a single pass.
+
+With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
+"""
+
 
 class DenseAtOnce(Operator):
     """From a vector (inputs,) to a vector (outputs,): ``activation((x @ kernel) * row_scale + bias)``.
@@ -46,10 +52,6 @@ class DenseAtOnce(Operator):
         """Multiply, scale each row, add its bias, and activate."""
         x = inputs[0]
         return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype, copy=False)))
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the inputs."""

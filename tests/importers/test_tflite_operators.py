@@ -270,7 +270,7 @@ def quantized(file: File, x: int) -> int:
     return file.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
 
 
-def taken(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
+def indexed(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
     options = None if axis is None else {"Gather": {"axis": axis}}
     return lambda file, x: file.op(kind, [x, file.constant(operand, "i4")], shape, options)
 
@@ -288,11 +288,11 @@ def pixel_of_all(kind: str, operand: list[int]) -> Build:
 CASES: dict[str, list[Build]] = {
     "ABS": [unary("ABS")],
     "BROADCAST_TO": [pixel_of_all("BROADCAST_TO", [1, 8, 6, 4]), repeated("BROADCAST_TO", 2, 2)],
-    "GATHER": [taken("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), taken("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
-               taken("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
+    "GATHER": [indexed("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), indexed("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
+               indexed("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
     "L2_NORMALIZATION": [unary("L2_NORMALIZATION", {"L2Norm": {}})],
     "LOG_SOFTMAX": [unary("LOG_SOFTMAX", {"LogSoftmax": {}})],
-    "REVERSE_V2": [taken("REVERSE_V2", MAP, [2])],
+    "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
     "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
     "ADD_N": [added],

@@ -147,8 +147,8 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
 )
 def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
     stored = calibrated(network())
-    known = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
-    path = written(tmp_path, replace(stored, known=known))
+    fewer = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
+    path = written(tmp_path, replace(stored, known=fewer))
     assert ranges_file.read(path).known.calibration_data["a"][0].tolist() == [1.0, 1.0]
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)

@@ -132,7 +132,7 @@ def with_error(error: float) -> UnseenError:
 
 
 @pytest.mark.parametrize(("error", "code"), [(0.2, 1), (0.01, 0)])
-def test_strict(
+def test_strict_fails_on_a_large_error_and_the_report_names_it(
     error: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)

@@ -72,6 +72,9 @@ def _seen(
         raise open_refusal(node)
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
+    if not np.isfinite(rows).all():
+        advice = f"give finite ones, such as -1e4 in a mask, or the range: --input-range {node.name}=LOW,HIGH"
+        raise ModelError.layer(node.name, "calibration values that are infinite", advice)
     return rows.min(axis=0), rows.max(axis=0)
 
 

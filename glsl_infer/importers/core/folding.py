@@ -93,11 +93,12 @@ class Folder:
         return result
 
     def one_hot(self, indices: Numbers, depth: int, axis: int, off: Any, on: Any) -> Numbers:
-        """Return ``on`` at each index along a new axis, and ``off`` elsewhere."""
+        """Return ``on`` at each index along a new axis, and ``off`` elsewhere. Negative indices count from the end."""
         rank = indices.ndim + 1
         self.shape([*indices.shape, depth], 8)
         classes = np.arange(depth).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
-        hot: Numbers = np.where(np.expand_dims(indices.astype(np.int64) % depth, axis) == classes, on, off)
+        at = np.expand_dims(indices.astype(np.int64), axis)
+        hot: Numbers = np.where((at == classes) | (at == classes - depth), on, off)
         return hot
 
     def matmul(self, a: Numbers, b: Numbers) -> Numbers:

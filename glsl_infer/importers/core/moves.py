@@ -257,7 +257,7 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
     return tuple(sizes), tuple(begin), tuple(taken), tuple(order)
 
 
-def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
+def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
     """Return the nodes for a concatenation of maps: each is padded with zeros to the full size, and they are added.
 
     Args:
@@ -266,11 +266,11 @@ def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int)
         shapes: of the maps.
         axis: 0 for rows, 1 for columns.
     """
-    whole = sum(shape[axis] for shape in shapes)
+    total = sum(shape[axis] for shape in shapes)
     nodes: list[Node] = []
     before, start = "", 0
     for number, (source, shape) in enumerate(zip(inputs, shapes)):
-        around = (start, whole - start - shape[axis])
+        around = (start, total - start - shape[axis])
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
         own = name if not number else f"{name}-{number + 1}"
         nodes.append(Node(own, "zero_padding", (source,), {"padding": padding}))

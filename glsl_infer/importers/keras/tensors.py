@@ -21,9 +21,8 @@ from glsl_infer.importers.keras import (
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.converters import of_same_values
-from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, matmul
-from glsl_infer.importers.keras.reductions import reduction
+from glsl_infer.importers.keras.reductions import norm, reduction
 
 
 def _layer_norm(call: Call) -> list[Node]:
@@ -42,11 +41,11 @@ def _top_k(call: Call) -> list[Node]:
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
 
 
-def _functions(kinds: Mapping[str, activations.Found]) -> dict[str, Converter]:
-    def converter(found: activations.Found) -> Converter:
-        return lambda call: [call.node("tensor_function", {"function": found(call, call.layer).text})]
+def _functions(kinds: Mapping[str, activations.ActivationFinder]) -> dict[str, Converter]:
+    def converter(activation_of: activations.ActivationFinder) -> Converter:
+        return lambda call: [call.node("tensor_function", {"function": activation_of(call, call.layer).text})]
 
-    return {name: converter(found) for name, found in kinds.items()}
+    return {name: converter(activation_of) for name, activation_of in kinds.items()}
 
 
 def _sorted(call: Call) -> list[Node]:

@@ -88,7 +88,7 @@ class BatchMoves:
     ) -> None:
         self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
 
-    def whole(self, last: Operator) -> Operator | None:
+    def fused(self, last: Operator) -> Operator | None:
         """Return the operator that replaces the longest matching subgraph that ends in ``last``, or None."""
         if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
             return None
