@@ -106,7 +106,7 @@ def _tables(
         if costs:
             cells += _cost_cells(costs.get(layer["layer"]))
         rows.append(Row((*cells, ", ".join(layer["inputs"])), links[layer["layer"]]))
-    note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md says what they mean." if cost else "")
+    note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md explains them." if cost else "")
     passes = [
         Row((index, row["layer"], row["program"], row["target"] + (" (cleared)" if row["clear"] else ""),
              row["quads"], f"{row['pixels']:,}", ", ".join(row["textures"])))
