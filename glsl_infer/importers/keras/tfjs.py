@@ -40,8 +40,8 @@ def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
     if data.get("format") == "graph-model" or "node" in topology:
         raise ModelError(
             f"{path}: a graph model of TensorFlow.js, which has no layers; {in_environment('tfjs-graph-converter')}; "
-            f"tfjs/bin/tfjs_graph_converter {shlex.quote(str(path.parent))} saved_model --output_format=tf_saved_model; then give the "
-            "folder saved_model"
+            f"tfjs/bin/tfjs_graph_converter {shlex.quote(str(path.parent))} saved_model "
+            "--output_format=tf_saved_model; then give the folder saved_model"
         )
     if "class_name" in data and "modelTopology" not in data:
         raise ModelError(
