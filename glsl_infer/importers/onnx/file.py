@@ -161,6 +161,9 @@ class _Reader:
 
     def _operator(self, node: Any, depth: int) -> Operator:
         domain = DOMAINS.get(text(node.domain), text(node.domain))
+        attributes = {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute}
+        if node.op_type == "Cast" and isinstance(attributes.get("to"), str):  # before opset 6
+            attributes["to"] = self._onnx.TensorProto.DataType.Value(attributes["to"])
         return Operator(
             text(node.op_type),
             domain,
@@ -168,7 +171,7 @@ class _Reader:
             text(node.name)[:_NAME_LENGTH],
             tuple(map(text, node.input)),
             tuple(map(text, node.output)),
-            {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute},
+            attributes,
         )
 
     def _attribute(self, attribute: Any, depth: int) -> Any:
