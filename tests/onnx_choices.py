@@ -114,10 +114,11 @@ def of_each(file: File, x: str) -> str:
     return file.op("GatherND", [flat, points], (1, 4), batch_dims=1)
 
 
-def written(kind: str) -> Build:
+def written(kind: str, opset: int = 17) -> Build:
     def build(file: File, x: str) -> str:
+        file.opset = opset
         flat = file.reshape(x, (4, 48))
-        if kind == "ScatterElements":
+        if kind != "ScatterND":
             new = file.slice(flat, 1, range(5))
             index = np.asarray([[7, 0, 3, 9, 1]] * 4)
             return file.op(kind, [flat, file.constant(index, "int64"), new], (4, 48), axis=1)
@@ -302,6 +303,7 @@ CASES: dict[str, list[Build]] = {
     "RNN": [sequence("RNN", 1), sequence("RNN", 1, activations=["Relu"])],
     "ReduceProd": [lambda file, x: file.op("ReduceProd", [x], (1, 4, 1, 6), axes=[2])],
     "Round": [function("Round")],
+    "Scatter": [written("Scatter", 9)],
     "ScatterElements": [written("ScatterElements")],
     "ScatterND": [written("ScatterND")],
     "Sign": [function("Sign")],

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="An image or a folder of them; *.npy or *.npz files if the model has other inputs.",
+        help="An image or a folder of images; *.npy or *.npz files if the model has other inputs.",
     )
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
@@ -117,6 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail if a threshold is exceeded."""
     from glsl_infer import bundle as bundles
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.validate import compare, verdict
 
     if args.model.suffix.lower() == bundles.SUFFIX:
@@ -134,9 +135,11 @@ def run(args: argparse.Namespace) -> int:
             bundle,
             samples,
             layer_pictures=args.layer_pictures,
-            input_ranges=ends.by_name("--input-range", args.input_range),
-            input_shapes=ends.by_name("--input-shape", args.input_shape),
-            constants=ends.by_name("--constant", args.constant),
+            io_options=IoOptions(
+                ranges=ends.by_name("--input-range", args.input_range),
+                shapes=ends.by_name("--input-shape", args.input_shape),
+                constants=ends.by_name("--constant", args.constant),
+            ),
             context=args.context,
             beyond=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,

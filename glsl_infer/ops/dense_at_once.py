@@ -66,7 +66,7 @@ class DenseAtOnce(Operator):
         """Draw one quad, or one for each pair of rows if the activation has parameters for each row."""
         source = build.fixed_point(node.inputs[0])
         (outputs,) = build.shapes[node.name]
-        blocks, width = slices_of(source.length, BLOCK), outputs + outputs % 2
+        blocks, width = _blocks(source.length), outputs + outputs % 2
         if width > MAX_TEXTURE_SIZE:
             advice = f"at most {MAX_TEXTURE_SIZE} outputs are supported"
             raise ModelError.layer(node.name, f"a dense layer of {outputs} outputs", advice)
@@ -124,6 +124,16 @@ class DenseAtOnce(Operator):
             "row_scale": (integers[-2] * node.attrs["row_unit"]).astype(np.float32),
             "bias": (integers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
         }
+
+
+def _blocks(inputs: int) -> int:
+    """Return the number of blocks of inputs, including padding.
+
+    Mesa 25 writes a loop over two blocks out, and the program then has one thread on VideoCore IV. It compiles a loop
+    over three.
+    """
+    blocks = slices_of(inputs, BLOCK)
+    return 3 if blocks == 2 else blocks
 
 
 def _row(node: Node, sums: Array) -> Array:

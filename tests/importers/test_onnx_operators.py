@@ -490,6 +490,13 @@ def _windowed(file: File, x: str) -> str:
 
 
 DEFINED: dict[str, Build] = {
+    "Affine": unary("Affine", 9, alpha=2.0, beta=-0.5),
+    "Crop": with_opset(9, lambda file, x: file.op("Crop", [x], (1, 4, 5, 5), border=[1, 2, 0, 1])),
+    "Crop by size": with_opset(
+        9, lambda file, x: file.op("Crop", [x], (1, 4, 3, 4), border=[1, 2, 0, 0], scale=[3, 4])
+    ),
+    "ImageScaler": unary("ImageScaler", 9, scale=2.0, bias=[0.1, 0.2, 0.3, 0.4]),
+    "ScaledTanh": unary("ScaledTanh", 9, alpha=2.0, beta=0.5),
     "CenterCropPad": with_opset(
         18, lambda file, x: file.op("CenterCropPad", [x, file.constant([5, 8], "int64")], (1, 4, 5, 8), axes=[2, 3])
     ),
@@ -499,7 +506,7 @@ DEFINED: dict[str, Build] = {
     "RotaryEmbedding": with_opset(23, _rotated),
     "Shrink": unary("Shrink", 18, lambd=0.4, bias=0.1),
 }
-"""Operators without a converter, or with options that it does not have, and that ONNX defines by other operators."""
+"""Operators without a converter, or with options that it does not have, which are imported as other operators."""
 
 
 @pytest.mark.parametrize("kind", DEFINED)
@@ -507,6 +514,33 @@ def test_definitions(kind: str) -> None:
     file = File(3)
     file.output(DEFINED[kind](file, file.conv(file.input((1, 3, 8, 6)), 4)))
     assert agreement(file.model()) <= 2e-5
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "shape", "expected"),
+    [
+        ("Add", {"broadcast": 1, "axis": 1}, (4,), lambda x, c: x + c[:, None, None]),
+        ("Mul", {"broadcast": 1, "axis": 1}, (4, 8), lambda x, c: x * c[..., None]),
+        ("Sub", {"broadcast": 1, "axis": -1}, (6,), lambda x, c: x - c),
+        ("Div", {"broadcast": 1}, (8, 6), lambda x, c: x / c),
+        ("Cast", {"to": "FLOAT"}, None, lambda x: x),
+        ("Upsample", {"height_scale": 2.0, "width_scale": 3.0}, None, lambda x: x.repeat(2, 2).repeat(3, 3)),
+    ],
+)
+def test_opsets_before_7(kind: str, options: dict[str, Any], shape: tuple[int, ...] | None, expected: Any) -> None:
+    """ONNX Runtime's CPU does not run these, so NumPy is the judge."""
+    from glsl_infer.graph import reference
+
+    file = File(5, {"Cast": 5, "Upsample": 1}.get(kind, 6))
+    x, constants = file.input(MAP), []
+    if shape is not None:
+        constants = [file.rng.uniform(0.5, 1.5, shape).astype(np.float32)]
+    file.output(file.op(kind, [x, *map(file.constant, constants)], MAP, **options))
+    values = file.rng.normal(size=MAP).astype(np.float32)
+    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
+    (output,) = imported.outputs
+    outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values)}, mode="float")
+    assert np.allclose(imported.file_output(output, outputs[output]), expected(values, *constants), atol=1e-6)
 
 
 def test_a_definition_with_refused_operators() -> None:

@@ -137,6 +137,18 @@ def reduced(kind: str, keeps: bool) -> Build:
     return lambda file, x: file.op(kind, [x, file.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
 
 
+def of_booleans(kind: str) -> Build:
+    """Return a builder of a reduction of comparisons along the channels."""
+
+    def build(file: File, x: int) -> int:
+        above = file.op("GREATER", [x, file.constant(0.1)], MAP, {"Greater": {}}, type_="BOOL")
+        options = {"Reducer": {"keepDims": True}}
+        result = file.op(kind, [above, file.constant([3], "i4")], (1, 8, 6, 1), options, type_="BOOL")
+        return file.op("CAST", [result], (1, 8, 6, 1), {"Cast": {"inDataType": 6, "outDataType": 0}})
+
+    return build
+
+
 def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None = None, mode: int = 0) -> Build:
     def build(file: File, x: int) -> int:
         inputs = [x, file.constant(around, "i4"), *([] if value is None else [file.constant(value)])]
@@ -334,6 +346,8 @@ CASES: dict[str, list[Build]] = {
     "POW": [positive("POW", 1.7)],
     "PRELU": [prelu(1, 1, 4), prelu(8, 6, 4), prelu(8, 1, 4)],
     "QUANTIZE": [quantized],
+    **{kind: [of_booleans(kind)] for kind in ("REDUCE_ALL", "REDUCE_ANY")},
+    "REDUCE_PROD": [reduced("REDUCE_PROD", True), over("REDUCE_PROD", [3])],
     "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False), over("REDUCE_MAX", [3])],
     "REDUCE_MIN": [reduced("REDUCE_MIN", True), over("REDUCE_MIN", [1, 3])],
     "RELU": [unary("RELU")],

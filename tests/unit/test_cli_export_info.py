@@ -166,7 +166,7 @@ def test_export_prints_a_report(
 
 
 def test_the_longest_summary_has_ten_lines() -> None:
-    unseen = UnseenError((OutputError("logits", 0.1, 0.9, 0.08, 0.05),), (), 4, True)
+    unseen = UnseenError((OutputError("logits", 0.1, 0.9, 0.08, 0.05, 10.0),), (), 4, True)
     spent = Spent((Sensitivity("conv", 0.1, 1.0, 16),), 0.1, 0.05, 0.01, None)
     full = replace(
         report(),

@@ -172,14 +172,14 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("maps", [], "'maps' is no object"),
+        ("maps", [], "'maps' is not an object"),
         ("maps", {"a": {"scales": [1.0]}}, "'a' has no lists of numbers"),
         ("maps", {"a": {"scales": [0.0], "zeros": [0]}}, "'a' has a scale that is not from 1e-30"),
-        ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is no whole number"),
-        ("scales", {"a": 3.0}, "the scale of 'a' is no power of two"),
-        ("model", 1, "'model' is no text"),
-        ("sixteen", [1], "'sixteen' is no list of layers"),
-        ("findings", {"a": []}, "the finding 'a' is no list of arrays"),
+        ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is not a whole number"),
+        ("scales", {"a": 3.0}, "the scale of 'a' is not a power of two"),
+        ("model", 1, "'model' is not a text"),
+        ("sixteen", [1], "'sixteen' is not a list of layers"),
+        ("findings", {"a": []}, "the finding 'a' is not a list of arrays"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what: str) -> None:

@@ -13,17 +13,22 @@ from glsl_infer.compiler.optimize.rewriting import Draft
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.node import OBSERVED_RANGE
+from glsl_infer.lowering.texture_choice import READS_16_BITS
 from glsl_infer.ops.dense_at_once import MOST_INPUTS
 from glsl_infer.program.layout import slices_of
 
-MOST_WORK = 2e6
+MOST_WORK = 4e6
 """Largest number of additional instructions times pixels of a convolution that reads terms.
 
-A Pi Zero takes 0.17 ms for them, and 0.46 ms for the job and the draw of a sum.
+A Pi Zero takes 0.33 ms for them, and 0.46 ms for the job and the draw of a sum.
 """
 
-PRODUCTS = 20.0
-"""Instructions for the products of four input channels with four filters, and for their texel."""
+PRODUCTS = 42.0
+"""Instructions for the products of four input channels with four filters, and for their texels, with weights in a
+texture (393 instead of 226 for 32 channels instead of 16). With weights in uniforms, they are about 20."""
+
+MOST_CHANNELS = 4 * READS_16_BITS[16]
+"""Largest number of channels of all terms, so that they still fit a draw of any precision."""
 
 
 def average_terms(graph: Graph) -> Graph:
@@ -64,14 +69,15 @@ def _convolve_terms(draft: Draft, node: Node) -> None:
     if not ops.get(node.op).convolves or node.inputs.count(node.inputs[0]) > 1:
         return
     total = draft.by_name[node.inputs[0]]
-    if not _is_plain_sum(draft, total) or node.attrs["groups"] > 1 or node.weights["kernel"].shape[:2] != (1, 1):
+    of_single_pixels = node.weights["kernel"].shape[:2] == (1, 1) and not any(node.attrs["padding"])
+    if not _is_plain_sum(draft, total) or node.attrs["groups"] > 1 or not of_single_pixels:
         return
     (_, _, channels), (height, width, filters) = draft.shapes[total.name], draft.shapes[node.name]
     count = len(total.inputs)
     slices = slices_of(channels) * (count - 1) * slices_of(filters)
     if any(_is_gated(draft, draft.by_name[name]) for name in total.inputs):
         return
-    if channels % 4 or PRODUCTS * slices * height * width > MOST_WORK:
+    if channels % 4 or channels * count > MOST_CHANNELS or PRODUCTS * slices * height * width > MOST_WORK:
         return
     terms = Node(f"{total.name}-terms", "concat", total.inputs)
     reader = replace(node, inputs=(terms.name, *node.inputs[1:]), weights=_repeated(node, count))

@@ -68,7 +68,7 @@ class Folder:
         return np.tile(x, counts)
 
     def expand(self, x: Numbers, shape: Sequence[int]) -> Numbers:
-        """Return an array broadcast to a shape, or with it."""
+        """Return an array broadcast to the common shape of its own and ``shape``, as NumPy broadcasts two arrays."""
         return np.broadcast_to(x, self.shape(np.broadcast_shapes(x.shape, tuple(shape)), x.itemsize))
 
     def full(self, shape: Sequence[int], value: Numbers) -> Numbers:
@@ -91,15 +91,6 @@ class Folder:
         result: Numbers = np.full(shape, value, x.dtype)
         result[tuple(slice(before, before + size) for size, (before, _) in zip(x.shape, widths))] = x
         return result
-
-    def one_hot(self, indices: Numbers, depth: int, axis: int, off: Any, on: Any) -> Numbers:
-        """Return ``on`` at each index along a new axis, and ``off`` elsewhere. Negative indices count from the end."""
-        rank = indices.ndim + 1
-        self.shape([*indices.shape, depth], 8)
-        classes = np.arange(depth).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
-        at = np.expand_dims(indices.astype(np.int64), axis)
-        hot: Numbers = np.where((at == classes) | (at == classes - depth), on, off)
-        return hot
 
     def matmul(self, a: Numbers, b: Numbers) -> Numbers:
         """Return the matrix product of two arrays."""

@@ -79,12 +79,12 @@ def _pieces(call: Call, layer: Any) -> Activation:
 
 def _prelu(call: Call, layer: Any) -> Activation:
     if not layer.built:
-        advice = "make it a layer of its own behind that layer"
+        advice = "make it a separate layer after that layer"
         raise call.refused("a PReLU as the activation of another layer, whose slopes no file keeps", advice)
     slopes = array(layer.alpha)
     per_channel = slopes.reshape(-1, slopes.shape[-1])
     if (per_channel != per_channel[0]).any():
-        advice = "make it a layer of its own behind a map, or give it shared_axes=[1, 2]: one slope for each channel"
+        advice = "make it a separate layer after a map, or give it shared_axes=[1, 2]: one slope for each channel"
         raise call.refused(f"a PReLU with slopes of its own for each pixel, {slopes.shape}", advice)
     return _parsed(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
 
@@ -104,7 +104,7 @@ def _gelu(call: Call, layer: Any) -> Activation:
 def _clip(call: Call, layer: Any) -> Activation:
     low, high = layer.x_min, layer.x_max
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        raise call.refused("a clip to limits that are no numbers", "give two numbers")
+        raise call.refused("a clip to limits that are not numbers", "give two numbers")
     if low == 0:
         return _parsed(call, lambda: clipped.relu(float(high)), "give a limit above 0")
     return _parsed(call, lambda: powers.clip(float(low), float(high)), "give a lower and a higher limit")

@@ -32,7 +32,7 @@ def _layer_scale(call: Call) -> list[Node]:
 def _scaled_residual(call: Call) -> list[Node]:
     """Convert the CustomScaleLayer of Keras' InceptionResNetV2: a map plus a constant times another map."""
     if len(call.inputs) != 2:
-        raise call.refused(f"{len(call.inputs)} inputs", "give it a map and what is added to it")
+        raise call.refused(f"{len(call.inputs)} inputs", "give it two maps")
     scaled = Node(call.name, "rescaling", call.inputs[1:], {"scales": (float(call.layer.scale),), "offsets": (0.0,)})
     return [scaled, Node(f"{call.name}-sum", "add", (call.inputs[0], call.name), {"activation": "linear"})]
 

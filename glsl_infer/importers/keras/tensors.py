@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import (
     activations,
     elementwise,
@@ -39,6 +40,14 @@ def _layer_norm(call: Call) -> list[Node]:
 def _top_k(call: Call) -> list[Node]:
     result = "values" if call.output == 0 else "indices"
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
+
+
+def _one_hot(call: Call) -> list[Node]:
+    shape = call.shapes[0]
+    axis = int(call.layer.axis) % (len(shape) + 2) - 1
+    if axis < 0:
+        raise call.refused("a batch of classes", "give another axis than the first")
+    return emit.one_hot(call.name, call.inputs[0], shape, int(call.layer.num_classes), axis, 0.0, 1.0)
 
 
 def _functions(kinds: Mapping[str, activations.ActivationFinder]) -> dict[str, Converter]:
@@ -82,6 +91,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "ExpandDims": of_same_values,
     "Matmul": by_matrix_or(matmul),
     "Norm": norm,
+    "OneHot": _one_hot,
     "PadImages": geometry.pad_images,
     "Tensordot": by_matrix,
     "Sort": _sorted,

@@ -18,6 +18,16 @@ from glsl_infer.importers.onnx.view import View, default_order, fresh
 _FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
 
+def aligned(call: Call) -> Call:
+    """Return a call of before opset 7, whose second input begins at an axis of the first, in NumPy's broadcasting."""
+    first, second = call.operands[:2]
+    if first is None or second is None:
+        return call
+    axis = call.axis(int(call.attribute("axis")), len(first.shape))
+    shape = (*second.shape, *(1,) * (len(first.shape) - axis - len(second.shape)))
+    return call.of(first, second.reshaped(shape) if isinstance(second, View) else second.reshape(shape))
+
+
 def operated(call: Call, operation: str) -> list[View]:
     """Return an operation on two tensors, or on a tensor and a constant, on the CPU."""
     if len(call.operands) != 2 or any(value is None for value in call.operands):

@@ -1,13 +1,14 @@
-"""Operators of ONNX Runtime's own domain, rewritten as the standard ONNX operators that they fuse.
+"""Operators of ONNX Runtime's own domain and of ONNX's first opsets, rewritten as today's ONNX operators.
 
-ONNX Runtime writes such operators when it saves an optimised or quantised file. Operators with their own converter stay
-unchanged, as do operators whose rewriting depends on the ranks of tensors.
+ONNX Runtime writes operators of its domain when it saves an optimised or quantised file. Operators with their own
+converter stay unchanged, as do operators whose rewriting depends on the ranks of tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,15 @@ _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 def in_onnx(part: Part) -> Part:
-    """Return a graph with the rewritable operators of ONNX Runtime's domain replaced by ONNX operators."""
-    if all(operator.domain != DOMAIN for operator in part.operators):
+    """Return a graph with the rewritable operators replaced by ONNX operators."""
+    tables = {DOMAIN: _REWRITES, "": _OLD}
+    if not any(operator.kind in tables.get(operator.domain, ()) for operator in part.operators):
         return part
     used_names = {name for operator in part.operators for name in (*operator.inputs, *operator.outputs)}
     constants = dict(part.constants)
     operators: list[Operator] = []
     for operator in part.operators:
-        rewrite = _REWRITES.get(operator.kind) if operator.domain == DOMAIN else None
+        rewrite = tables.get(operator.domain, {}).get(operator.kind)
         pieces = _Pieces(operator, constants, used_names)
         if rewrite is not None and rewrite(pieces):
             operators += pieces.operators
@@ -368,3 +370,54 @@ _REWRITES: Mapping[str, Callable[[_Pieces], bool]] = {
     "SkipSimplifiedLayerNormalization": _skipped("SimplifiedLayerNormalization"),
 }
 """Rewriting by the operator's type. It adds the replacement, or returns False to keep the operator."""
+
+
+def _number(pieces: _Pieces, what: str, *shape: int) -> str:
+    """Return a constant with the values of an attribute."""
+    value = np.asarray(pieces.attribute(what, 1.0 if what in ("alpha", "scale") else 0.0), np.float32)
+    return pieces.constant(what, lambda: value.reshape(shape))
+
+
+def _affine(factor: str, offset: str, *shape: int) -> Callable[[_Pieces], bool]:
+    """Return the rewriting of a product and a sum with attributes. The sum's has a shape."""
+
+    def rewrite(pieces: _Pieces) -> bool:
+        product = pieces.add("Mul", [pieces.input(0), _number(pieces, factor)])
+        return pieces.end(pieces.add("Add", [product, _number(pieces, offset, *shape)]))
+
+    return rewrite
+
+
+def _scaled_tanh(pieces: _Pieces) -> bool:
+    inner = pieces.add("Tanh", [pieces.add("Mul", [pieces.input(0), _number(pieces, "beta")])])
+    return pieces.end(pieces.add("Mul", [inner, _number(pieces, "alpha")]))
+
+
+def _cropped(pieces: _Pieces) -> bool:
+    """Rewrite a Crop: a border is removed, or a part of ``scale`` rows and columns is taken after it."""
+    left, top, right, bottom = pieces.attribute("border", (0, 0, 0, 0))
+    size = pieces.attribute("scale", ())
+    ends = [top + size[0], left + size[1]] if size else [-bottom or 2**31, -right or 2**31]
+    given = {"starts": [top, left], "ends": ends, "axes": [2, 3]}
+    names = [pieces.constant(key, partial(np.asarray, value, np.int64)) for key, value in given.items()]
+    return pieces.end(pieces.add("Slice", [pieces.input(0), *names]))
+
+
+def _enlarged(pieces: _Pieces) -> bool:
+    """Rewrite an Upsample of opset 1, whose two factors are attributes of their own."""
+    factors = [pieces.attribute(f"{side}_scale", None) for side in ("height", "width")]
+    if None in factors:
+        return False
+    scales = {"scales": (1.0, 1.0, *factors), "mode": pieces.attribute("mode", "nearest")}
+    pieces.operators.append(replace(pieces.operator, attributes=scales))
+    return True
+
+
+_OLD: Mapping[str, Callable[[_Pieces], bool]] = {
+    "Affine": _affine("alpha", "beta"),
+    "Crop": _cropped,
+    "ImageScaler": _affine("scale", "bias", -1, 1, 1),
+    "ScaledTanh": _scaled_tanh,
+    "Upsample": _enlarged,
+}
+"""Rewriting of operators of ONNX's first opsets."""

@@ -289,17 +289,12 @@ _FOLDED: Mapping[str, Compute] = {
     "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),
     "Flatten": lambda f, x, o: x[0].reshape(flattened(x[0].shape, o.get("axis", 1))),
     "Gather": lambda f, x, o: f.take(x[0], x[1], o.get("axis", 0)),
-    "GatherElements": lambda f, x, o: np.take_along_axis(x[0], x[1].astype(np.int64), axis=o.get("axis", 0)),
     "GatherND": _gather_nd,
-    "HardSigmoid": lambda f, x, o: np.clip(o.get("alpha", 0.2) * x[0] + o.get("beta", 0.5), 0.0, 1.0).astype(
-        x[0].dtype
-    ),
     "MatMul": lambda f, x, o: f.matmul(x[0], x[1]),
     "Max": _from_left(np.maximum),
     "Min": _from_left(np.minimum),
     "Mod": lambda f, x, o: (np.fmod if o.get("fmod") else np.mod)(x[0], x[1]),
     "NonZero": _nonzero,
-    "OneHot": lambda f, x, o: f.one_hot(x[0], int(x[1].reshape(-1)[0]), o.get("axis", -1), x[2][0], x[2][1]),
     "Pad": _pad,
     "QuantizeLinear": _quantized,
     "Range": lambda f, x, o: f.arange(*x),

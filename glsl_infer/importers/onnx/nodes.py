@@ -115,15 +115,22 @@ class Nodes:
     def _is_own(self, node: str) -> bool:
         return node == self.name or node.startswith(f"{self.name}-")
 
-    def is_positive(self, node: str) -> bool:
-        """Return whether all values of a node are at least 0. Inputs count as such: the user controls them."""
+    def is_positive(self, node: str, *, inputs: bool = True) -> bool:
+        """Return whether all values of a node are at least 0.
+
+        Args:
+            node: its name.
+            inputs: whether the values of inputs are, because the user controls them.
+        """
         by_name = {each.name: each for each in self._builder.nodes}
         while True:
             maker = by_name[node]
             kind = ops.get(maker.op)
             if maker.op in ("activation", "tensor_function"):
                 return maker.activation.low >= 0.0
-            if maker.operator.is_input or maker.op.endswith(("softmax", "argmax")):
+            if maker.operator.is_input:
+                return inputs
+            if maker.op.endswith(("softmax", "argmax")):
                 return True
             moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
             if not moves or len(maker.inputs) != 1:

@@ -79,7 +79,13 @@ def convert(call: Call) -> list[Operand]:
         raise ModelError.layer(
             call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)
         )
+    if call.opset < 7 and kind in _ALIGNED and "axis" in call.operator.attributes:
+        call = arithmetic.aligned(call)
     return list(table[kind](call))
+
+
+_ALIGNED = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
+"""Operators with the attributes ``broadcast`` and ``axis`` before opset 7."""
 
 
 _RUNTIME = ("com.microsoft", "com.ms.")

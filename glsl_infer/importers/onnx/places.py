@@ -88,7 +88,7 @@ def _scattered(call: Call) -> list[View]:
     reduction = call.attribute("reduction", "none")
     if len(operands) != 3 or any(value is None for value in operands) or reduction not in ("none", "add"):
         raise call.refused(f"with reduction='{reduction}'", "leave the reduction out, or add")
-    if call.kind == "ScatterElements":
+    if call.kind != "ScatterND":
         places = call.constant(1, "indices")
         rank = places.ndim
         axis = call.axis(int(call.attribute("axis", 0)), rank)
@@ -121,7 +121,7 @@ def _one_hot(call: Call) -> list[View]:
     node = relayout.in_file_order(nodes, view, view.shape or (1,))
     if not types.is_whole(call.type(0)):
         node = nodes.emit("tensor_unary", node, part="whole", operation="truncate")
-    if not nodes.is_positive(node):  # negative indices count from the end
+    if not nodes.is_positive(node, inputs=False):  # negative indices count from the end
         below = nodes.constant("multiply", nodes.constant("less", node, np.zeros(1)), np.asarray([depth]))
         node = nodes.emit("tensor_binary", node, below, part="from_end", operation="add")
     return [fresh(nodes.add(emit.one_hot(nodes.new_name("hot"), node, view.shape, depth, axis, off, on)), shape)]
@@ -160,6 +160,7 @@ CONVERTERS: dict[str, Converter] = {
     "GatherND": _gathered_points,
     "NonMaxSuppression": _suppressed,
     "OneHot": _one_hot,
+    "Scatter": _scattered,
     "ScatterElements": _scattered,
     "ScatterND": _scattered,
     "TopK": _top_k,

@@ -270,7 +270,7 @@ def _affine_grid(call: Call) -> list[View]:
     """Convert an AffineGrid of pictures: the products of a matrix and the positions of all pixels, from -1 to 1."""
     view, size, corners = call.view(), call.integers(1, "its size") or [], call.attribute("align_corners", 0)
     if view.shape != (1, 2, 3) or len(size) != 4 or size[0] != 1 or min(size) < 1:
-        raise call.refused(f"a matrix of {view.shape} for {size}", "give the matrix (1, 2, 3) of one picture")
+        raise call.refused(f"a matrix of {view.shape} for {size}", "give the matrix (1, 2, 3) of one image")
     rows, columns = (
         np.linspace(-1.0, 1.0, length) if corners and length > 1 else (2.0 * np.arange(length) + 1.0) / length - 1.0
         for length in size[2:]

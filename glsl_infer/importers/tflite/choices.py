@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import elementwise, emit
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
@@ -131,6 +131,24 @@ def _points(call: Call) -> list[Node]:
     return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_points", tuple(read), {}, weights)])
 
 
+def _scattered(call: Call) -> list[Node]:
+    """Convert a SCATTER_ND: updates are added to a tensor of zeros."""
+    shape = tuple(call.integers(2, "its shape"))
+    if math.prod(shape) > MOST_NUMBERS or min(shape, default=0) < 1:
+        raise call.refused(f"to a shape of {shape}", f"make 1 to {MOST_NUMBERS} numbers")
+    weights: dict[str, NDArray[np.float32]] = {"table": np.zeros(shape, np.float32)}
+    nodes: list[Node] = []
+    for place, name in enumerate(("indices", "updates")):
+        value = call.constants[place]
+        if value is not None:
+            weights[name] = np.asarray(value, np.float32)
+            continue
+        own = f"{call.name}-{name}" if nodes else call.name
+        nodes.append(shaped(own, source(call, place, name), _file_shape(call, place)))
+    read = tuple(node.name for node in nodes)
+    return _ended(call, [*nodes, Node(f"{call.name}-sums", "scatter", read, {"reduction": "add"}, weights)])
+
+
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
     """Return nodes with a final reshape to the output's shape in the file."""
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
@@ -186,5 +204,6 @@ CHOICES: Mapping[str, Converter] = {
     "CUMSUM": _summed,
     "GATHER_ND": _points,
     "ONE_HOT": _one_hot,
+    "SCATTER_ND": _scattered,
 }
 """Converters by the operator's name in the schema."""

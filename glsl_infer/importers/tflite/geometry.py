@@ -52,12 +52,14 @@ def reshape(call: Call) -> list[Node]:
 
 def transpose(call: Call) -> list[Node]:
     """Convert a TRANSPOSE that keeps the batch first."""
-    given, order = call.file_shape, call.integers(1, "an order of axes")
+    file_shape, order = call.file_shape, call.integers(1, "an order of axes")
     rank = len(call.shapes[0])
-    gone = len(given) - rank
-    if sorted(axis % len(given) for axis in order) != list(range(len(given))) or (gone > 0 and order[0] % len(given)):
-        raise call.refused(f"axes in the order {tuple(order)} of {given}", "the batch stays as it is")
-    axes = [axis % len(given) - gone for axis in order[max(gone, 0) :]]
+    gone = len(file_shape) - rank
+    if sorted(axis % len(file_shape) for axis in order) != list(range(len(file_shape))) or (
+        gone > 0 and order[0] % len(file_shape)
+    ):
+        raise call.refused(f"axes in the order {tuple(order)} of {file_shape}", "the batch stays as it is")
+    axes = [axis % len(file_shape) - gone for axis in order[max(gone, 0) :]]
     first = range(rank - len(axes))
     return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 
@@ -92,29 +94,29 @@ def reversed_(call: Call) -> list[Node]:
 def repeated(call: Call) -> list[Node]:
     """Convert a BROADCAST_TO or TILE from one pixel, row or column to a larger map."""
     height, width, channels = call.feature_map()
-    made = call.shape
-    if len(made) != 3 or (made[2] != channels and channels != 1) or (height > 1 and made[0] != height):
-        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
-    if (width > 1 and made[1] != width) or made[2] > MOST_CHANNELS:
-        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
+    target = call.shape
+    if len(target) != 3 or (target[2] != channels and channels != 1) or (height > 1 and target[0] != height):
+        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
+    if (width > 1 and target[1] != width) or target[2] > MOST_CHANNELS:
+        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
     nodes: list[Node] = []
-    if made[2] != channels:
-        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * made[2]})]
-    size = (made[0] // height, made[1] // width)
+    if target[2] != channels:
+        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * target[2]})]
+    size = (target[0] // height, target[1] // width)
     name, source = (f"{call.name}-pixels", call.name) if nodes else (call.name, call.inputs[0])
     return [*nodes, Node(name, "upsample_nearest", (source,), {"size": size})]
 
 
 def resize(call: Call) -> list[Node]:
     """Convert a resize to a fixed size."""
-    given, size = call.feature_map(), call.integers(1, "its size")
+    source, size = call.feature_map(), call.integers(1, "its size")
     method = "bilinear" if call.kind == "RESIZE_BILINEAR" else "nearest"
     corners, centers = call.option("AlignCorners", False), call.option("HalfPixelCenters", False)
     if len(size) != 2 or min(size) < 1 or (corners and centers):
         raise call.refused(f"to {size} with align_corners={corners}, half_pixel_centers={centers}", "give one of both")
-    factors = (size[0] // given[0], size[1] // given[1])
-    whole = (factors[0] * given[0], factors[1] * given[1]) == (size[0], size[1])
-    if whole and not corners and (centers or method == "nearest"):
+    factors = (size[0] // source[0], size[1] // source[1])
+    is_integer = (factors[0] * source[0], factors[1] * source[1]) == (size[0], size[1])
+    if is_integer and not corners and (centers or method == "nearest"):
         return [Node(call.name, f"upsample_{method}", call.inputs[:1], {"size": factors})]
     convention = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
     attrs = {"size": (size[0], size[1]), "method": method, "convention": convention}
@@ -151,14 +153,14 @@ def concatenate(call: Call) -> list[Node]:
 
 def sliced(call: Call) -> list[Node]:
     """Convert a SLICE, in which a size of -1 extends to the end, or a STRIDED_SLICE."""
-    given = call.file_shape
+    file_shape = call.file_shape
     if call.kind == "SLICE":
-        ends = zip(given, call.integers(1, "where it begins"), call.integers(2, "its size"))
-        parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in ends]
+        slices = zip(file_shape, call.integers(1, "where it begins"), call.integers(2, "its size"))
+        parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in slices]
     else:
         operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
         try:
-            parts, _ = slices_of(given, operands, call.operator.options)
+            parts, _ = slices_of(file_shape, operands, call.operator.options)
         except (ValueError, KeyError) as error:
             raise call.refused(str(error), "give a slice without an ellipsis and new axes") from None
     return _part(call, parts)
