@@ -42,10 +42,14 @@ def read() -> Data:
     return {**data, "tasks": tasks}
 
 
-def _none_logits() -> list[tuple[str, float, str]]:
-    """Return the digest of the manifest, the logit of "none of these" and the name of each model that has one."""
-    models = json.loads((ROOT / NONE).read_text("utf-8"))["models"]
-    return [(json.dumps(digest), entry["logit"], entry["model"]) for digest, entry in models.items()]
+def _none_rules() -> tuple[int, dict[str, Data]]:
+    """Return the code for 0 in a direction, and the rule of "none of these" by the SHA-256 of a model's manifest."""
+    contents: Data = json.loads((ROOT / NONE).read_text("utf-8"))
+    return ord(contents["zero"]), contents["models"]
+
+
+def _numbers(rule: Data) -> list[str]:
+    return [str(rule[key]) for key in ("logit", "scale", "mean", "step")]
 
 
 def _listed(opening: str, items: Sequence[str], closing: str, indent: str = "", step: str = "    ") -> str:
@@ -232,6 +236,7 @@ def java(data: Data) -> str:
         line = f"    static final String {name.upper()}_PATTERN = {json.dumps(pattern)};"
         lines.append(line if len(line) <= WIDTH else line.replace(" = ", " =\n            ", 1))
     glsl = data["glsl"]
+    zero, rules = _none_rules()
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
         java_type = "int" if value < 1 << 31 else "double"
@@ -239,16 +244,24 @@ def java(data: Data) -> str:
         lines += _commented(f"    static final {java_type} GLSL_MOST_{name.upper()} = {literal};", about, "//")
     lines += [
         "",
-        f"    /** Logit of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */",
-        "    static final Map<String, Double> NONE_LOGITS = new HashMap<String, Double>();",
+        f"    /** Rule of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */",
+        "    static final Map<String, NoneRule> NONE_RULES = new HashMap<String, NoneRule>();",
+        "",
+        f"    static final int NONE_ZERO = {zero}; // character for 0 in a direction of a rule",
         "",
         "    static {",
-        *(
-            f"        // {model}\n        NONE_LOGITS.put({digest}, {logit});"
-            for digest, logit, model in _none_logits()
-        ),
-        "    }",
     ]
+    for digest, rule in rules.items():
+        directions = ",\n".join(f"                        {json.dumps(row)}" for row in rule["directions"])
+        lines += [
+            f"        // {rule['model']}",
+            "        NONE_RULES.put(",
+            f"                {json.dumps(digest)},",
+            "                new NoneRule(",
+            f"                        {', '.join(_numbers(rule))},",
+            f"{directions}));",
+        ]
+    lines.append("    }")
     lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
 
@@ -393,9 +406,27 @@ def typescript(data: Data) -> str:
     sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
     lines += ["/** Keys of the manifest whose contents break the rule of their own name. */"]
     lines += [f"export const SECTIONS = [{sections}] as const;", ""]
-    lines += [f"/** Logit of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */"]
-    lines += ["export const NONE_LOGITS: Readonly<Record<string, number>> = {"]
-    lines += [f"  {digest}: {logit}, // {model}" for digest, logit, model in _none_logits()]
+    zero, rules = _none_rules()
+    lines += [
+        "/** The logit of 'none of these' for the logits of a picture; runtime/none_of_these.py describes the rule. */",
+        "export interface NoneRule {",
+        "  readonly logit: number;",
+        "  readonly scale: number;",
+        "  readonly mean: number;",
+        "  readonly step: number;",
+        "  readonly directions: readonly string[];",
+        "}",
+        "",
+        "/** Code of the character for 0 in a direction of a rule. */",
+        f"export const NONE_ZERO = {zero};",
+        "",
+        f"/** Rule of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */",
+        "export const NONE_RULES: Readonly<Record<string, NoneRule>> = {",
+    ]
+    for digest, rule in rules.items():
+        lines += [f"  // {rule['model']}", f"  {json.dumps(digest)}: {{"]
+        lines += [f"    {key}: {rule[key]}," for key in ("logit", "scale", "mean", "step")]
+        lines += ["    directions: [", *(f"      {json.dumps(row)}," for row in rule["directions"]), "    ],", "  },"]
     lines += ["};", ""]
     return "\n".join(lines)
 
