@@ -74,21 +74,21 @@ class ModelError(InputError):
 
     Attributes:
         name: of the layer; None for an error of the entire model.
-        given: the property of the layer that cannot be exported.
+        problem: the property of the layer that cannot be exported.
         advice: how to change the model, or an option to use.
         refused: name of the layer if only shaders cannot compute it and NumPy can; else None.
     """
 
     name: str | None = None
-    given: str = ""
+    problem: str = ""
     advice: str = ""
     refused: str | None = None
 
     @classmethod
-    def layer(cls, name: str, given: str, advice: str) -> ModelError:
+    def layer(cls, name: str, problem: str, advice: str) -> ModelError:
         """Return the error of a layer from its name, the property that cannot be exported, and advice."""
-        error = cls(f"layer '{name}': {given}; {advice}")
-        error.name, error.given, error.advice = name, given, advice
+        error = cls(f"layer '{name}': {problem}; {advice}")
+        error.name, error.problem, error.advice = name, problem, advice
         return error
 
 

@@ -26,7 +26,7 @@ LABELS = ("circle", "square", "triangle")
 SIZE = 128
 ANCHORS = (Level(((0.16, 0.16), (0.24, 0.24)), stride=8), Level(((0.34, 0.34), (0.48, 0.48)), stride=16))
 STEPS, BATCH = 900, 24
-FOUND = 0.5
+LEAST_OVERLAP = 0.5
 """Smallest intersection over union of a box and a shape for the shape to count as found."""
 
 
@@ -181,7 +181,7 @@ def evaluate(folder: Path, count: int = 300) -> int:
             for detection in detector(pixels):
                 shared = overlaps(np.array(detection.box) / SIZE, boxes)
                 best = max(unmatched, key=lambda index: shared[index], default=None)
-                if best is not None and shared[best] >= FOUND and classes[best] == detection.index:
+                if best is not None and shared[best] >= LEAST_OVERLAP and classes[best] == detection.index:
                     right += 1
                     unmatched.discard(best)
                 else:

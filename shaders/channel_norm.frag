@@ -25,6 +25,5 @@ void main() {
     vec4 y = x;
     //@ own
     y = factor * ((y - mean) * inverse) + offset;
-    //@ pad_lanes
     gl_FragColor = store(activation(y));
 }

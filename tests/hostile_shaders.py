@@ -301,7 +301,7 @@ REFUSED: dict[str, str] = {
 }
 """Refused texts, by the error."""
 
-TAKEN: dict[str, str] = {
+ACCEPTED: dict[str, str] = {
     "two calls of which one uses no global variable": (
         "float g;\nfloat f(float x) {\n    return 2.0 * x;\n}\n"
         "float h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"

@@ -41,16 +41,16 @@ def random_network(seed: int) -> keras.Model:
         inputs.append(keras.Input((5,), name="numbers"))
         gate = layers.Dense(x.shape[-1], "sigmoid")(inputs[1])
         x = layers.Multiply()([x, layers.Reshape((1, 1, x.shape[-1]))(gate)])
-    made = [x]
+    feature_maps = [x]
     for _ in range(int(rng.integers(2, 6))):
         block = BLOCKS[int(rng.integers(len(BLOCKS)))]
         x = block(rng, x)
         if x.shape[1] * x.shape[2] > _MOST_PIXELS:
             x = layers.AveragePooling2D(2)(x)
-        made.append(x)
+        feature_maps.append(x)
     outputs = [HEADS[int(rng.integers(len(HEADS)))](rng, x)]
     while rng.random() < 0.25 and len(outputs) < 3:
-        outputs.append(HEADS[int(rng.integers(len(HEADS)))](rng, made[int(rng.integers(1, len(made)))]))
+        outputs.append(HEADS[int(rng.integers(len(HEADS)))](rng, feature_maps[int(rng.integers(1, len(feature_maps)))]))
     return _moved(keras.Model(inputs, outputs, name=f"random{seed}"), rng)
 
 
@@ -127,9 +127,9 @@ def _grouped(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _separable(rng: np.random.Generator, x: Tensor) -> Tensor:
-    made = layers.SeparableConv2D(_filters(rng), _pick(rng, 3, 5), strides=_pick(rng, 1, 2), padding="same",
+    feature_maps = layers.SeparableConv2D(_filters(rng), _pick(rng, 3, 5), strides=_pick(rng, 1, 2), padding="same",
                                   depth_multiplier=_pick(rng, 1, 1, 2))(x)  # fmt: skip
-    return activated(rng, normalised(rng, made))
+    return activated(rng, normalised(rng, feature_maps))
 
 
 def _inverted(rng: np.random.Generator, x: Tensor) -> Tensor:

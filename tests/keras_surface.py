@@ -310,6 +310,7 @@ OPS: Mapping[str, Build] = {
     "negative": lambda x: K.negative(x),
     "norm": lambda x: K.norm(x, axis=-1, keepdims=True),
     "normalize": lambda x: L.Conv2D(2, 1)(K.normalize(x, axis=-1)),
+    "one_hot": lambda x: K.one_hot(K.argmax(x, axis=-1), 5, axis=1),
     "ones_like": lambda x: K.ones_like(x) - x,
     "pad": lambda x: K.pad(x, [[0, 0], [1, 2], [0, 1], [0, 0]]),
     "pad_images": lambda x: K.image.pad_images(x, 1, 2, target_height=12, target_width=13),

@@ -32,7 +32,7 @@ PACKAGES = ("keras", "numpy", "pillow", "tensorflow")
 CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
 """Variables that make libraries behave as on another CPU (scripts/build/test_cpus.py)."""
 
-KEPT = 4
+MOST_RUNS = 4
 """Number of cached results per name, so a switch between branches does not export again."""
 
 
@@ -67,7 +67,7 @@ def _cache() -> Path:
 
 def _remove_oldest(cache: Path, name: str, newest: Path) -> None:
     others = [path for path in cache.glob(f"{name}-*") if path != newest]
-    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT - 1 :]:
+    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[MOST_RUNS - 1 :]:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -42,8 +42,8 @@ def of_operators() -> Iterator[Case]:
         loaded = load_node_model_tests()
     for one in sorted(loaded, key=lambda one: one.name):
         if one.model is not None and one.data_sets:
-            given, made = one.data_sets[0]
-            yield Case(one.name, NODE, one.model, tuple(map(_array, given)), tuple(map(_array, made)))
+            fed, expected = one.data_sets[0]
+            yield Case(one.name, NODE, one.model, tuple(map(_array, fed)), tuple(map(_array, expected)))
 
 
 def goals_of(case: Case) -> list[str]:
@@ -68,11 +68,11 @@ def goals_of(case: Case) -> list[str]:
 
 def _from_folder(path: Path, kind: str) -> Case:
     data = path.parent / "test_data_set_0"
-    given, made = (
+    fed, expected = (
         tuple(_read(data / f"{what}_{index}.pb") for index in range(len(list(data.glob(f"{what}_*.pb")))))
         for what in ("input", "output")
     )
-    return Case(path.parent.name, kind, onnx.load(path), given, made)
+    return Case(path.parent.name, kind, onnx.load(path), fed, expected)
 
 
 def _read(path: Path) -> Any:

@@ -114,10 +114,11 @@ def of_each(file: File, x: str) -> str:
     return file.op("GatherND", [flat, points], (1, 4), batch_dims=1)
 
 
-def written(kind: str) -> Build:
+def written(kind: str, opset: int = 17) -> Build:
     def build(file: File, x: str) -> str:
+        file.opset = opset
         flat = file.reshape(x, (4, 48))
-        if kind == "ScatterElements":
+        if kind != "ScatterND":
             new = file.slice(flat, 1, range(5))
             index = np.asarray([[7, 0, 3, 9, 1]] * 4)
             return file.op(kind, [flat, file.constant(index, "int64"), new], (4, 48), axis=1)
@@ -138,6 +139,27 @@ def largest(axis: int, count: int, output: int = 0, **attributes: Any) -> Build:
 
 def summed(axis: int, **attributes: Any) -> Build:
     return lambda file, x: file.op("CumSum", [x, file.constant(axis, "int64")], MAP, **attributes)
+
+
+def one_hot_from_end(file: File, x: str) -> str:
+    """Add a one-hot of indices from -5 to 5, some of which are outside of the 4 classes."""
+    rows = file.reshape(x, (1, 192))
+    whole = file.op("Cast", [file.op("Mul", [rows, file.constant(2.0)], (1, 192))], (1, 192), to=WHOLE)
+    return file.op("OneHot", [whole, file.constant([4], "int64"), file.constant([0.0, 1.0])], (1, 4, 192), axis=1)
+
+
+def of_affine_grid(corners: int) -> Build:
+    """Return a builder of a spatial transformer: a grid of 5x7 pixels from a matrix that the network computes."""
+
+    def build(file: File, x: str) -> str:
+        file.opset = 20
+        pixel = file.reshape(file.op("GlobalAveragePool", [x], (1, 4, 1, 1)), (1, 4))
+        matrix = file.reshape(file.op("MatMul", [pixel, file.random(4, 6)], (1, 6)), (1, 2, 3))
+        size = file.constant([1, 4, 5, 7], "int64")
+        grid = file.op("AffineGrid", [matrix, size], (1, 5, 7, 2), align_corners=corners)
+        return file.op("GridSample", [x, grid], (1, 4, 5, 7), align_corners=corners)
+
+    return build
 
 
 def one_hot(axis: int) -> Build:
@@ -244,6 +266,7 @@ CASES: dict[str, list[Build]] = {
                   attention("float", (4, 1)), attention(rank=4, past=True, is_causal=1)],
     "Acos": [within_unit("Acos")],
     "Acosh": [within_unit("Acosh", 1.0)],
+    "AffineGrid": [of_affine_grid(0), of_affine_grid(1)],
     "And": [logical("And")],
     "Asin": [within_unit("Asin", -0.5)],
     "Asinh": [function("Asinh")],
@@ -275,11 +298,12 @@ CASES: dict[str, list[Build]] = {
     "Mod": [row_and_column, remainder],
     "NonMaxSuppression": [suppressed],
     "Not": [logical("Not")],
-    "OneHot": [one_hot(-1), one_hot(1)],
+    "OneHot": [one_hot(-1), one_hot(1), one_hot_from_end],
     "Or": [logical("Or")],
     "RNN": [sequence("RNN", 1), sequence("RNN", 1, activations=["Relu"])],
     "ReduceProd": [lambda file, x: file.op("ReduceProd", [x], (1, 4, 1, 6), axes=[2])],
     "Round": [function("Round")],
+    "Scatter": [written("Scatter", 9)],
     "ScatterElements": [written("ScatterElements")],
     "ScatterND": [written("ScatterND")],
     "Sign": [function("Sign")],

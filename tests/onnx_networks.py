@@ -567,11 +567,11 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     expected = run(model, feeds)
     imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
-    inputs = {name: imported.given(name, values) for name, values in feeds.items()}
+    inputs = {name: imported.stored_input(name, values) for name, values in feeds.items()}
     outputs = reference.run(graph, inputs, mode="float")
     worst = 0.0
     for output, target in zip(graph.outputs, expected):
-        returned = imported.returned(output.name, outputs[output.name])
+        returned = imported.file_output(output.name, outputs[output.name])
         assert returned.shape == target.shape, (returned.shape, target.shape)
         difference = float(np.abs(returned - target).max() / max(np.abs(target).max(), 1e-6))
         worst = float(np.maximum(worst, difference))  # Python's max would skip NaN

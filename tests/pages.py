@@ -51,8 +51,8 @@ def anchors(text: str) -> set[str]:
     """Return GitHub's anchors for a page's headings."""
     names: set[str] = set()
     for head in re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.MULTILINE):
-        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
-        name = plain = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
+        name = plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         number = 0
         while name in names:
             number += 1

@@ -1,6 +1,6 @@
 """The models of tests/models as bundles: a process with Keras exports them to a folder, once for all tests.
 
-one = small_models.made("unet")
+one = small_models.exported("unet")
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def export(folder: Path, names: Sequence[str]) -> None:
         raise RuntimeError(f"Keras' side failed: {done.stderr}")
 
 
-def made(name: str) -> Exported:
+def exported(name: str) -> Exported:
     """Return the result of exporting a model; all models of its half are exported at once."""
     return _half(name in RUN_EVERYWHERE)[name]
 

@@ -21,15 +21,13 @@ from typing import NamedTuple
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.decoding import missing_decoder
 from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
+from glsl_infer.support.plain_text import first_of
 from glsl_infer.tools.export import read_labels
 from training.command import warn
 
 SPLITS = ("train", "val", "test")
 
 _SPLIT_WORDS = {*SPLITS, "valid", "validation", "training", "testing", "eval", "evaluation"}
-
-_SHOWN = 8
-"""Names that a message lists; the others are counted."""
 
 
 class Listing(NamedTuple):
@@ -99,9 +97,8 @@ def check_distinct(labels: Iterable[str], source: str) -> None:
 
 
 def a_few(names: Sequence[str]) -> str:
-    """Return a few names with commas, and the number of the others."""
-    listed = ", ".join(names[:_SHOWN])
-    return listed if len(names) <= _SHOWN else f"{listed} and {len(names) - _SHOWN} more"
+    """Return the first eight names with commas, and the number of the others."""
+    return first_of(names, 8)
 
 
 def _split_names(folder: Path) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.examples = (
         "python training/evaluate.py runs/trash/model.keras --data data/trashnet/test",
         "python training/evaluate.py runs/trash/model.keras --data data/trashnet/test --gpu",
-        "python training/evaluate.py model.keras --bundle model.glslnn --data data/trashnet/test --gpu --json test.json",
+        "python training/evaluate.py model.keras --bundle model.glslnn --data test --gpu --json test.json",
     )
     add_arguments(parser)
     add_debug(parser)

@@ -66,7 +66,7 @@ def set_weights(model: keras.Model, file_layers: Mapping[str, Arrays], path: Pat
             problems.append(f"layer '{name}' is missing")
         elif file_shapes != shapes:
             problems.append(f"layer '{name}' has weights of {_listed(file_shapes)}, not of {_listed(shapes)}")
-    problems += [f"layer '{name}' is none of the network's" for name in file_layers if name not in model_layers]
+    problems += [f"the network has no layer '{name}'" for name in file_layers if name not in model_layers]
     if problems:
         remainder = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
         raise InputError(

@@ -90,7 +90,7 @@ class Input:
             InputError: the input is not a picture, or not square.
         """
         if self.kind != PICTURE or self.height != self.width:
-            raise InputError(f"input '{self.name}' has shape {self.shape}; only a model with a square picture will do")
+            raise InputError(f"input '{self.name}' has shape {self.shape}; only a model with a square image will do")
         return self.height
 
     @property
@@ -195,7 +195,7 @@ class Manifest:
         """
         if len(self.inputs) != 1 or self.inputs[0].kind != PICTURE:
             kinds = ", ".join(f"'{entry.name}' ({entry.kind})" for entry in self.inputs)
-            raise InputError(f"the model's inputs are {kinds}; this needs a model with one picture and nothing else")
+            raise InputError(f"the model's inputs are {kinds}; this needs a model with one image and nothing else")
         return self.inputs[0]
 
     @property

@@ -141,7 +141,7 @@ def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> Non
     """
     with rule("graph"):
         _check_layers(network, manifest, sizes)
-        _check_ends(network, manifest)
+        _check_inputs_and_outputs(network, manifest)
         _check_sharing(network, manifest)
 
 
@@ -201,7 +201,7 @@ def _check_operator(layer: Layer, size: int) -> None:
         raise BundleError(f"{where}: its weights do not fit into its members")
 
 
-def _check_ends(network: Network, manifest: Manifest) -> None:
+def _check_inputs_and_outputs(network: Network, manifest: Manifest) -> None:
     values = {layer.name: layer.output for layer in network.layers}
     of_graph = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
     of_manifest = {entry.name: entry.value for entry in manifest.inputs}
@@ -224,26 +224,27 @@ def _check_ends(network: Network, manifest: Manifest) -> None:
 def _check_sharing(network: Network, manifest: Manifest) -> None:
     """Refuse a texture whose contents have been replaced before they are read, because layers can share a texture."""
     drawn = set(manifest.layers)
-    behind: dict[str, set[str]] = {}  # layers whose passes draw a layer's output: itself, or without passes its inputs'
+    # Layers whose passes draw the output of a layer: itself, or without passes those of its inputs.
+    drawing_layers: dict[str, set[str]] = {}
     readable: dict[str, set[str]] = {}
     for layer in network.layers:
-        readable[layer.name] = {name for source in layer.inputs for name in behind[source]}
-        behind[layer.name] = {layer.name} if layer.name in drawn else readable[layer.name]
-    holds: dict[str, list[str]] = {}
+        readable[layer.name] = {name for source in layer.inputs for name in drawing_layers[source]}
+        drawing_layers[layer.name] = {layer.name} if layer.name in drawn else readable[layer.name]
+    contents: dict[str, list[str]] = {}
     for index, entry in enumerate(manifest.passes):
         for name in entry.textures:
-            if name in holds and not {*holds[name]} & (readable[entry.layer] | {entry.layer}):
+            if name in contents and not {*contents[name]} & (readable[entry.layer] | {entry.layer}):
                 raise BundleError(
                     f"pass {index} (layer '{entry.layer}'): reads texture '{name}', which by then holds "
-                    f"layer '{holds[name][-1]}', none of its inputs"
+                    f"layer '{contents[name][-1]}', none of its inputs"
                 )
-        before = [] if entry.clear else holds[entry.target]
-        holds[entry.target] = before if entry.layer in before else [*before, entry.layer]
+        before = [] if entry.clear else contents[entry.target]
+        contents[entry.target] = before if entry.layer in before else [*before, entry.layer]
     for output, described in zip(network.outputs, manifest.outputs):
         for source, value in zip(output.layers, described.values):
             for name in textures_of(value):
-                if not {*holds[name]} & behind[source]:
+                if not {*contents[name]} & drawing_layers[source]:
                     raise BundleError(
-                        f"output '{output.name}': texture '{name}' holds layer '{holds[name][-1]}' at the end of a "
+                        f"output '{output.name}': texture '{name}' holds layer '{contents[name][-1]}' at the end of a "
                         f"frame, not '{source}'"
                     )

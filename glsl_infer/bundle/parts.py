@@ -239,14 +239,14 @@ def operator_problem(node: Node) -> str | None:
     """Return why an operator is not allowed in a CPU part or why its attributes are wrong; None if it is valid."""
     attributes = _attributes(node.op)
     if attributes is None:
-        return f"'{node.op:.40}' is no operator of a CPU part"
+        return f"'{node.op:.40}' is not an operator of a CPU part"
     for key in attributes.symmetric_difference(node.attrs):
         problem = "is missing" if key in attributes else "is unknown"
         return f"attribute '{key:.40}' {problem}"
     if node.op == CUSTOM and not NAME.fullmatch(str(node.attrs["calls"])):
         return f"'{node.attrs['calls']!s:.60}' names no function as module:function"
     if node.op == CUSTOM and not _is_object(node.attrs["settings"]):
-        return "'settings' is no object in JSON"
+        return "'settings' is not an object in JSON"
     return None
 
 

@@ -63,10 +63,10 @@ def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
 
 def inputs(entries: Sequence[Input]) -> dict[str, NDArray[Any]]:
     """Return the probe's value of every input, by name: pixels of a picture, uint8; other values, float64."""
-    return {entry.name: _given(entry, stored(entry, index)) for index, entry in enumerate(entries)}
+    return {entry.name: _input_values(entry, stored(entry, index)) for index, entry in enumerate(entries)}
 
 
-def _given(entry: Input, steps: NDArray[Any]) -> NDArray[Any]:
+def _input_values(entry: Input, steps: NDArray[Any]) -> NDArray[Any]:
     if entry.kind == PICTURE:
         return steps
     value, numbers = entry.value, steps.astype(np.float64)

@@ -121,10 +121,10 @@ def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapp
 def _rightmost(entry: Pass, widths: Mapping[str, int]) -> float:
     """Return the largest first coordinate of a pass's fragments."""
     source = entry.sources[0]
-    ends = [
+    coordinates = [
         quad.origins[0][0] + 0.5 + source.stride_x * pixel for quad in entry.quads for pixel in (-0.5, quad.width - 0.5)
     ]
-    return max(ends) / widths[entry.textures[source.unit]]
+    return max(coordinates) / widths[entry.textures[source.unit]]
 
 
 def _compare(program: str, what: str, passed: set[str], declared: set[str]) -> None:

@@ -72,9 +72,10 @@ class Batch:
 
     Args:
         args: with ``out``, ``out_dir`` and ``debug``.
-        given: files and folders, as in ``files_of``.
+        paths: files and folders, as in ``files_of``.
         files: the images.
         table: receives a row for each result; None without ``--csv``.
+        columns: number of cells of a row after the file and the error.
 
     Attributes:
         failed: the number of unreadable images.

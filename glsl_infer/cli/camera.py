@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments, camera_events, camera_labels, camera_tasks, execution, progress
-from glsl_infer.errors import InputError, RunError
-from glsl_infer.support.files import output_file, writing
+from glsl_infer.errors import InputError
+from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -22,14 +21,10 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
     from glsl_infer.runtime.pictures.picture_input import Picture
     from glsl_infer.tools.camera.frame import Frame
-    from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import CameraSource
     from glsl_infer.tools.window.window import PictureWindow
 
-_RATE_OVER = 30
-"""Number of frames over which the frame rate is averaged."""
-
-OnFrame = Callable[["Frame", "list[Prediction]", float], None]
+OnFrame = Callable[["Frame", "list[Prediction]"], None]
 
 
 EXAMPLES = (
@@ -127,22 +122,17 @@ def _check(args: argparse.Namespace) -> None:
 def _as_lines(args: argparse.Namespace, source: CameraSource, listeners: Sequence[Listener]) -> None:
     from glsl_infer.runtime.classifier import Classifier
 
-    started = time.monotonic()
+    clock = camera_tasks.FrameClock()
     with (
         Classifier(args.model, context=args.context, threshold=args.threshold) as classifier,
-        _frames(args, source, classifier) as (frames, latest),
+        camera_tasks.frames_of(args, source, classifier.session, copy=args.upload) as (frames, latest),
     ):
 
-        def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
+        def report(frame: Frame, predictions: list[Prediction]) -> None:
+            rate = clock.tick()
             if args.json:
-                line = {
-                    "frame": frame.index,
-                    **({} if frame.name is None else {"file": frame.name}),
-                    "seconds": round(time.monotonic() - started, 3),
-                    "fps": round(rate, 2),
-                    **({} if latest is None else {"dropped": latest.dropped}),
-                    "predictions": [asdict(prediction) for prediction in predictions],
-                }
+                line = clock.described(frame, rate, None if latest is None else latest.dropped)
+                line["predictions"] = [asdict(prediction) for prediction in predictions]
                 print(json.dumps(line), flush=True)
                 return
             what = frame.name or f"frame {frame.index}"
@@ -159,13 +149,14 @@ def _in_window(
 
     from glsl_infer.runtime.classifier import Classifier
 
-    with (
+    clock = camera_tasks.FrameClock()
+    with (  # the window shows frames from CPU memory
         Classifier(args.model, context=window.context, threshold=args.threshold) as classifier,
-        _frames(args, source, classifier) as (frames, _),
+        camera_tasks.frames_of(args, source, classifier.session, copy=True) as (frames, _),
     ):
 
-        def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
-            title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
+        def report(frame: Frame, predictions: list[Prediction]) -> None:
+            title = f"{args.source}, {clock.tick():.1f} frames a second - glsl-infer"
             window.show(Image.fromarray(frame.pixels()), predictions, title)
             window.poll()
 
@@ -178,29 +169,7 @@ def _in_window(
 
         _classify(args, classifier, while_open(frames), report, listeners)
         if args.screenshot is not None:
-            try:
-                with writing(args.screenshot) as file:
-                    window.screenshot().save(file, "PNG")
-            except OSError as error:
-                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
-
-
-@contextlib.contextmanager
-def _frames(
-    args: argparse.Namespace, source: CameraSource, classifier: Classifier
-) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
-    """Yield the frames to classify: all of a film or folder, only the newest of a camera. Close them at the end."""
-    from glsl_infer.tools.camera.importing import frames_for
-    from glsl_infer.tools.camera.latest import Latest
-    from glsl_infer.tools.camera.sources import every
-
-    copy = args.upload or args.window  # the window shows frames from CPU memory
-    frames = every(frames_for(classifier.session, source, copy=copy), args.every)
-    with contextlib.ExitStack() as stack:
-        latest = stack.enter_context(Latest(frames)) if source.live else None
-        if latest is None:
-            stack.callback(getattr(frames, "close", lambda: None))
-        yield frames if latest is None else latest, latest
+            window.save_screenshot(args.screenshot)
 
 
 def _classify(
@@ -223,7 +192,6 @@ def _classify(
     )
     if not args.no_selfcheck:
         progress.first_use(classifier.session)
-    end_times: deque[float] = deque(maxlen=_RATE_OVER)
     in_flight: deque[Frame] = deque()
 
     def pictures() -> Iterator[Picture]:
@@ -237,15 +205,9 @@ def _classify(
         for output in classifier.stream(pictures()):
             frame = in_flight[0]
             classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
-            end_times.append(time.monotonic())
-            rate = (
-                (len(end_times) - 1) / (end_times[-1] - end_times[0])
-                if len(end_times) > 1 and end_times[-1] > end_times[0]
-                else 0.0
-            )
             predictions = classifier.rank(output, args.top)
             watches.saw(predictions)
-            report(frame, predictions, rate)
+            report(frame, predictions)
             in_flight.popleft().close()
     finally:
         for frame in in_flight:

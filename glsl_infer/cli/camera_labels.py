@@ -11,7 +11,7 @@ from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.plain_text import first_of, one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Watches:
     """Reactions to labels that appear and leave.
 
     Args:
-        given: pairs of label and command.
+        names: pairs of label and command.
         labels: labels of the model.
         model: name of the model in messages.
         appear_after, leave_after: numbers of consecutive frames, as in ``Presence``.
@@ -67,10 +67,7 @@ class Watches:
             if (unknown := [label for label in names if label not in allowed])
         ]
         if problems:
-            raise InputError(
-                f"{'; '.join(problems)}; it has {', '.join(labels[:20])}"
-                + (f" and {len(labels) - 20} more" if len(labels) > 20 else "")
-            )
+            raise InputError(f"{'; '.join(problems)}; it has {first_of(labels, 20)}")
         self._reactions = [(label, Reaction(command, None, "--on")) for label, command in names]
         everything = [label for label in labels if label != NONE] if every else []
         watched = [*(label for label, _ in names), *switched, *everything]

@@ -9,11 +9,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, camera_events, on_pictures
-from glsl_infer.errors import InputError, RunError
-from glsl_infer.support.files import writing
+from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tasks import reading
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from glsl_infer.cli.camera_events import Listener
+    from glsl_infer.runtime.session import Session
     from glsl_infer.tasks import Task
     from glsl_infer.tools.camera.frame import Frame
+    from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import CameraSource
     from glsl_infer.tools.window.window import PictureWindow
 
@@ -64,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     events.add_argument(
         "--snapshot",
-        type=_path,
+        type=Path,
         metavar="DIR",
         help="With --task, write an image to this folder when something appears.",
     )
@@ -80,12 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FRAMES",
         help=f"It has left after this number of frames in a row without it (default: {LEAVE_AFTER}).",
     )
-
-
-def _path(text: str) -> Any:
-    from pathlib import Path
-
-    return Path(text)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -162,8 +158,11 @@ def run(
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
             print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)
-        show = _result_writer(args, source, task)
-        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
+        show = _result_writer(args, task)
+        copied = args.upload or any(len(session.bundle.parts) > 1 for session in task.sessions)
+        frames, latest = stack.enter_context(frames_of(args, source, task.session, copy=copied))
+        for number, frame in enumerate(frames, 1):
+            dropped = None if latest is None else latest.dropped
             with frame:
                 result = task.follow(frame.picture)
                 task.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
@@ -191,11 +190,7 @@ def run(
             if number == args.frames:
                 break
         if window is not None and args.screenshot is not None:
-            try:
-                with writing(args.screenshot) as file:
-                    window.screenshot().save(file, "PNG")
-            except OSError as error:
-                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+            window.save_screenshot(args.screenshot)
 
 
 def _look(background: str | None) -> Any:
@@ -212,24 +207,38 @@ def rate_text(rate: float) -> str:
     return f" ({rate:.1f} frames a second)" if rate else ""
 
 
-def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
-    """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
-    started, end_times = time.monotonic(), deque[float](maxlen=_RATE_OVER)
+class FrameClock:
+    """Times at which the results of frames are ready, in seconds from the construction."""
 
-    def show(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
-        end_times.append(time.monotonic())
-        rate = (
-            (len(end_times) - 1) / (end_times[-1] - end_times[0])
-            if len(end_times) > 1 and end_times[-1] > end_times[0]
-            else 0.0
-        )
+    def __init__(self) -> None:
+        self._started, self._times = time.monotonic(), deque[float](maxlen=_RATE_OVER)
+
+    def tick(self) -> float:
+        """Add a frame, and return the frame rate: frames a second, 0 for the first frame."""
+        self._times.append(time.monotonic())
+        seconds = self._times[-1] - self._times[0]
+        return (len(self._times) - 1) / seconds if seconds > 0.0 else 0.0
+
+    def described(self, frame: Frame, rate: float, dropped: int | None) -> dict[str, Any]:
+        """Return the beginning of the JSON line of the last frame; ``dropped`` is None except for a camera."""
+        return {
+            "frame": frame.index,
+            **({} if frame.name is None else {"file": frame.name}),
+            "seconds": round(self._times[-1] - self._started, 3),
+            "fps": round(rate, 2),
+            **({} if dropped is None else {"dropped": dropped}),
+        }
+
+
+def _result_writer(args: argparse.Namespace, task: Task[Any]) -> Callable[..., float]:
+    """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
+    clock = FrameClock()
+
+    def show(frame: Frame, result: Any, dropped: int | None, event: str | None, snapshot: Any) -> float:
+        rate = clock.tick()
         if args.json:
             line = {
-                "frame": frame.index,
-                **({} if frame.name is None else {"file": frame.name}),
-                "seconds": round(end_times[-1] - started, 3),
-                "fps": round(rate, 2),
-                **({"dropped": dropped} if source.live else {}),
+                **clock.described(frame, rate, dropped),
                 **({} if event is None else {"event": event}),
                 **({} if snapshot is None else {"snapshot": str(snapshot)}),
                 **result.as_json(),
@@ -250,24 +259,27 @@ def _result_writer(args: argparse.Namespace, source: CameraSource, task: Task[An
 
 
 @contextlib.contextmanager
-def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Iterator[Iterable[tuple[Frame, int]]]:
-    """Yield frames, each with the number of frames lost so far: all of a film or folder, only the newest of a camera.
+def frames_of(
+    args: argparse.Namespace, source: CameraSource, session: Session, *, copy: bool
+) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
+    """Yield the frames: all of a film or folder, only the newest of a camera (``Latest``). Close them at the end.
 
-    If possible, the GPU reads them directly in the camera's memory, for the task and its drawings.
+    Args:
+        args: the arguments of the command.
+        source: source of the frames.
+        session: session that reads the frames.
+        copy: copy every frame, even if the GPU could read the camera's memory.
     """
     from glsl_infer.tools.camera.importing import frames_for
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    copied = args.upload or any(len(session.bundle.parts) > 1 for session in task.sessions)
-    frames = every(frames_for(task.session, source, copy=copied), args.every)
+    frames = every(frames_for(session, source, copy=copy), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None
         if latest is None:
             stack.callback(getattr(frames, "close", lambda: None))
-            yield ((frame, 0) for frame in frames)
-        else:
-            yield ((frame, latest.dropped) for frame in latest)
+        yield frames if latest is None else latest, latest
 
 
 def _image(pixels: NDArray[np.uint8]) -> Any:

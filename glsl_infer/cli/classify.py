@@ -97,13 +97,13 @@ def run(args: argparse.Namespace) -> int:
             else:
                 report(path, result)
         if refused:
-            _say_what_is_known(args, classifier.labels)
+            _print_label_count(args, classifier.labels)
     if args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0
 
 
-def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
+def _print_label_count(args: argparse.Namespace, labels: Sequence[str]) -> None:
     """Print the number of labels in the model, and the command that lists them."""
     import shlex
 
@@ -175,7 +175,7 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     """Write a row for each image, and print a summary."""
     from glsl_infer.cli.table_file import open_table
 
-    counted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     failed = 0
     with _classifier(args) as classifier:
         top = min(args.top, len(classifier.labels))
@@ -186,7 +186,7 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
                     failed += 1
                     table.write([path, str(result).replace(f"{path}: ", "", 1), *[""] * len(head)])
                     continue
-                counted[result[0].label] += 1
+                counts[result[0].label] += 1
                 table.write(
                     [
                         path,
@@ -199,9 +199,9 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
                     ]
                 )
     if args.json:
-        print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counted}))
+        print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counts}))
     else:
         print(f"{args.csv}: {len(files)} images, {failed} cannot be read")
-        for label, count in counted.most_common():
+        for label, count in counts.most_common():
             print(f"{count:8}  {one_line(label)}")
     return ImageError.exit_code if failed else 0

@@ -119,8 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     accuracy.add_argument(
         "--strict",
         action="store_true",
-        help="Exit with 1 if the error of an output is too large on calibration images that were not used for its "
-        f"ranges: more than {MOST_ERROR:g} of the range of the output, or a cosine similarity below {LEAST_COSINE:g}.",
+        help="Exit with 1 if 1 of 20 new images is expected to have too large an error of an output: more than "
+        f"{MOST_ERROR:g} of its range, or a cosine similarity below {LEAST_COSINE:g}.",
     )
     cpu = arguments.group(parser, "CPU")
     cpu.add_argument(

@@ -62,9 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(files, indent=1))
         return 0
-    needed = {name for model in chosen for name in model.needs}
     for model in chosen:
-        if model.name not in needed:
+        if any(model.is_called(name) for name in args.names):
             print(f"try it: {command_for(model)}")
     return 0
 

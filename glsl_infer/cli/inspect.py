@@ -12,6 +12,7 @@ from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
+from glsl_infer.support.plain_text import sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,7 +229,7 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         f"{'weights':>9} {'gain':>6}  inputs"
     )
     lines += [
-        f"{row['layer']:{wide}} {row['op']:{op}} {_sides(row['shape']):>13} {row['stored']:20} {row['passes']:6} "
+        f"{row['layer']:{wide}} {row['op']:{op}} {sides(row['shape']):>13} {row['stored']:20} {row['passes']:6} "
         f"{row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  {', '.join(row['inputs'])}".rstrip()
         for row in rows
     ]
@@ -257,22 +258,18 @@ def _part(part: dict[str, Any]) -> str:
 
 
 def _input(entry: dict[str, Any]) -> str:
-    return f"{entry['name']} {_sides(entry['shape'])}, {entry['fit'] or entry['kind']}"
+    return f"{entry['name']} {sides(entry['shape'])}, {entry['fit'] or entry['kind']}"
 
 
 def _output(entry: dict[str, Any], labels: int) -> str:
     named = f", {labels} labels" if entry["purpose"] == "classes" else ""
     steps = f", then {', '.join(entry['steps'])}" if entry["steps"] else ""
     layers = ", ".join(f"'{layer}'" for layer in entry["layers"])
-    return f"{entry['name']} {_sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
+    return f"{entry['name']} {sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
 
 
 def _gain(decibels: float | None) -> str:
     return "-" if decibels is None else f"{decibels:.4g}"
-
-
-def _sides(shape: list[int]) -> str:
-    return "x".join(map(str, shape)) or "1"
 
 
 WIDE = 118

@@ -20,12 +20,11 @@ from glsl_infer.cli.run_results import (
     report,
     row,
     save,
-    sides,
 )
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.support.files import check_output
-from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.plain_text import one_line, sides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.plain_text import one_line, sides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,8 +173,3 @@ def as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[s
         if output.purpose == "classes":
             changed[output.name] = classifier.probabilities(results[output.name], output).astype(np.float32)
     return changed
-
-
-def sides(shape: tuple[int, ...]) -> str:
-    """Return a shape as text, such as 96x96x3; that of a scalar is 1."""
-    return "x".join(map(str, shape)) or "1"

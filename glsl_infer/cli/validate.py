@@ -117,6 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail if a threshold is exceeded."""
     from glsl_infer import bundle as bundles
+    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.validate import compare, verdict
 
     if args.model.suffix.lower() == bundles.SUFFIX:
@@ -134,9 +135,11 @@ def run(args: argparse.Namespace) -> int:
             bundle,
             samples,
             layer_pictures=args.layer_pictures,
-            input_ranges=ends.by_name("--input-range", args.input_range),
-            input_shapes=ends.by_name("--input-shape", args.input_shape),
-            constants=ends.by_name("--constant", args.constant),
+            io_options=IoOptions(
+                ranges=ends.by_name("--input-range", args.input_range),
+                shapes=ends.by_name("--input-shape", args.input_shape),
+                constants=ends.by_name("--constant", args.constant),
+            ),
             context=args.context,
             beyond=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,
@@ -226,7 +229,7 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
     files.write_output(path, page(agreement, failures))
 
 
-def _counted(agreement: Mapping[str, Any]) -> str:
+def _sample_count(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
@@ -249,7 +252,7 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         what = "probabilities" if end["softmax"] else "outputs"
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )

@@ -126,16 +126,19 @@ def run(args: argparse.Namespace) -> int:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
         raise InputError("--json cannot be used with --csv or --disassemble; leave one out")
-    for option, value in (
-        ("--json", args.json),
-        ("--csv", args.csv is not None),
-        ("--disassemble", args.disassemble is not None),
-        ("--why", args.why is not None),
-        ("--pixels", args.pixels),
-        ("--time", args.time),
+    modes = {
+        "--disassemble": args.disassemble is not None,
+        "--why": args.why is not None,
+        "--pixels": args.pixels,
+        "--time": args.time,
+    }
+    for first, chosen, others in (
+        ("--shaders", args.shaders, {"--json": args.json, "--csv": args.csv is not None, **modes}),
+        ("--plot", args.plot is not None, modes),
     ):
-        if args.shaders and value:
-            raise InputError(f"--shaders and {option} cannot be used together; leave one out")
+        for option, value in others.items():
+            if chosen and value:
+                raise InputError(f"{first} and {option} cannot be used together; leave one out")
     if args.picture and not args.pixels:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
@@ -148,17 +151,11 @@ def run(args: argparse.Namespace) -> int:
             say_warning(f"{path}: the operators on the CPU ({', '.join(bundle.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
-        if args.plot is not None:
-            raise InputError("--plot and --pixels cannot be used together; leave one out")
         return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
     if args.time:
-        if args.plot is not None:
-            raise InputError("--plot and --time cannot be used together; leave one out")
         return vc4_time.run(args.models, compilers, as_json=args.json)
-    for option, layer, show in (("disassemble", args.disassemble, _disassemble), ("why", args.why, _explain)):
+    for layer, show in ((args.disassemble, _disassemble), (args.why, _explain)):
         if layer is not None:
-            if args.plot is not None:
-                raise InputError(f"--plot and --{option} cannot be used together; leave one out")
             show(_listed(args.models, compilers, layer), layer, args)
             return 0
     reports = _reports(args.models, compilers)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.driver import Driver
     from glsl_infer.tools.videocore.pixels import Pixels
 
-_LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/engineering/videocore.md says more"
+_LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/engineering/videocore.md describes this"
 
 
 def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[Path], *, as_json: bool) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 
 from glsl_infer.cli import progress
 from glsl_infer.cli.terminal_text import say_error
-from glsl_infer.errors import ImageError, InputError, RunError
+from glsl_infer.errors import ImageError, InputError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.files import check_output, writing
+from glsl_infer.support.files import check_output
 from glsl_infer.tools.window.window import PictureWindow
 
 OnPicture = Callable[[Path, Sequence[Prediction]], None]
@@ -48,11 +48,7 @@ def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
         viewer = Viewer(window, classifier, files, args.top, report, debug=args.debug)
         viewer.step(0)
         if args.screenshot is not None and viewer.files:
-            try:
-                with writing(args.screenshot) as file:
-                    window.screenshot().save(file, "PNG")
-            except OSError as error:
-                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+            window.save_screenshot(args.screenshot)
             window.quit()
         while window.is_open:
             window.wait()

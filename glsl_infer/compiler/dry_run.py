@@ -84,7 +84,7 @@ def _problems(
         try:
             if not calibration.images:
                 graph, calibration = assume_input_ranges(graph), replace(calibration, assumed=ASSUMED)
-            lower.to_program(prepare(graph, calibration, target=target).graph, target)
+            lower.require_lowerable(prepare(graph, calibration, target=target).graph, target)
         except ModelError as error:
             name = _node_of(graph, error)
             if name in inputs_added:  # It is the end of the network, which an input cannot replace.

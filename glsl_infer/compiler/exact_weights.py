@@ -8,17 +8,17 @@ in the texture, or on floats in the shader's text or uniforms, which add draws i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import FAR_COST, FAR_DRAWS, FAR_WORTH, MOST_COST, looked_at
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.weights_plan import Cost, LayerWeights
+from glsl_infer.lowering.builder import Builder, FinerOffer
+from glsl_infer.lowering.weights_plan import Cost
 
 WORTH = 0.2
 """Counterpart of ``sensitivity.WORTH`` for weights.
@@ -45,22 +45,31 @@ class FinerWeights:
     is_far: bool = False
 
 
-def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: FinerWeights) -> frozenset[str]:
+def choose(
+    graph: Graph,
+    plan: Builder,
+    images: Sequence[Inputs],
+    limits: FinerWeights,
+    progress: Callable[[str], object] = str,
+) -> frozenset[str]:
     """Return the layers to store with weights of more than 8 bits.
 
     Args:
         graph: a prepared graph.
-        builder: the program with 8-bit weights: its cost, rounded weights, and offers of finer ones.
+        plan: the plan of a program with 8-bit weights.
         images: calibration inputs, of which a selection is computed.
         limits: the remaining budget.
+        progress: called with a progress message for each layer.
     """
-    rounded, offers, cost, cost_8bit = builder.rounded, builder.offers, builder.cost, limits.cost_8bit
-    names, count = looked_at(graph, offers.keys() & rounded.keys(), len(images))
+    offers, cost, cost_8bit = plan.offers, plan.cost, limits.cost_8bit
+    names, count = looked_at(graph, offers.keys(), len(images))
     pictures = [images[index * len(images) // count] for index in range(count)]
-    errors = Runs(
-        graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}, as_values=limits.is_far
-    ).errors
-    prices = {name: _price(*offers[name], cost_8bit) for name in errors}
+    rounded = dict[str, Node]()
+    for name in sorted(names):
+        progress(f"weights: layer {len(rounded) + 1} of {len(names)}, {name}")
+        rounded[name] = offers[name].rounded()
+    errors = Runs(graph, pictures, [Fold()] * count, rounded, as_values=limits.is_far).errors
+    prices = {name: _price(offers[name], cost_8bit) for name in errors}
     most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
     worth = WORTH * FAR_WORTH if limits.is_far else WORTH
     remaining = [most[0] - cost.work / cost_8bit.work, most[1] - cost.draws / cost_8bit.draws]
@@ -77,8 +86,9 @@ def choose(graph: Graph, builder: Builder, images: Sequence[Inputs], limits: Fin
     return frozenset(chosen)
 
 
-def _price(now: LayerWeights, finer: LayerWeights, total: Cost) -> tuple[float, float]:
+def _price(offer: FinerOffer, total: Cost) -> tuple[float, float]:
     """Return the cost of finer weights of a layer, as shares of all instructions and of all draws."""
+    now, finer = offer.current, offer.finer
     mode = weights_plan.choose(finer, "auto").mode
     draws = 0 if mode == "texture" else finer.slices - now.textures
     return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / total.work, draws / total.draws

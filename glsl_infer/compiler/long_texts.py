@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glsl_infer import ops
-from glsl_infer.compiler.lower import lowered, storage_of
+from glsl_infer.compiler.lower import planned
 from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.wide import WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering.builder import Builder, Detail
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.target import Target
@@ -45,8 +44,8 @@ def split_long(
     if not long:  # as in most networks; others need one more plan
         return graph, ()
     maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
-    builder = Builder(graph, target, storage_of(graph), maps, calibration.known.exact, Detail.COST)
-    choices = [choice for choice in lowered(builder, progress).choices if choice.layer in long]
+    plan = planned(graph, target, maps, calibration.known.exact, progress)
+    choices = [target.choice(layer) for layer in plan.layer_weights.values() if layer.name in long]
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
     return split_wide(graph, target, reasons) if reasons else (graph, ())
 

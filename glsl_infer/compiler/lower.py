@@ -1,7 +1,7 @@
 """Lowering of a prepared graph to a program.
 
-Every operator appends its textures, shaders and passes to a ``Builder``. The graph is lowered at least twice: first to
-plan weights and memory, then with the shared textures of the plan.
+Every operator appends its textures, shaders and passes to a ``Builder``. The graph is lowered once to plan weights and
+memory, without shaders of convolutions, and once with the shared textures of the plan.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.allocation import Storage
-from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.target import Target
+from glsl_infer.lowering.weights_plan import LayerWeights
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
@@ -56,41 +57,63 @@ def to_program(
             modes, or with an unsupported mode.
     """
     target, calibration = target or Target(), calibration or Calibration()
+    maps = maps or maps_of(graph, calibration)
+    exact: Collection[str] = calibration.known.exact
+    plan = planned(graph, target, maps, exact, progress)
+    _require_layers(target.weights_for, plan.layer_weights)
+    layer_weights = plan.layer_weights
+    if finer is not None and calibration.images and plan.offers:
+        chosen = exact_weights.choose(graph, plan, calibration.images, finer, progress)
+        layer_weights = {**layer_weights, **{name: plan.offers[name].finer for name in chosen}}
+        exact = sorted({*exact, *chosen})
+        maps.forget(chosen)
+    passthrough = _passthrough_outputs(graph, plan.values)
+    if passthrough:
+        copied = _with_copies(graph, passthrough, plan.values)
+        known = replace(calibration.known, exact=tuple(exact))
+        return to_program(copied, target, replace(calibration, known=known), progress=progress)
+    target = _with_enough_arrays(target, layer_weights.values())
+    shares, uses = sharing.plan(plan.finish(), plan.grids, target.memory)
+    del plan  # It can have a copy of all weights.
+    storage = replace(storage_of(graph), shares=shares)
+    return replace(lowered(Builder(graph, target, storage, maps, exact), progress).finish(), memory=uses)
+
+
+def planned(
+    graph: Graph,
+    target: Target,
+    maps: CalibrationMaps,
+    exact: Collection[str] = (),
+    progress: Callable[[str], object] = str,
+) -> Builder:
+    """Return the plan of a program; arguments and errors as for ``to_program`` and ``Builder``."""
     target.require_known_modes()
     storage = storage_of(graph)
     _require_a_gutter_of_zeros(graph, storage.gutters)
-    maps = maps or maps_of(graph, calibration)
-    exact: Collection[str] = calibration.known.exact
+    return lowered(Builder(graph, target, storage, maps, exact, planning=True), progress)
 
-    def planned(target: Target) -> Builder:
-        return lowered(Builder(graph, target, storage, maps, exact, Detail.LIFETIMES), progress)
 
-    builder = planned(target)
-    if finer is not None and calibration.images and builder.offers:
-        exact = exact_weights.choose(graph, builder, calibration.images, finer)
-        maps.forget(exact)
-        if exact:
-            del builder  # frees a copy of all weights
-            builder = planned(target)
-    while target.weights == "auto" and (longer := weights_plan.longer_array(builder.choices, target.uniform_vectors)):
-        target = replace(target, uniform_vectors=longer)
-        builder = planned(target)
-    passthrough = _passthrough_outputs(graph, builder.values)
+def require_lowerable(graph: Graph, target: Target) -> None:
+    """Raise the error of the first layer of a prepared graph that cannot be lowered."""
+    values = planned(graph, target, CalibrationMaps(dict)).values
+    passthrough = _passthrough_outputs(graph, values)
     if passthrough:
-        copied = _with_copies(graph, passthrough, builder.values)
-        known = replace(calibration.known, exact=tuple(exact))
-        return to_program(copied, target, replace(calibration, known=known), progress=progress)
-    program = builder.finish()
-    choices = list(program.choices)
-    for name in target.weights_for:
-        if name not in choices:
-            meant = did_you_mean(name, choices)
-            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(choices)}")
-    shares, uses = sharing.plan(program, builder.grids, target.memory)
-    maps.release()  # The calibration maps are needed no more.
-    del builder, program  # They have copies of all weights.
-    builder = lowered(Builder(graph, target, replace(storage, shares=shares), maps, exact), progress)
-    return replace(builder.finish(), memory=uses)
+        planned(_with_copies(graph, passthrough, values), target, CalibrationMaps(dict))
+
+
+def _require_layers(weights_for: Mapping[str, str], layers: Collection[str]) -> None:
+    for name in weights_for:
+        if name not in layers:
+            meant = did_you_mean(name, layers)
+            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(layers)}")
+
+
+def _with_enough_arrays(target: Target, layers: Collection[LayerWeights]) -> Target:
+    """Return the target with uniform arrays long enough that the constants of all shaders do not exceed the limit."""
+    if target.weights != "auto":
+        return target
+    longer = weights_plan.longer_array(map(target.choice, layers), target.uniform_vectors)
+    return target if longer is None else _with_enough_arrays(replace(target, uniform_vectors=longer), layers)
 
 
 def maps_of(graph: Graph, calibration: Calibration) -> CalibrationMaps:

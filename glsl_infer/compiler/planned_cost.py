@@ -18,7 +18,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.allocation import Allocated, Storage
-from glsl_infer.lowering.builder import Builder, Detail
+from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
@@ -33,7 +33,7 @@ class LayerPlan:
         allocated: its allocation.
         location: index of the location of its output; equal ones have the same index.
         convolution: (work, draws) of a convolution; None for other layers.
-        drawn: layer names of its draws.
+        drawn: layer names of its draws; none for a convolution.
         second_halves: layer names of the draws to append when the next layer is drawn.
         weights: references to the weights, to prevent the reuse of their ids.
     """
@@ -71,7 +71,7 @@ class Plans:
         """
         storage, plan = storage_of(graph), dict[str, LayerPlan]()
         maps = CalibrationMaps(dict, has_images=self._calibrated)
-        builder = Builder(graph, self._target, storage, maps, detail=Detail.COST)
+        builder = Builder(graph, self._target, storage, maps, planning=True)
         for node in graph.nodes:
             key = (*_key(graph, node, storage, plan), builder.tolerates_rounding)
             if key not in self._cache:
@@ -95,7 +95,7 @@ class Plans:
             raise
         second = len(builder.passes)
         builder.append_second_halves()
-        drawn = [entry.layer for entry in builder.passes[first:]]
+        drawn = [entry.layer for entry in builder.passes[first:] if entry.layer not in builder.convolutions]
         allocated = builder.allocated(node, extent)
         return LayerPlan(
             allocated,

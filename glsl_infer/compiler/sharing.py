@@ -23,6 +23,7 @@ from glsl_infer.program.layout import (
     GPU_TILE,
     MAX_TEXTURE_SIZE,
     FeatureMap,
+    FixedPoint,
     Share,
     SixteenBitMap,
     slices_of,
@@ -120,11 +121,12 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A layer whose feature map has a texture of its own.
+    """A layer whose output has a texture of its own.
 
     Attributes:
         layer, target: names of the layer and of its texture.
         sources: the textures of its inputs.
+        in_corner: whether it is a vector, which begins at the first texel of its texture.
         clear: clear colour of the texture; None without padding, as only its tiles are then read.
     """
 
@@ -132,6 +134,7 @@ class _Drawn:
     target: str
     sources: frozenset[str]
     clear: Colour | None
+    in_corner: bool
 
 
 def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_Drawn]]:
@@ -144,7 +147,8 @@ def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_
             runs.append([])
             continue
         sources = frozenset(name for entry in passes for name in entry.textures)
-        runs[-1].append(_Drawn(layer, target, sources, clears[target] if gutter[layer] else None))
+        clear, in_corner = clears[target] if gutter[layer] else None, isinstance(program.values[layer], FixedPoint)
+        runs[-1].append(_Drawn(layer, target, sources, clear, in_corner))
     return runs
 
 
@@ -170,7 +174,7 @@ def _by_layer(passes: Sequence[Pass]) -> list[list[Pass]]:
 
 
 def _drawn_alone(program: CompiledNetwork) -> set[str]:
-    """Return the textures with a single feature map and nothing else."""
+    """Return the textures with a single output and nothing else. A vector that is read back stays at its size."""
     targets: dict[str, set[str]] = {}
     layers: dict[str, set[str]] = {}
     for entry in program.passes:
@@ -181,7 +185,8 @@ def _drawn_alone(program: CompiledNetwork) -> set[str]:
         for layer, (name, *more) in targets.items()
         if not more
         and len(layers[name]) == 1
-        and isinstance(program.values[layer], (FeatureMap, SixteenBitMap))
+        and isinstance(program.values[layer], (FeatureMap, FixedPoint, SixteenBitMap))
+        and not (isinstance(program.values[layer], FixedPoint) and layer in program.graph.output_layers)
         and {*textures_of(program.values[layer])} == {name}
     }
 
@@ -194,12 +199,14 @@ def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
     """Return textures stacked in a column or a row, each in its best grid; None if they cannot be one job."""
     names = tuple(drawn.target for drawn in group)
     colours = {drawn.clear for drawn in group} - {None}
-    if len(colours) > 1 or any(drawn.sources.intersection(names) for drawn in group):
+    vectors = [index for index, drawn in enumerate(group) if drawn.in_corner]
+    if len(colours) > 1 or len(vectors) > 1 or any(drawn.sources.intersection(names) for drawn in group):
         return None
     sizes = [(grids[name][0].width, grids[name][0].height) for name in names]
     ways = []
+    order = vectors + [index for index in range(len(group)) if index not in vectors]
     for axis in (0, 1):
-        begins = [sum(size[axis] for size in sizes[:index]) for index in range(len(sizes))]
+        begins = [sum(sizes[before][axis] for before in order[: order.index(index)]) for index in range(len(sizes))]
         long, wide = sum(size[axis] for size in sizes), max(size[1 - axis] for size in sizes)
         corners = tuple((begin, 0) if axis == 0 else (0, begin) for begin in begins)
         ways.append(((long, wide) if axis == 0 else (wide, long), corners))

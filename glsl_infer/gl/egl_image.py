@@ -42,7 +42,7 @@ def refusal(context: Context, *extensions: str) -> str | None:
     """
     context.make_current()
     if egl.current() is None:
-        return f"the context ({context.how}) is none of EGL's"
+        return f"the context ({context.how}) is not one of EGL"
     available = {*egl.display_extensions(), *context.gl.text(GL.GL_EXTENSIONS).split()}
     missing = [extension for extension in (EXTENSION, *extensions, GL_EXTENSION) if extension not in available]
     if not missing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import is_
 from types import MappingProxyType
 
 from glsl_infer.errors import ModelError
@@ -191,7 +192,10 @@ class Graph:
             reads_renamed = any(name in renamed for name in node.inputs)
             return replace(node, inputs=tuple(follow(name) for name in node.inputs)) if reads_renamed else node
 
-        return Graph(self.name, map(with_new_inputs, nodes), self.outputs_renamed(follow))
+        new_nodes = [with_new_inputs(node) for node in nodes]
+        if not renamed and len(new_nodes) == len(self.nodes) and all(map(is_, new_nodes, self.nodes)):
+            return self  # with its shapes, which take longest
+        return Graph(self.name, new_nodes, self.outputs_renamed(follow))
 
     def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
         """Return the outputs with the names of their layers mapped by ``follow``."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.core import limits
+from glsl_infer.support.plain_text import first_of
 
 SUFFIXES = (".task",)
 MODEL = ".tflite"
@@ -58,18 +59,18 @@ def model_at(path: Path) -> tuple[Path, bytes] | None:
     if inside not in names:
         if not names:
             raise ModelError(f"{container}: contains no .tflite model ({_listed(container)})")
-        given = "contains several models" if inside == "." else f"contains no '{inside}'"
+        problem = "contains several models" if inside == "." else f"contains no '{inside}'"
         paths = ", ".join(str(container / name) for name in names)
-        raise ModelError(f"{container}: {given}; give one of them: {paths}")
+        raise ModelError(f"{container}: {problem}; give one of them: {paths}")
     data = container.read_bytes()
-    rest = inside
+    remaining = inside
     while True:
         with _opened(data, container) as archive:
-            member = next(name for name in archive.namelist() if rest == name or rest.startswith(f"{name}/"))
+            member = next(name for name in archive.namelist() if remaining == name or remaining.startswith(f"{name}/"))
             data = archive.read(member)
-        if rest == member:
+        if remaining == member:
             return container / inside, data
-        rest = rest[len(member) + 1 :]
+        remaining = remaining[len(member) + 1 :]
 
 
 def _listed(path: Path) -> str:
@@ -143,8 +144,6 @@ _KINDS = {
 }
 """Description of a file and how to convert it, by the file name extension."""
 
-_SHOWN = 5
-
 
 def described(path: Path, supported: Iterable[str]) -> str:
     """Return the description of a file in an unsupported format and the advice; for an archive, list its files.
@@ -156,11 +155,10 @@ def described(path: Path, supported: Iterable[str]) -> str:
     if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        listed = ", ".join(f"{name:.60}" for name in names[:_SHOWN])
-        return f"an archive of {listed}{more}; unpack it, and give the model inside: unzip {path.name}"
+        members = first_of([f"{name:.60}" for name in names])
+        return f"an archive of {members}; unpack it, and give the model inside: unzip {path.name}"
     if path.name == "saved_model.pb":
         return "a part of a SavedModel; give its folder, with the folder 'variables' in it"
     unknown = f"not a kind of model file that can be read; give a SavedModel folder, or one of: {', '.join(supported)}"
-    known = _KINDS.get(path.suffix.lower(), unknown)
-    return known.replace("{name}", path.name).replace("{stem}", path.stem)
+    description = _KINDS.get(path.suffix.lower(), unknown)
+    return description.replace("{name}", path.name).replace("{stem}", path.stem)

@@ -26,10 +26,10 @@ def remember(names: Sequence[str]) -> None:
     Raises:
         InputError: a name is not the name of a Python module.
     """
-    for given in names:
-        name = given.removesuffix(".py").replace("/", ".")
+    for argument in names:
+        name = argument.removesuffix(".py").replace("/", ".")
         if not _NAME.fullmatch(name):
-            raise InputError(f"--import {given}; give the name of a Python module, such as my_layers")
+            raise InputError(f"--import {argument}; give the name of a Python module, such as my_layers")
         if name not in _remembered:
             _remembered.append(name)
 

@@ -67,14 +67,19 @@ class _Operand:
         offset = "" if self.without_offset else f" + {self.name}_offset"
         return [f"vec4 {self.name} = {self.name}_factor * {texel}{offset};"]
 
+    def factor_and_offset(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the factor and the offset of each channel of a map, (channels,)."""
+        assert isinstance(self.value, FeatureMap)
+        factor = self.value.scale_of
+        if self.multiplier is not None:
+            factor = factor * self.multiplier
+        return factor, -factor * self.value.zero_of / 255.0
+
     def numbers(self, slices: int) -> dict[str, NDArray[np.floating]]:
         """Return the constants used by ``text``, by name, with a row for each output slice, (slices, 4)."""
         if isinstance(self.value, FixedPoint) or self.is_plain:
             return {}
-        factor = self.value.scale_of
-        if self.multiplier is not None:
-            factor = factor * self.multiplier
-        offset = -factor * self.value.zero_of / 255.0
+        factor, offset = self.factor_and_offset()
         values = {f"{self.name}_factor": factor} | ({} if self.without_offset else {f"{self.name}_offset": offset})
         if len(factor) == 1:
             return {name: np.full((slices, 4), numbers[0]) for name, numbers in values.items()}
@@ -187,8 +192,7 @@ def _with_factors(
     if expression == GATED:
         return _gated(operands, factors, offsets)
     if expression in SUMS and all(are_maps):
-        is_identity = all_plain and _is_identity(factors, offsets)
-        return None if is_identity else _summed(operands, SUMS[expression], factors, offsets)
+        return None if all_plain else _summed(operands, SUMS[expression], factors, offsets)
     if expression == PRODUCT and any(are_maps) and not all_plain and (factors != 1.0).any():
         return *_multiplied(operands, factors), offsets
     return None
@@ -200,9 +204,8 @@ def _gated(
     """Return operands of ``a * b + c`` that include the output's factors, for fewer constants in the shader."""
     gated, _ = _multiplied(operands[:2], factors)
     addend = replace(operands[2], multiplier=factors, without_offset=True)
-    assert isinstance(addend.value, FeatureMap)
-    shifted = offsets - factors * addend.value.scale_of * addend.value.zero_of / 255.0
-    return [*gated, addend], np.ones_like(factors), shifted
+    _, offset = addend.factor_and_offset()
+    return [*gated, addend], np.ones_like(factors), offsets + offset
 
 
 def _multiplied(
@@ -213,8 +216,8 @@ def _multiplied(
     if not maps:
         return list(operands), factors
     chosen = next((operand for operand in maps if not operand.is_plain), maps[0])
-    assert isinstance(chosen.value, FeatureMap)
-    scaled = replace(chosen, multiplier=factors, without_offset=not chosen.value.zero_of.any())
+    _, offset = chosen.factor_and_offset()
+    scaled = replace(chosen, multiplier=factors, without_offset=not offset.any())
     return [scaled if operand is chosen else operand for operand in operands], np.ones_like(factors)
 
 
@@ -227,9 +230,9 @@ def _summed(
     """
     scaled, shifted = [], offsets
     for sign, operand in zip(signs, operands):
-        assert isinstance(operand.value, FeatureMap)
         scaled.append(replace(operand, multiplier=factors, without_offset=True))
-        shifted = shifted - sign * factors * operand.value.scale_of * operand.value.zero_of / 255.0
+        _, offset = scaled[-1].factor_and_offset()
+        shifted = shifted + sign * offset
     return scaled, np.ones_like(factors), shifted
 
 

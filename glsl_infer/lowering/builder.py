@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from types import MappingProxyType
 
 import numpy as np
@@ -18,8 +17,8 @@ from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
-from glsl_infer.program.layout import FeatureMap, View, stored
-from glsl_infer.program.program import UniformValue, WeightsChoice
+from glsl_infer.program.layout import FeatureMap, View, stored, textures_of
+from glsl_infer.program.program import UniformValue
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
@@ -29,15 +28,18 @@ MOST_SIXTEEN_BIT = 0.5
 """Share of 16-bit maps above which accuracy is preferred to speed."""
 
 
-class Detail(Enum):
-    """Results that a lowering computes, from the fewest on."""
+@dataclass(frozen=True)
+class FinerOffer:
+    """Alternative to the 8-bit weights of a convolution in a texture.
 
-    COST = auto()
-    """The cost only: convolutions append nothing."""
-    LIFETIMES = auto()
-    """Passes without shader source, from which the lifetimes of textures follow."""
-    PROGRAM = auto()
-    """The program."""
+    Attributes:
+        current, finer: properties of the weights with 8 bits, and with more.
+        rounded: function that returns the layer with the weights of its texture.
+    """
+
+    current: weights_plan.LayerWeights
+    finer: weights_plan.LayerWeights
+    rounded: Callable[[], Node]
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,15 @@ class Builder(Allocation):
         storage: see ``Allocation``.
         calibration_maps: layer outputs for calibration images.
         exact: layers whose weights need more than 8 bits.
-        detail: results to compute.
+        planning: compute only values, costs and lifetimes of textures. Convolutions then neither pack their weights nor
+            generate shader source.
 
     Attributes:
         draw_cost: estimated microseconds of a draw call.
-        planning: do not generate shader source.
         weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
-        offers: layers whose weights have 8 bits in a texture: their current weights, and the finer alternative.
-        counts: compute the cost only; convolutions append nothing.
-        convolutions: (work, draws) of the convolutions, in order.
+        layer_weights: properties of the weights of each layer with a choice of modes.
+        offers: in a plan, the layers whose weights have 8 bits in a texture.
+        convolutions: in a plan, (work, draws) of the convolutions, in order.
         rounded: layers with the rounded weights of their shaders.
         tolerates_rounding: whether 16-bit maps are few, so that the weights of their readers can lose precision for
             speed.
@@ -84,42 +86,45 @@ class Builder(Allocation):
         storage: Storage,
         calibration_maps: CalibrationMaps,
         exact: Collection[str] = (),
-        detail: Detail = Detail.PROGRAM,
+        *,
+        planning: bool = False,
     ) -> None:
         super().__init__(graph, target.layout, storage)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._target, self.calibration_maps = target, calibration_maps
         self.draw_cost, self.weight_bits = target.draw_cost, target.weight_bits
-        self.planning, self.counts = detail is not Detail.PROGRAM, detail is Detail.COST
+        self.planning = planning
         self.tolerates_rounding = [*storage.bits.values()].count(16) <= MOST_SIXTEEN_BIT * len(storage.bits)
-        self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
+        self.exact, self.offers = exact, dict[str, FinerOffer]()
+        self.layer_weights = dict[str, weights_plan.LayerWeights]()
         self.convolutions = dict[str, tuple[float, int]]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
         self._insert_at: dict[str, int] = {}  # index after the last pass of the current layer, by target
-        self._choices: dict[str, WeightsChoice] = {}
         self.rounded: dict[str, Node] = {}
         self._second_halves: list[_Draw] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
-        target = self._target
-        if target.layout == "planar":
-            layer = replace(layer, untextured="each slice has a texture of its own")
-        for_layer = target.weights_for.get(layer.name)
-        choice = weights_plan.choose(layer, target.weights, for_layer, target.uniform_vectors, target.draw_cost)
-        self._choices[layer.name] = choice
-        return choice.mode
+        self.layer_weights[layer.name] = layer
+        return self._target.choice(layer).mode
 
-    def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
-        """Add the cost of a convolution without appending its draws."""
+    def plan_convolution(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
+        """Add the cost of a convolution and its draws to a plan."""
         target = self.feature_map(node.name)
         reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
         extra = weights_plan.sixteen_bit_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
         work = weights_plan.work(layer, mode) + extra
         self.convolutions[node.name] = work, draws if mode == "texture" else layer.slices
+        self.plan_draws(node, textures_of(target))
+
+    def plan_draws(self, node: Node, targets: Iterable[str]) -> None:
+        """Append a pass without a shader for each target to a plan."""
+        self.append_second_halves()
+        textures = tuple(dict.fromkeys(texture for name in node.inputs for texture in textures_of(self.values[name])))
+        self._passes += [Pass(node.name, "", target, True, textures, (), (), {}) for target in targets]
 
     @property
     def passes(self) -> Sequence[Pass]:
@@ -136,11 +141,6 @@ class Builder(Allocation):
         source = self.feature_map(node.inputs[0])
         alpha = self.shows_alpha(source)
         return self.calibration_maps.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
-
-    @property
-    def choices(self) -> tuple[WeightsChoice, ...]:
-        """Storage of the weights of the layers so far."""
-        return tuple(self._choices.values())
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Record the rounded weights of a node, as its shaders contain them."""
@@ -289,7 +289,7 @@ class Builder(Allocation):
             tuple(self._programs.values()),
             tuple(map(with_columns, self._passes)),
             {name: stored(value) for name, value in self.values.items()},
-            self._choices,
+            {name: self._target.choice(layer) for name, layer in self.layer_weights.items()},
             self._members,
             self._weight_members,
             calibration_data=self.calibration_maps.calibration_data,

@@ -65,7 +65,7 @@ class CalibrationMaps:
         return self._compute()
 
     def cached(self, key: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool] = bool) -> Arrays:
-        """Return the stored result for a key, or compute it. Programs are built several times to share textures.
+        """Return the stored result for a key, or compute it.
 
         Args:
             key: name of the layer and of the result, including everything else that the result depends on.
@@ -80,12 +80,8 @@ class CalibrationMaps:
     def forget(self, layers: Collection[str]) -> None:
         """Discard the results of some layers, whose weights will be stored differently."""
         names = tuple(f"{layer} " for layer in layers)
-        for key in [key for key in self.calibration_data if key in layers or key.startswith(names)]:
+        for key in [key for key in self.calibration_data if key.startswith(names)]:
             del self.calibration_data[key]
-
-    def release(self) -> None:
-        """Free the maps, hundreds of megabytes. They are computed again at the next access."""
-        self.__dict__.pop("_maps", None)
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.

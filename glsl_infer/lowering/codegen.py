@@ -29,9 +29,6 @@ _UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
 MOST_IN_UNIFORM = 1e13
 """Largest value in a uniform; the GLSL limit ``uniform`` of the bundle format."""
 
-PLANNED = "// not written while only memory is planned"
-"""Shader text while only memory is planned (``Builder.planning``)."""
-
 
 def number(value: float) -> str:
     """Return a GLSL literal that denotes the same float32: 9 significant digits, with a decimal point."""

@@ -120,7 +120,7 @@ def draw(
             start[3] = float(rows[index, count - 1, 3])  # without waits, the shader does not add LATE back
         defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start)
         uniforms["cut_bias"] = start
-        fragment = codegen.PLANNED if build.planning else texts.get(id(entry.taps)) if baked is None else None
+        fragment = texts.get(id(entry.taps)) if baked is None else None
         fragment = fragment or codegen.fragment(
             "convolution.frag",
             includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],

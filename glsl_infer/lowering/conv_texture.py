@@ -134,7 +134,7 @@ def draw(
         if loop is not None:
             defines["HAS_LOOP"] = 1
             always = rolled.loop_always(len(entry.taps) + weights_in_row * (1 if in_bytes else 2))
-        cached = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+        cached = texts.get(id(entry.taps))
         fragment = cached or codegen.fragment(
             weights.template,
             includes=[

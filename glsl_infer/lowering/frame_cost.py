@@ -18,7 +18,7 @@ EACH: Mapping[str, tuple[float, float]] = {
     "max_pool": (38.0, 123.0),
     "upsample_bilinear": (89.0, 187.0),
 }
-"""Instructions for a fragment of an 8-bit map, and for the two stores of a 16-bit map."""
+"""Instructions for a fragment of an 8-bit map, and for each of the two stores of a 16-bit map."""
 OTHERS = (40.0, 90.0)
 
 

@@ -20,7 +20,7 @@ from glsl_infer.lowering.conv_texture import ended
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FixedMap, View
+from glsl_infer.program.layout import FixedMap, View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -47,9 +47,9 @@ def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest
     most = max(width(columns, slots) for slots in blocks)
     if 256.0 * largest * most * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
-    if 2 * columns.slices > MAX_TEXTURE_SIZE or most > MOST_COLUMNS:
+    if columns.slices > weight_texture.MOST_SLICES or most > MOST_COLUMNS:
         return (
-            f"{columns.slices} slices of {most} columns, and at most {MAX_TEXTURE_SIZE // 2} slices of {MOST_COLUMNS} "
+            f"{columns.slices} slices of {most} columns, and at most {weight_texture.MOST_SLICES} of {MOST_COLUMNS} "
             "columns can have one"
         )
     return f"a draw reads {textures} textures already" if textures >= MAX_TEXTURES else ""
@@ -108,7 +108,7 @@ def draw(
             defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
             if loop is not None:
                 defines["HAS_LOOP"] = 1
-            cached = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+            cached = texts.get(id(entry.taps))
             fragment = cached or codegen.fragment(
                 "convolution_products_texture.frag",
                 includes=["fixed_point.glsl"],

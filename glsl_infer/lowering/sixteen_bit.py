@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.codegen import PLANNED, coordinate
+from glsl_infer.lowering.codegen import coordinate
 from glsl_infer.support.resources import template
 
 HALVES = ("y.xy", "y.zw")
@@ -54,8 +54,6 @@ def down(sampler: str) -> str:
 @lru_cache(maxsize=64)  # slices of a layer often share their shader
 def reading(fragment: str, samplers: frozenset[str]) -> str:
     """Convert a shader to read 16-bit maps through some of its samplers."""
-    if fragment == PLANNED:
-        return fragment
     text = _replaced(fragment, samplers)
     declared = "".join(f"uniform float {down(name)};\n" for name in sorted(samplers) if f" {down(name)}," in text)
     return f"{declared}{template('fine.glsl')}{text}"
@@ -73,8 +71,6 @@ def storing(layer: str, fragment: str, half: str) -> str:
     Raises:
         ModelError: the shader does not store a feature map with ``store.glsl``.
     """
-    if fragment == PLANNED:
-        return fragment
     plain = template("store.glsl").rstrip("\n")
     if plain not in fragment:
         raise ModelError.layer(layer, "an output in 16 bits of an operator that stores 8 alone", "keep it in 8 bits")
@@ -87,8 +83,6 @@ def storing_either(layer: str, fragment: str, source: int) -> str:
     """Convert a shader to store the half selected by coordinate number ``source``; otherwise as ``storing``."""
     varying, lanes = coordinate(source).split(".")
     text = storing(layer, fragment, f"{varying}.{lanes[1]} > {LOWER_FROM} ? y.zw : y.xy")
-    if text == PLANNED:
-        return text
     # The declaration must precede the store, but can follow it in the text.
     without_varying = re.sub(rf"^varying vec4 {varying};.*\n", "", text, flags=re.MULTILINE)
     return f"varying vec4 {varying};\nuniform float {LOWER_FROM};\n{without_varying}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from glsl_infer.errors import InputError
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
+from glsl_infer.program import WeightsChoice
 from glsl_infer.program.layout import LAYOUTS
 
 EXACTNESS = 2.0
@@ -53,6 +54,17 @@ class Target:
                 raise InputError(f"weights '{mode}'; choose one of {', '.join(WEIGHTS_MODES)}")
         if self.layout not in LAYOUTS:
             raise InputError(f"layout '{self.layout}'; choose one of {', '.join(LAYOUTS)}")
+
+    def choice(self, layer: weights_plan.LayerWeights) -> WeightsChoice:
+        """Return the storage of a layer's weights.
+
+        Raises:
+            InputError: ``weights_for`` has a mode that the layer does not support.
+        """
+        if self.layout == "planar":
+            layer = replace(layer, untextured="each slice has a texture of its own")
+        for_layer = self.weights_for.get(layer.name)
+        return weights_plan.choose(layer, self.weights, for_layer, self.uniform_vectors, self.draw_cost)
 
     def with_longest_array(self) -> Target:
         """Return the target with the limit of uniform arrays that its weights mode implies."""

@@ -17,7 +17,6 @@ from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -170,10 +169,9 @@ class ConvolutionWeights:
                 16, "its activation takes a root: VideoCore IV has no registers for it and weights of 16 bits"
             )
         if bits == 8 or in_pairs:
-            taps = columns.taps_per_slot
-            allowed_columns, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
+            most = weight_bytes.MOST_SLICES, weight_bytes.most_columns(columns.taps_per_slot)
         else:
-            allowed_columns, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
+            most = weight_texture.MOST_SLICES, weight_texture.MOST_COLUMNS
         if self.reads_16_bits and columns.slots > READS_16_BITS[bits]:
             return TextureOption(
                 bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
@@ -189,14 +187,13 @@ class ConvolutionWeights:
             return TextureOption(
                 16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
             )
-        return TextureOption(bits, self._untextured(constants, fits, bits, allowed_columns))
+        return TextureOption(bits, self._untextured(constants, bits, most))
 
-    def _untextured(self, constants: Constants, fits: bool, bits: int, most: int) -> str:
+    def _untextured(self, constants: Constants, bits: int, most: tuple[int, int]) -> str:
         reads, columns = self.reads, self.columns
         count = columns.count
-        if not fits:
-            slices = MAX_TEXTURE_SIZE * 8 // bits
-            return f"{len(reads)} slices of {count} columns, and at most {slices} slices of {most} columns can have one"
+        if len(reads) > most[0] or count > most[1]:
+            return f"{len(reads)} slices of {count} columns, and at most {most[0]} of {most[1]} columns can have one"
         if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
             window = f"{columns.kernel_height}x{columns.kernel_width}"
             return (
@@ -218,6 +215,8 @@ class ConvolutionWeights:
         if textures_read >= MAX_TEXTURES:
             return f"a draw reads {textures_read} textures already"
         if len(constants.numbers) > weight_texture.MOST_NUMBERS:
-            most = weight_texture.MOST_NUMBERS
-            return f"its activation and range have {len(constants.numbers)} numbers for each channel, and {most} fit"
+            return (
+                f"its activation and range have {len(constants.numbers)} numbers for each channel, and "
+                f"{weight_texture.MOST_NUMBERS} fit"
+            )
         return ""

@@ -76,7 +76,7 @@ class Starts:
         """Return the stored values if they are for this number of slices, otherwise the result of ``find``."""
 
         def fits(arrays: Arrays) -> bool:
-            return arrays[0].shape == (slices, 4) and all(array.shape[0] == slices for array in arrays)
+            return [array.shape for array in arrays] in ([(slices, 4)], [(slices, 4), (slices,)])
 
         truncated, *fetch_offsets = maps.cached(key, lambda: find().arrays(), fits)
         return Starts(truncated, fetch_offsets[0] if fetch_offsets else None)

@@ -27,6 +27,9 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
 """Columns of a bias, a scale, a factor, and another constant."""
 
+MOST_SLICES = MAX_TEXTURE_SIZE
+"""Largest number of output slices: each has a row."""
+
 MOST_COLUMNS = 580
 """Largest window compiled for VideoCore IV: 3x3 over 16 slices has 576 columns."""
 
@@ -132,7 +135,7 @@ def most_columns(taps: int) -> int:
 
 def fits(slices: int, columns: int, taps: int) -> bool:
     """Return whether a layer of these sizes can have a texture."""
-    return slices <= MAX_TEXTURE_SIZE and columns <= most_columns(taps)
+    return slices <= MOST_SLICES and columns <= most_columns(taps)
 
 
 def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:

@@ -33,6 +33,9 @@ _MIDDLE, _MOST = 1 << 15, (1 << 15) - 1
 _LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
 _MOST_SCALE = (1 << 16) - 1
 
+MOST_SLICES = MAX_TEXTURE_SIZE // 2
+"""Largest number of output slices: each has a row of high bytes and one of low bytes."""
+
 MOST_COLUMNS = 520
 """Largest kernel compiled for VideoCore IV: 1x1 over 128 slices has 512 columns. Over 256 slices it needs too many
 registers."""
@@ -125,11 +128,6 @@ def units_of(member: bytes) -> NDArray[np.float32]:
     if len(units) not in (4, 8):
         raise ValueError(f"a texture of weights has {len(units)} units")
     return units
-
-
-def fits(slices: int, columns: int) -> bool:
-    """Return whether a layer of these sizes can have a texture."""
-    return 2 * slices <= MAX_TEXTURE_SIZE and columns <= MOST_COLUMNS
 
 
 def pack(constants: Constants) -> WeightTexture:

@@ -32,7 +32,7 @@ class ActivationOperator(Operator):
             function = node.activation
         except ValueError as error:
             raise ModelError.layer(
-                node.name, str(error), "docs/reference/graph-format.md says what can stand there"
+                node.name, str(error), "docs/reference/graph-format.md lists the allowed values"
             ) from None
         if not function.fits(inputs[0][-1]):
             raise ModelError.layer(

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
-from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import AxisWindow, window_reads
+from glsl_infer.ops.max_pool import Pooling, draw_windows, windows, written_out
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Node
     from glsl_infer.lowering.builder import Builder
 
 
-class AveragePool(Operator):
+class AveragePool(Pooling):
     """The mean of each window.
 
     Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is excluded:
@@ -27,14 +25,6 @@ class AveragePool(Operator):
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
     keeps_range = True
     idle = {"pool": (1, 1), "strides": (1, 1)}
-
-    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels), with the number of windows as height and width."""
-        return pooled_shape(node, inputs[0])
-
-    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
-        """Return the input window of an output pixel."""
-        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Divide the sum of each window by the number of its pixels within the map."""

@@ -79,7 +79,6 @@ class ChannelNorm(Operator):
         count = 1 if node.attrs["kind"] == "unit" else source.channels
         for index, view in enumerate(target.views):
             binding = build.bind(node, own=[Read(source.views[index])], **{ROLE: slices.reads})
-            unused = range(min(4, target.channels - 4 * index), 4)
             fragment = codegen.fragment(
                 "channel_norm.frag",
                 includes=["store.glsl", "late.glsl"],
@@ -90,7 +89,6 @@ class ChannelNorm(Operator):
                     "declarations": binding.declarations(ROLE),
                     **_sums(slices, binding, mean=layer),
                     "own": [f"y = own_factor * {binding.fetch('own')} + own_offset;"],
-                    "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
                 },
                 defines={
                     "SHARE": 1.0 / count,
@@ -106,7 +104,7 @@ class ChannelNorm(Operator):
                 **out.uniforms(index),
             }
             size = (target.width, target.height)
-            build.draw_tile(node, fragment, view, size, binding, uniforms, part=str(index) if unused else None)
+            build.draw_tile(node, fragment, view, size, binding, uniforms)
 
 
 def require_numbers(node: Node, channels: int) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ChannelShuffle(ViewOperator):
     """Attribute ``step``, as of ``shuffle_order``."""
 
-    attrs = {"step": 8}
+    attrs = {"step": None}
     moves = True
     local = True
 

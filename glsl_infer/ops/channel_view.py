@@ -36,7 +36,7 @@ class ChannelView(ChannelGather, ViewOperator):
         if alpha or not whole_slices(channels, source.channels):
             raise ModelError.layer(
                 node.name,
-                f"channels {channels} of {source.channels}, which are no whole slices of 4",
+                f"channels {channels} of {source.channels}, which are not whole slices of 4",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use channel_gather",
             )
         output_range = self.range(node, [], [source.range])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import conv_arrays, conv_texture, fold, texture_choice, weight_pairs, weights_plan
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.builder import FinerOffer
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
@@ -146,15 +147,22 @@ class Conv2D(Operator):
             in_pairs=in_pairs,
         )
         mode = build.weights_choice(layer)
-        build.count(node, layer, mode)
-        if build.planning and mode == "texture" and texture.bits == 8:
-            finer = stored.in_texture("16")
-            untextured = finer.untextured or kernel.output.untextured
-            build.offers[node.name] = layer, replace(layer, bits=16, untextured=untextured)
-        if build.counts:
+
+        def packed() -> texture_choice.Weights:
+            return texture.packed(node, build, columns, constants, in_pairs=in_pairs)
+
+        def rounded(weights: texture_choice.Weights) -> dict[str, NDArray[np.float32]]:
+            return _unfolded(kernel, columns, weights.unpack(), len(bias))
+
+        if build.planning:
+            build.plan_convolution(node, layer, mode)
+            if mode == "texture" and texture.bits == 8:
+                untextured = stored.in_texture("16").untextured or kernel.output.untextured
+                finer = replace(layer, bits=16, untextured=untextured)
+                build.offers[node.name] = FinerOffer(layer, finer, lambda: replace(node, weights=rounded(packed())))
             return
         if mode == "texture":
-            weights = texture.packed(node, build, columns, constants, in_pairs=in_pairs)
+            weights = packed()
             conv_texture.draw(
                 node,
                 build,
@@ -164,7 +172,7 @@ class Conv2D(Operator):
                 target=target,
                 output=kernel.output,
             )
-            build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
+            build.replace_weights(node, rounded(weights))
             return
         conv_arrays.draw(
             node,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, fold, products_texture, truncation, weights_plan
+from glsl_infer.lowering import fold, products_texture, truncation, weights_plan
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.product_blocks import (
     block_draws,
@@ -24,7 +24,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program import Slice, quantize
+from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap, SixteenBitMap, slices_of
 
 if TYPE_CHECKING:
@@ -81,10 +81,6 @@ class ConvolutionProducts(Operator):
             out[:, :, first : first + filters] = sums
         return out
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the sums if each tap reads the lowest value, the highest value, or padding."""
         low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
@@ -117,13 +113,6 @@ class ConvolutionProducts(Operator):
         target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
         folded, offset = scale_for_texels(kernel, node.attrs["groups"], source)
         packed = columns.pack((folded / target.scale).astype(np.float32))
-        # The bias of a block cancels the zero points of its inputs.
-        biases = [
-            fold.slices((block_kernel * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
-            for block_kernel, read in block_kernels(
-                folded.astype(np.float32), node.attrs["groups"], node.attrs["block"]
-            )
-        ]
         counts = [products_texture.width(columns, slots) for slots in blocks]
         vectors = max(count // 2 + 1 for count in counts)  # pairs of columns, and the bias
         textures = max(
@@ -144,6 +133,21 @@ class ConvolutionProducts(Operator):
                 textures=len(blocks),
             )
         )
+        if build.planning:
+            targets = [view.texture for view in target.views]
+            if mode == "texture":  # the tiles of a block in a texture are drawn at once
+                size = 2 * columns.slices
+                blocks_of_tiles = [targets[first : first + size] for first in range(0, len(targets), size)]
+                targets = [name for tiles in blocks_of_tiles for name in dict.fromkeys(tiles)]
+            build.plan_draws(node, targets)
+            return
+        # The bias of a block cancels the zero points of its inputs.
+        biases = [
+            fold.slices((block_kernel * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
+            for block_kernel, read in block_kernels(
+                folded.astype(np.float32), node.attrs["groups"], node.attrs["block"]
+            )
+        ]
         if mode == "texture":
             stored = products_texture.draw(
                 node,
@@ -176,8 +180,7 @@ class ConvolutionProducts(Operator):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
                     start = truncated_starts[b][index, 2 * half : 2 * half + 2]
-                    fragment = codegen.PLANNED if build.planning else ""
-                    fragment = fragment or (texts.get(id(draw.taps), "") if baked is None else "")
+                    fragment = texts.get(id(draw.taps), "") if baked is None else ""
                     fragment = fragment or sum_shader(columns, slots, baked, len(array), draw, start)
                     texts[id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
@@ -219,8 +222,6 @@ class ConvolutionProducts(Operator):
             block: index of the block.
             slots: slots of the block.
         """
-        if build.counts:  # without draws and images, the values do not matter
-            return np.zeros((columns.slices, 4), np.float32)
         source = build.feature_map(node.inputs[0])
         block_columns = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
 

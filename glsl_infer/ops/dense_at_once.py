@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 PAIRS = BLOCK // 2
 
+MOST_INPUTS = 128
+"""Largest number of inputs of a dense layer in a single pass.
+
+With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
+"""
+
 
 class DenseAtOnce(Operator):
     """From a vector (inputs,) to a vector (outputs,): ``activation((x @ kernel) * row_scale + bias)``.
@@ -47,10 +53,6 @@ class DenseAtOnce(Operator):
         x = inputs[0]
         return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype, copy=False)))
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the inputs."""
         low, high = inputs[0]
@@ -64,7 +66,7 @@ class DenseAtOnce(Operator):
         """Draw one quad, or one for each pair of rows if the activation has parameters for each row."""
         source = build.fixed_point(node.inputs[0])
         (outputs,) = build.shapes[node.name]
-        blocks, width = slices_of(source.length, BLOCK), outputs + outputs % 2
+        blocks, width = _blocks(source.length), outputs + outputs % 2
         if width > MAX_TEXTURE_SIZE:
             advice = f"at most {MAX_TEXTURE_SIZE} outputs are supported"
             raise ModelError.layer(node.name, f"a dense layer of {outputs} outputs", advice)
@@ -122,6 +124,16 @@ class DenseAtOnce(Operator):
             "row_scale": (integers[-2] * node.attrs["row_unit"]).astype(np.float32),
             "bias": (integers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
         }
+
+
+def _blocks(inputs: int) -> int:
+    """Return the number of blocks of inputs, including padding.
+
+    Mesa 25 writes a loop over two blocks out, and the program then has one thread on VideoCore IV. It compiles a loop
+    over three.
+    """
+    blocks = slices_of(inputs, BLOCK)
+    return 3 if blocks == 2 else blocks
 
 
 def _row(node: Node, sums: Array) -> Array:

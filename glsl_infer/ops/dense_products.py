@@ -48,10 +48,6 @@ class DenseProducts(Operator):
         sums: Array = np.matmul(x[:, None, :], kernel)[:, 0]
         return sums
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the sums from bounds of the inputs."""
         low, high = inputs[0]

@@ -54,10 +54,6 @@ class DenseSum(Operator):
         total = self._sum(node, inputs[0])
         return node.activation(total) if node.attrs["last"] else total
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the partial sums. Only the activation can be non-monotonic."""
         low, high = (self._sum(node, bound) for bound in inputs[0])

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.global_average_pool import average_to_vector
+from glsl_infer.ops.global_average_pool import pixels_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 if TYPE_CHECKING:
@@ -34,10 +32,6 @@ class Flatten(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Flatten in Keras' order: rows, columns, channels."""
         return inputs[0].reshape(-1)
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Repeat the input's bounds for each pixel."""
@@ -61,7 +55,7 @@ class Flatten(Operator):
                 f"at most {2 * MAX_TEXTURE_SIZE} values are supported, more only in front of Dense; pool more, or "
                 "use GlobalAveragePooling2D",
             )
-        average_to_vector(node, build, over_map=False)
+        pixels_to_vector(node, build)
 
 
 OPERATOR = Flatten()

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.global_average_pool import copy_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -44,10 +42,6 @@ class FlattenRows(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Concatenate the rows."""
         return self._rows(node, inputs[0]).reshape(-1)
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the bounds over all channels for each element; a missing channel is 0."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -22,57 +22,49 @@ if TYPE_CHECKING:
 
 
 class GlobalAveragePool(Operator):
-    """The mean over height and width. Attribute ``scale`` of the stored vector, which ``fixed_point`` sets."""
+    """The mean over height and width of each channel of all inputs, in order; their sizes can differ.
+
+    Attribute ``scale`` of the stored vector, which ``fixed_point`` sets.
+    """
 
     attrs = {"scale": None}
     averages = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (channels,)."""
-        return (feature_map(node, inputs[0])[2],)
+        """Return (sum of channels,)."""
+        channels = [feature_map(node, shape)[2] for shape in inputs]
+        if any(count % 2 for count in channels[:-1]):
+            raise ModelError.layer(
+                node.name, f"means of maps of {channels} channels", "give all maps but the last an even number"
+            )
+        return (sum(channels),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Average the first two axes."""
-        mean: Array = inputs[0].mean(axis=(0, 1), dtype=inputs[0].dtype)
-        return mean
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
+        return np.concatenate([source.mean(axis=(0, 1), dtype=source.dtype) for source in inputs])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the input's bounds, which include the mean."""
-        return inputs[0]
+        """Return the inputs' bounds, which include the means."""
+        return np.concatenate([low for low, _ in inputs]), np.concatenate([high for _, high in inputs])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the two halves of each slice."""
-        average_to_vector(node, build)
+        """Draw the two halves of each slice of each input."""
+        sources = [build.feature_map(name) for name in node.inputs]
+        target = build.allocate_vector(node, sum(source.channels for source in sources), node.attrs["scale"])
+        first = 0
+        for index, source in enumerate(sources):
+            window = (source.width, source.height)
+            draw = _Draws(node, build, source, target, window, part=str(index) if index else "")
+            draw.slices([(0, 0)], first)
+            first += source.channels // 2
 
 
-def average_to_vector(node: Node, build: Builder, *, over_map: bool = True) -> None:
-    """Append the draws that write each channel's mean in 16-bit fixed point, two elements for each texel of a row.
-
-    Texel t has elements 2t and 2t + 1. A slice has four channels and therefore two draws: of lanes 0 and 1, and of
-    lanes 2 and 3. With equal ranges of all channels, factor and offset are uniforms. Otherwise they are in a small
-    texture (``_constants``), so that the slices of a texture share a draw.
-
-    Args:
-        node: the layer.
-        build: the program.
-        over_map: average all pixels. Otherwise each pixel is copied, one after another.
-    """
+def pixels_to_vector(node: Node, build: Builder) -> None:
+    """Append the draws that copy each pixel of a map to a vector, one after another."""
     source = build.feature_map(node.inputs[0])
-    height, width = (source.height, source.width) if over_map else (1, 1)
-    pixels = [(0, 0)] if over_map else [(x, y) for y in range(source.height) for x in range(source.width)]
+    pixels = [(x, y) for y in range(source.height) for x in range(source.width)]
     target = build.allocate_vector(node, len(pixels) * source.channels, node.attrs["scale"])
-    draw = _Draws(node, build, source, target, (width, height))
-    for half in range(2):
-        for index in range(len(source.views)):
-            if 4 * index + 2 * half >= source.channels:
-                continue
-            for pixel_index, pixel in enumerate(pixels):
-                texel = pixel_index * source.channels // 2 + 2 * index + half
-                draw.texels(2 * index + half, pixel, texel)
+    _Draws(node, build, source, target, (1, 1)).slices(pixels)
 
 
 def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
@@ -130,10 +122,21 @@ def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequenc
 
 
 class _Draws:
-    """Draws of means over ``window`` (width, height) of a map, two channels at a time."""
+    """Draws of means over ``window`` (width, height) of a map, in 16-bit fixed point, two elements for each texel.
+
+    Texel t of the vector has elements 2t and 2t + 1. A slice has four channels and therefore two draws: of lanes 0 and
+    1, and of lanes 2 and 3. With equal ranges of all channels, factor and offset are uniforms. Otherwise they are in a
+    small texture (``_constants``) with ``part`` in its name, so that the slices of a texture share a draw.
+    """
 
     def __init__(
-        self, node: Node, build: Builder, source: FeatureMap, target: FixedPoint, window: tuple[int, int]
+        self,
+        node: Node,
+        build: Builder,
+        source: FeatureMap,
+        target: FixedPoint,
+        window: tuple[int, int],
+        part: str = "",
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
         final_lines: dict[str, Sequence[str]] = {"all": _FROM_16_BITS} if source.bits == 16 else {}
@@ -148,7 +151,18 @@ class _Draws:
         self._texts: dict[tuple[str, ...], str] = {}  # most draws share a text
         if len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) > 1:
             texels, self._units = _constants(factor, offset)
-            self._table = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+            self._table = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes(), part)
+
+    def slices(self, pixels: Sequence[tuple[int, int]], first: int = 0) -> None:
+        """Draw all channels of windows that begin at some pixels, one pixel after another, from texel ``first`` on."""
+        channels = self._source.channels
+        for half in range(2):
+            for index in range(len(self._source.views)):
+                if 4 * index + 2 * half >= channels:
+                    continue
+                for pixel_index, pixel in enumerate(pixels):
+                    texel = first + pixel_index * channels // 2 + 2 * index + half
+                    self.texels(2 * index + half, pixel, texel)
 
     def texels(self, pair: int, pixel: tuple[int, int], texel: int, count: int = 1) -> None:
         """Draw ``count`` texels from ``texel`` on: channels 2 * pair and 2 * pair + 1 of pixels from ``pixel`` on."""

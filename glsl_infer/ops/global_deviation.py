@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -32,10 +30,6 @@ class GlobalDeviation(Operator):
         """Compute the standard deviation over the first two axes."""
         deviation: Array = inputs[0].std(axis=(0, 1), dtype=inputs[0].dtype)
         return deviation
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return 0 and half of the input's width, the deviation of values at both ends."""

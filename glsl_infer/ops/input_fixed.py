@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Bounds, Operator
-from glsl_infer.program import quantize
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -39,10 +37,6 @@ class InputFixed(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Return the input's values."""
         return inputs[0]
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the declared bounds."""

@@ -10,17 +10,15 @@ import numpy as np
 from glsl_infer.lowering import fold
 from glsl_infer.lowering.per_slice import rescaled_per_slice
 from glsl_infer.ops.average_pool import window_means
-from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
-from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import AxisWindow, window_reads
+from glsl_infer.ops.max_pool import Pooling, window_macros, written_out
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Node
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import View
 
 
-class L2Pool(Operator):
+class L2Pool(Pooling):
     """The square root of the mean of the squares of each window.
 
     Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right), and the output's range.
@@ -28,14 +26,6 @@ class L2Pool(Operator):
     """
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
-
-    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels), with the number of windows as height and width."""
-        return pooled_shape(node, inputs[0])
-
-    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
-        """Return the input window of an output pixel."""
-        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Return the root of the mean square."""

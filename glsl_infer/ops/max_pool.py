@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.per_slice import per_slice
-from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.operator import CopyOperator, Operator, feature_map
 from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
@@ -17,15 +17,8 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
-class MaxPool(CopyOperator):
-    """The largest value of each window.
-
-    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is excluded, as if
-    it were minus infinity.
-    """
-
-    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
-    idle = {"pool": (1, 1), "strides": (1, 1)}
+class Pooling(Operator):
+    """Base of poolings with the attributes ``pool``, ``strides`` and ``padding``."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels), with the number of windows as height and width."""
@@ -34,6 +27,17 @@ class MaxPool(CopyOperator):
     def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return the input window of an output pixel."""
         return window_reads(node, *node.attrs["pool"])
+
+
+class MaxPool(Pooling, CopyOperator):
+    """The largest value of each window.
+
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is excluded, as if
+    it were minus infinity.
+    """
+
+    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
+    idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Return the maximum over each window."""

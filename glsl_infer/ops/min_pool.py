@@ -6,33 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.max_pool import MOST_UNROLLED, draw_windows, pooled_shape
-from glsl_infer.ops.max_pool import OPERATOR as MAX_POOL
-from glsl_infer.ops.operator import CopyOperator
-from glsl_infer.ops.traits import AxisWindow, window_reads
+from glsl_infer.ops.max_pool import MOST_UNROLLED, MaxPool, draw_windows
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Node
     from glsl_infer.lowering.builder import Builder
 
 
-class MinPool(CopyOperator):
+class MinPool(MaxPool):
     """The smallest value of each window; attributes as of ``max_pool``."""
-
-    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
-    idle = {"pool": (1, 1), "strides": (1, 1)}
-
-    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels), with the number of windows as height and width."""
-        return pooled_shape(node, inputs[0])
-
-    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
-        """Return the input window of an output pixel."""
-        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Return the minimum over each window."""
-        smallest: Array = -MAX_POOL.reference(node, [-inputs[0]])
+        smallest: Array = -super().reference(node, [-inputs[0]])
         return smallest
 
     def passes(self, node: Node, build: Builder) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from glsl_infer import cpu
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import GraphOnlyOperator, Operator
-from glsl_infer.program import quantize
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -119,6 +118,10 @@ class Upload(OnCpu):
         self.attrs: dict[str, Any] = dict.fromkeys(attrs)
         self.keeps_range = True
 
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to the texture's values."""
+        return Operator.store(self, node, exact)
+
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         return inputs[0]
@@ -126,12 +129,6 @@ class Upload(OnCpu):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Return the input."""
         return inputs[0]
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to the texture's values."""
-        if "scale" in self.attrs:
-            return quantize.store16(exact, node.attrs["scale"])
-        return quantize.store8(exact, np.asarray(node.attrs["scales"]), np.asarray(node.attrs["zeros"]))
 
 
 class TensorInput(OnCpu):

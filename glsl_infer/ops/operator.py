@@ -66,7 +66,9 @@ class Operator(Traits, ABC):
         """Append the draws of the node; raise ModelError with its name if shaders cannot compute it."""
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round an exact output to the values of its texture, by default an 8-bit or 16-bit map."""
+        """Round an exact output to the values of its texture: 16-bit fixed point, or an 8-bit or 16-bit map."""
+        if "scale" in self.attrs:
+            return quantize.store16(exact, node.attrs["scale"])
         scales, zeros = (np.asarray(node.attrs[key]) for key in ("scales", "zeros"))
         return quantize.store_map(exact, scales, zeros, node.attrs.get("bits", 8))
 

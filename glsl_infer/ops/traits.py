@@ -52,7 +52,8 @@ class Traits:
         has_kernel: whether it is a sum of products with a weight ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it is the identity; None without such attributes.
-        interpolates: whether each output value is a weighted mean of its channel's values; the weights add up to 1.
+        interpolates: whether each output value is a weighted mean of its channel's values; the weights add up to 1, and
+            the mean over all pixels is that of the input.
         is_constant: whether its output depends on weights only.
         moves: whether each output value is one of its input's values.
         on_cpu: whether it runs in CPU parts, without a shader.
@@ -62,7 +63,7 @@ class Traits:
             ``map`` combines them to a map; empty if it needs the entire vector.
         only_pads: whether it only adds zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it only changes the shape.
-        repeats: whether it only repeats pixels.
+        repeats: whether it only repeats pixels, each equally often.
         staged: whether ``prepare`` replaces it by other operators.
         margin: factor by which 16-bit values can exceed their interval bound.
         local: whether output pixel (y, x) depends only on pixel (y, x) of each input.

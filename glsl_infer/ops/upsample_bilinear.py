@@ -71,8 +71,8 @@ def _interpolate(x: Array, size: int, axis: int) -> Array:
     shape = [1] * x.ndim
     shape[axis] = -1
     share: Array = (position - before).astype(x.dtype).reshape(shape)
-    low = x.take(np.clip(before, 0, length - 1), axis=axis)
-    high = x.take(np.clip(before + 1, 0, length - 1), axis=axis)
+    low = x.take(before.clip(min=0), axis=axis)
+    high = x.take((before + 1).clip(max=length - 1), axis=axis)
     return low + (high - low) * share
 
 

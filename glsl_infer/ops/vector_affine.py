@@ -47,10 +47,6 @@ class VectorAffine(Operator):
         factor, offset = (node.weights[name].astype(inputs[0].dtype) for name in self.weights)
         return node.activation(inputs[0] * factor + offset)
 
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
-
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the ordered results at the input's bounds."""
         factor, offset = (node.weights[name].astype(np.float64) for name in self.weights)

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph.elementwise import DRAWN
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -52,10 +50,6 @@ class VectorBinary(Operator):
         """Compute the operation, then activate."""
         with np.errstate(divide="ignore"):  # infinities saturate, like other values outside the range
             return node.activation(DRAWN[node.attrs["operation"]].compute(inputs[0], inputs[1]))
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the activation on the interval of results."""

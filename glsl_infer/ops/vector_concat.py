@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, View
 
 if TYPE_CHECKING:
@@ -33,10 +31,6 @@ class VectorConcat(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Concatenate the vectors."""
         return np.concatenate(inputs)
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Concatenate the inputs' bounds."""

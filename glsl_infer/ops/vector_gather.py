@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_concat import ElementSource, draw_elements
-from glsl_infer.program import quantize
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -37,10 +35,6 @@ class VectorGather(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Select the elements."""
         return np.concatenate(inputs)[list(node.attrs["channels"])]
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the bounds of the selected elements."""

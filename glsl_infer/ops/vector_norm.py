@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import NORMALIZE
@@ -14,7 +13,6 @@ from glsl_infer.lowering import codegen, fold
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
 from glsl_infer.ops.vector_softmax import require_short, whole_vector
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import per_channel
 
 if TYPE_CHECKING:
@@ -73,10 +71,6 @@ class VectorNorm(Operator):
         gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
         root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], LEAST))
         return node.activation((gamma * (x / root) + beta).astype(x.dtype))
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds: the largest of n elements with a mean square of 1 is at most the root of n."""

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import softmax
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import FixedPoint, View
 
 if TYPE_CHECKING:
@@ -37,10 +35,6 @@ class VectorSoftmax(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute softmax without overflow."""
         return softmax(inputs[0])
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return 0 and 1."""

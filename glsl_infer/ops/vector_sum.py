@@ -7,13 +7,11 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
@@ -36,10 +34,6 @@ class VectorSum(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
         return node.activation(reduce(np.add, inputs))
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 16-bit fixed point."""
-        return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the activation on the interval of the sum."""

@@ -230,6 +230,14 @@ def textures_of(value: Value) -> tuple[str, ...]:
     return tuple(dict.fromkeys(view.texture for view in value.views))
 
 
+def tile_bytes(value: Value) -> int:
+    """Return the bytes of a value's texels, without gutters."""
+    if isinstance(value, FixedPoint):
+        width, height = value.size
+        return 4 * width * height
+    return 4 * len(value.views) * value.height * value.width
+
+
 def slices_of(channels: int, per_texel: int = 4) -> int:
     """Return the number of texels for the ``channels`` values of a pixel."""
     return -(-channels // per_texel)

@@ -57,7 +57,7 @@ _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKEN
 """Environment variables with paths that a driver may load from, possibly in a home."""
 
 
-def close() -> list[str]:
+def restrict() -> list[str]:
     """Restrict this process permanently; return the active mechanisms: ``landlock``, ``seccomp``, both or neither."""
     if not sys.platform.startswith("linux"):
         return []
@@ -104,7 +104,7 @@ def _readable() -> Iterable[Path]:
     home = _home()
     homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
     with contextlib.suppress(OSError):
-        yield from _but(Path("/"), {home for home in homes if home != Path("/")} | {Path("/dev"), Path("/proc")})
+        yield from _without(Path("/"), {home for home in homes if home != Path("/")} | {Path("/dev"), Path("/proc")})
         yield from (entry for entry in Path("/proc").iterdir() if not entry.name.isdigit() and not entry.is_symlink())
     yield from (Path(entry) for entry in (*sys.path, sys.prefix, sys.base_prefix, sys.executable) if entry)
     yield Path(__file__).resolve().parents[2]
@@ -113,13 +113,13 @@ def _readable() -> Iterable[Path]:
     yield from (home / name for name in (".drirc", ".Xauthority") if home is not None)
 
 
-def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
+def _without(folder: Path, excluded: set[Path]) -> Iterable[Path]:
     """Yield the entries of a folder, without some paths below it."""
     for entry in folder.iterdir():
-        if entry in kept or entry.is_symlink():
+        if entry in excluded or entry.is_symlink():
             continue  # the target of a link is allowed under its own path, or not at all
-        if any(entry in path.parents for path in kept):
-            yield from _but(entry, kept)
+        if any(entry in path.parents for path in excluded):
+            yield from _without(entry, excluded)
         else:
             yield entry
 

@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 def enclose(seconds: float = MOST_SECONDS) -> None:
     """Drop the rights that drawing an untrusted bundle does not need; ``seconds`` as for ``limit``."""
     limit(seconds)
-    fence.close()
+    fence.restrict()
 
 
 def limit(seconds: float) -> None:
@@ -82,10 +82,10 @@ def work(job: dict[str, Any]) -> str:
         return ""  # the file has changed since the parent read it
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
     if choice != "glfw":  # glfw starts a process that looks for a screen
-        fence.close()
+        fence.restrict()
     with Context(choice) as context:
         if choice == "glfw":
-            fence.close()
+            fence.restrict()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
         custom = dict.fromkeys(bundle.custom_operators, _refuse)

@@ -12,6 +12,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import PROBABLE
 from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.plain_text import first_of
 from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
@@ -74,10 +75,9 @@ def sentence(layers: Iterable[Saturation]) -> str:
     much = [layer for layer in layers if layer.share > MUCH]
     if not much:
         return ""
-    named = ", ".join(f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much[:3])
-    others = f" and {len(much) - 3} more" if len(much) > 3 else ""
+    named = first_of([f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much], 3)
     return (
-        f"ranges clip values of this input in the layers {named}{others}: export with --images and more images like "
+        f"ranges clip values of this input in the layers {named}: export with --images and more images like "
         "it, or with --precision 16"
     )
 

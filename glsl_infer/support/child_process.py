@@ -161,8 +161,13 @@ def report_progress(count: int) -> None:
 
 def execute(argv: list[str], work: Callable[[dict[str, Any]], None]) -> int:
     """Execute the job in the file ``argv[0]``; called in the process of a job. Return its exit code."""
+    return exit_code_of(lambda: work(json.loads(Path(argv[0]).read_text("utf-8"))))
+
+
+def exit_code_of(work: Callable[[], object]) -> int:
+    """Do the work of a child process, and return its exit code. An error is printed as one line for the parent."""
     try:
-        work(json.loads(Path(argv[0]).read_text("utf-8")))
+        work()
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -8,6 +8,7 @@ including those that join letters and the parts of an emoji.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 _DIRECTIONS_AND_LINES = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # change the direction, or end a line
@@ -35,6 +36,17 @@ def visible(text: str) -> str:
 def one_line(text: object) -> str:
     """Escape control characters, line ends and tabs, to keep text from outside on one line."""
     return ANYWHERE.sub(_escape, str(text))
+
+
+def first_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return the first ``most`` texts separated by commas, and the number of the others: ``a, b and 3 more``."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def sides(shape: Iterable[int]) -> str:
+    """Return a shape as text, such as ``224x224x3``."""
+    return "x".join(map(str, shape)) or "1"
 
 
 def cell(value: object) -> str:

@@ -161,7 +161,7 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
         low, high = float(values.min()), float(values.max())
         bounds = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
         raise InputError(
-            f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes stand for {bounds[0]:.4g} to "
+            f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes represent {bounds[0]:.4g} to "
             f"{bounds[1]:.4g}; give --input-range={low:.4g},{high:.4g}, {advice}"
         )
     return np.clip(np.rint(stored), 0, 255).astype(np.uint8)

@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges.unseen import UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
-from glsl_infer.program.layout import FixedPoint, Value, textures_of
+from glsl_infer.program.layout import textures_of, tile_bytes
 from glsl_infer.runtime import statistics
 from glsl_infer.support import blas
 from glsl_infer.tools.videocore import foresight
@@ -179,7 +179,7 @@ def report(
         "activation_bytes": sum(
             4 * texture.width * texture.height for texture in program.textures if texture.kind == "target"
         ),
-        "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
+        "slice_bytes": sum(tile_bytes(program.values[layer.layer]) for layer in layers),
     }
     return ExportReport(
         tuple(layers),
@@ -201,14 +201,6 @@ def _weights(program: CompiledNetwork, name: str) -> str:
     if choice is not None:
         return choice.mode
     return "texture" if program.weight_members.get(name) else "-"
-
-
-def _slice_bytes(value: Value) -> int:
-    """Return the bytes of the texels that a layer draws."""
-    if isinstance(value, FixedPoint):
-        width, height = value.size
-        return 4 * width * height
-    return 4 * len(value.views) * value.height * value.width
 
 
 def part_reports(built: Built) -> tuple[PartReport, ...]:

@@ -115,13 +115,13 @@ def _unpacked(packed: Any, most: int = MAX_BYTES) -> NDArray[Any]:
 def _wrong_part(data: dict[str, Any]) -> str | None:
     for key in ("model", "fingerprint"):
         if not isinstance(data.get(key), str):
-            return f"'{key}' is no text"
+            return f"'{key}' is not a text"
     for key in ("maps", "fine", "scales"):
         if not isinstance(data.get(key), dict):
-            return f"'{key}' is no object"
+            return f"'{key}' is not an object"
     for name, scale in data["scales"].items():
         if not _is_number(scale) or not LEAST <= scale <= MOST or math.frexp(scale)[0] != 0.5:
-            return f"the scale of '{name}' is no power of two from {LEAST:g} to {MOST:g}"
+            return f"the scale of '{name}' is not a power of two from {LEAST:g} to {MOST:g}"
     for name, entry in (*data["maps"].items(), *data["fine"].items()):
         lists = [entry.get(key) if isinstance(entry, dict) else None for key in ("scales", "zeros")]
         valid = [
@@ -133,7 +133,7 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         if not all(LEAST <= scale <= MOST for scale in scales):
             return f"'{name}' has a scale that is not from {LEAST:g} to {MOST:g}"
         if not all(0.0 <= zero <= 255.0 and zero == int(zero) for zero in zeros):
-            return f"'{name}' has a zero point that is no whole number from 0 to 255"
+            return f"'{name}' has a zero point that is not a whole number from 0 to 255"
     return _wrong_finding(data)
 
 
@@ -141,15 +141,15 @@ def _wrong_finding(data: dict[str, Any]) -> str | None:
     for key in ("sixteen", "exact"):
         names = data.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return f"'{key}' is no list of layers"
+            return f"'{key}' is not a list of layers"
     findings = data.get("findings", {})
     if not isinstance(findings, dict):
-        return "'findings' is no object"
+        return "'findings' is not an object"
     bytes_left = MAX_BYTES
     for key, arrays in findings.items():
         try:
             if not isinstance(arrays, list) or not arrays:
-                return f"the finding '{key}' is no list of arrays"
+                return f"the finding '{key}' is not a list of arrays"
             for array in arrays:
                 bytes_left -= _unpacked(array, bytes_left).nbytes
         except ValueError as error:

@@ -148,7 +148,8 @@ def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
     expected = OnnxRuntime(path, list(outputs)).run({imported.names[name]: view.as_in_file(values)}, imported.spans)
     differences = [
         float(
-            np.abs(imported.returned(output, outputs[output]) - expected[output]).max() / np.abs(expected[output]).max()
+            np.abs(imported.file_output(output, outputs[output]) - expected[output]).max()
+            / np.abs(expected[output]).max()
         )
         for output in outputs
     ]

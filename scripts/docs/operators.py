@@ -2,8 +2,9 @@
 """Write docs/reference/operators.md: every supported Keras layer, its operators and their cost.
 
     python scripts/docs/operators.py
+    python scripts/docs/operators.py --names    # only the names of the operators of files
 
-Needs TensorFlow: a child process exports the models. The rows are in operator_table/.
+The first needs TensorFlow: a child process exports the models. The rows are in operator_table/.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from operator_table import exported, others, videocore
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
-from operator_table.page import page
+from operator_table.page import page, with_names
 
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.gl import constants as GL
@@ -52,7 +53,11 @@ def main() -> int:
     """Export, measure, write; return the exit code."""
     parser = argparse.ArgumentParser(description="Write docs/reference/operators.md.", allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=ROOT / "docs/reference/operators.md", help="the page to write")
+    parser.add_argument("--names", action="store_true", help="only update the names of operators of ONNX and TFLite")
     args = parser.parse_args()
+    if args.names:
+        args.out.write_text(with_names(args.out.read_text("utf-8")), "utf-8")
+        return 0
     sys.path.insert(0, str(ROOT / "tests/gl"))  # layer_check: the page has the measurements of the tests
     try:
         with tempfile.TemporaryDirectory() as name, Context() as context:

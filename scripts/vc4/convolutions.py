@@ -206,7 +206,7 @@ def numbers(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def kept(results: Sequence[Result], path: Path) -> list[Result]:
+def merged(results: Sequence[Result], path: Path) -> list[Result]:
     """Return these rows and those of a table that they do not replace, if their convolutions are still selected."""
     drawn = {case.name for batch in batches() for case in batch.cases}
     rows = {row.name: row for row in read(path)} if path.exists() else {}
@@ -255,7 +255,7 @@ def main() -> int:
         return error.exit_code
     for mesa, results in by_mesa.items():
         if args.write:
-            table(mesa).write_text(written(kept(results, table(mesa))), "utf-8")
+            table(mesa).write_text(written(merged(results, table(mesa))), "utf-8")
         elif args.out is not None:
             args.out.write_text(written(results), "utf-8")
         bad = [result.name for result in results if result.bad]

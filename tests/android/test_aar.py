@@ -93,10 +93,10 @@ def test_an_app_that_has_the_aar_alone(tools: Tools, aar: Path, tmp_path: Path) 
     shutil.copyfile(model, build / "assets" / "tiny.glslnn")
     identity = {"namespace": "example.consumer", "minSdk": "21", "targetSdk": "34"}
     identity |= {"versionCode": "1", "versionName": "1"}
-    said = build_apk.assemble(
+    verification = build_apk.assemble(
         tools, build, [build / "classes", library], CONSUMER, identity, tmp_path / "debug.keystore"
     )
-    assert said.startswith("Verifies")
+    assert verification.startswith("Verifies")
     badging = tools.command("aapt", "dump", "badging", build / "signed.apk")
     assert "launchable-activity: name='example.consumer.MainActivity'" in badging
     command = command_of_app(tools, build / "signed.apk", tmp_path, "example.consumer.MainActivity")

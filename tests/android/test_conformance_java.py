@@ -15,7 +15,7 @@ from glsl_infer import bundle as bundles
 
 
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
-def test_sound(runner: Jvm, tmp_path: Path, entry: dict[str, Any]) -> None:
+def test_sound_bundles_compute_the_expected_outputs(runner: Jvm, tmp_path: Path, entry: dict[str, Any]) -> None:
     shapes = {item.name: item.shape for item in bundles.read(FOLDER / entry["file"]).manifest.inputs}
     inputs = {
         name: array if array.shape == shapes[name] else any_size(array) for name, array in inputs_of(entry).items()
@@ -39,7 +39,7 @@ def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
     return argb(np.concatenate([colours, alpha], axis=-1))
 
 
-def test_damaged(runner: Jvm) -> None:
+def test_damaged_bundles_are_refused_by_their_rule(runner: Jvm) -> None:
     """Each message ends with the index's rule for the bundle."""
     files = [FOLDER / entry["file"] for entry in INDEX["damaged"]]
     verdicts = dict(zip((path.name for path in files), runner.verdicts(files)))

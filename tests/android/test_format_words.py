@@ -23,6 +23,6 @@ FOLDER = ROOT / "android" / "runner" / "src" / "main" / "java" / "glslinfer" / "
         ("Program", r'^        static final String [A-Z]+ = "([^"]+)";', format_constants.TEXTURE_KINDS),
     ],
 )
-def test_words(name: str, pattern: str, words: list[str]) -> None:
+def test_java_has_the_words_of_the_format(name: str, pattern: str, words: list[str]) -> None:
     text = (FOLDER / f"{name}.java").read_text("utf-8")
     assert re.findall(pattern, text, re.MULTILINE) == list(words)

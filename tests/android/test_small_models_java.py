@@ -16,7 +16,7 @@ from models import RUN_EVERYWHERE
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RUN_EVERYWHERE)
 def test_a_model(runner: Jvm, tmp_path: Path, name: str) -> None:
-    exported = small_models.made(name)
+    exported = small_models.exported(name)
     assert_same_layers(runner, exported.path, exported.inputs, tmp_path)
     results = runner.frame(exported.path, exported.inputs, tmp_path)
     with glsl_infer.Session(exported.path) as session:

@@ -24,7 +24,7 @@ import pytest
 import ranged
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, rehashed
-from hostile_shaders import HEAD, REFUSED, TAKEN
+from hostile_shaders import ACCEPTED, HEAD, REFUSED
 from pages import ROOT
 from too_much import TOO_MUCH
 
@@ -77,7 +77,7 @@ def of_manifest(bundle: Bundle) -> bytes:
 def shaders() -> Files:
     texts = {
         f"{key}: {name}": text
-        for key, group in (("refused", REFUSED), ("taken", TAKEN))
+        for key, group in (("refused", REFUSED), ("taken", ACCEPTED))
         for name, text in group.items()
     }
     return {name: zipped(rehashed(GOOD, {SHADER: (HEAD + text).encode()})) for name, text in texts.items()}
@@ -202,16 +202,16 @@ def texts() -> Files:
 
 
 def containers() -> Files:
-    whole = zipped(GOOD)
-    secret = bytearray(whole)
-    secret[whole.index(b"PK\x01\x02") + 8] |= 1
+    good_zip = zipped(GOOD)
+    secret = bytearray(good_zip)
+    secret[good_zip.index(b"PK\x01\x02") + 8] |= 1
     lying, size = zipped({**GOOD, "weights/bomb.f32": bytes(16 << 20)}), (16 << 20).to_bytes(4, "little")
     assert lying.count(size) == 2
     foreign = (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x89PNG\r\n\x1a\n" + bytes(100), b"a,b\n" * 999)
-    lengths = (1, 21, 22, 500, len(whole) // 2, len(whole) - 30, len(whole) - 1)
+    lengths = (1, 21, 22, 500, len(good_zip) // 2, len(good_zip) - 30, len(good_zip) - 1)
     names = ("../out.f32", "/etc/passwd", "weights/..", "weights/.hidden", "weights/a/b.f32", "weights\\b", "code.js")
     return {
-        "sound": whole,
+        "sound": good_zip,
         "stored": zipped(GOOD, method=zipfile.ZIP_STORED),
         "lzma": zipped({"manifest.json": GOOD["manifest.json"]}, method=zipfile.ZIP_LZMA),
         "encrypted": bytes(secret),
@@ -220,7 +220,7 @@ def containers() -> Files:
         "more": zipped(GOOD, ("weights/more.f32", b"1234")),
         "twice": zipped(GOOD, ("labels.txt", GOOD["labels.txt"])),
         **{f"foreign {index}": data for index, data in enumerate(foreign)},
-        **{f"cut to {length}": whole[:length] for length in lengths},
+        **{f"cut to {length}": good_zip[:length] for length in lengths},
         **{f"extra {name}": zipped(GOOD, (name, b"x")) for name in names},
         **{f"no {name}": zipped({key: data for key, data in GOOD.items() if key != name}) for name in GOOD},
         **{
@@ -248,27 +248,31 @@ def caps() -> Files:
             files[f"{name} {'above' if above else 'at'} the cap"] = zipped(
                 members if name == "manifest.json" else rehashed(members)
             )
-    whole = zipped(GOOD)
-    end, size = len(whole) - 22, (format_constants.MAX_DIRECTORY_BYTES + 1).to_bytes(4, "little")
-    large = whole[: end + 12] + size + whole[end + 16 :]
+    good_zip = zipped(GOOD)
+    end, size = len(good_zip) - 22, (format_constants.MAX_DIRECTORY_BYTES + 1).to_bytes(4, "little")
+    large = good_zip[: end + 12] + size + good_zip[end + 16 :]
     files |= {"directory": large, "before a comment": large[:-2] + b"\5\0hello"}
-    return {**files, "64-bit directory": whole[:end] + b"PK\6\7" + bytes(16) + whole[end:], **all_members(whole)}
+    return {
+        **files,
+        "64-bit directory": good_zip[:end] + b"PK\6\7" + bytes(16) + good_zip[end:],
+        **all_members(good_zip),
+    }
 
 
-def all_members(whole: bytes) -> Files:
+def all_members(good_zip: bytes) -> Files:
     """Return files that declare as many bytes in total as a bundle can have, and one more; nothing is unpacked."""
-    entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"weights/probe.bin"))
-    local = int.from_bytes(whole[entry + 42 : entry + 46], "little") + 22
+    entry = good_zip.rindex(b"PK\1\2", 0, good_zip.rindex(b"weights/probe.bin"))
+    local = int.from_bytes(good_zip[entry + 42 : entry + 46], "little") + 22
     rest = format_constants.MAX_BYTES - sum(map(len, GOOD.values())) + len(GOOD["weights/probe.bin"])
     files = {}
     for above in (0, 1):
         size = (rest + above).to_bytes(4, "little")
-        data = whole[: entry + 24] + size + whole[entry + 28 :]
+        data = good_zip[: entry + 24] + size + good_zip[entry + 28 :]
         files[f"all members, {above} above"] = data[:local] + size + data[local + 4 :]
     return files
 
 
-def ends() -> Files:
+def range_ends() -> Files:
     return {end: of_manifest(ranged.ranged_bundle(end)) for end in ranged.ENDS}
 
 
@@ -282,7 +286,7 @@ FAMILIES = (
     (texts, 11),
     (containers, 4),
     pytest.param(caps, 3, marks=pytest.mark.exhaustive),
-    (ends, len(ranged.ENDS)),
+    (range_ends, len(ranged.ENDS)),
 )
 """Files of a kind, and the number of sound ones."""
 
@@ -293,10 +297,10 @@ def test_the_same_rule_and_part(three_readers: Any, tmp_path: Path, files: Calla
     paths = [tmp_path / f"{index}.glslnn" for index in range(len(cases))]
     for path, data in zip(paths, cases.values()):
         path.write_bytes(data)
-    said = three_readers.verdicts(paths)
+    answers = three_readers.verdicts(paths)
     if files is declarations:
-        del said["Python"]  # the pass of the only program has other uniforms, which it reads first
-    lines = {name: [said[reader][index] for reader in said] for index, name in enumerate(cases)}
+        del answers["Python"]  # the pass of the only program has other uniforms, which it reads first
+    lines = {name: [answers[reader][index] for reader in answers] for index, name in enumerate(cases)}
     if files is caps:  # readers count lists before, or after, they read the entries
         for group in lines.values():
             assert len({line.startswith("ok ") for line in group}) == 1, group

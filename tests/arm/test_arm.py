@@ -70,9 +70,9 @@ def test_what_is_wrong_is_said(arm: Arm) -> None:
 def test_what_is_fetched_is_what_the_page_says() -> None:
     fetch = (ROOT / "scripts/arm/fetch").read_text("utf-8")
     fetched = set(re.search(r'^packages="([^"]*)"', fetch, re.MULTILINE)[1].split())
-    said = {
+    listed = {
         word for line in re.findall(r"^ {4}sudo apt install ([^#\n]+)", PAGE, re.MULTILINE) for word in line.split()
     }
     # venv is only needed to install, libglfw3 is for --window, picamera2 and av are for cameras.
-    assert said - fetched == {"python3-venv", "libglfw3", "python3-picamera2", "python3-av"}
-    assert fetched - said == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"
+    assert listed - fetched == {"python3-venv", "libglfw3", "python3-picamera2", "python3-av"}
+    assert fetched - listed == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"

@@ -27,7 +27,7 @@ from glsl_infer.runtime.session import Session
 
 T = TypeVar("T")
 Rng = np.random.Generator
-Made = tuple[list[Node], int]
+NodesAndChannels = tuple[list[Node], int]
 """The nodes of a kind, the last of which is under test, and its number of channels."""
 
 OPEN = ["linear", "relu", "relu(6)", "relu(0.5)"]
@@ -82,12 +82,12 @@ def network(kind: str, rng: Rng) -> Graph:
     return Graph("random", tuple(body), body[-1].name)
 
 
-def convolution(rng: Rng, channels: int, body: list[Node]) -> Made:
+def convolution(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     filters = pick(rng, [1, 4, 7])
     return [_conv(rng, "n", ("a",), channels, filters)], filters
 
 
-def grouped(rng: Rng, channels: int, body: list[Node]) -> Made:
+def grouped(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = pick(rng, [6, 8, 12, 24])
     groups = pick(rng, [g for g in (2, 3, 4, 6) if many % g == 0])
     filters = groups * whole(rng, 1, 4)
@@ -95,12 +95,12 @@ def grouped(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [more, _conv(rng, "n", ("many",), many, filters, groups=groups)], filters
 
 
-def depthwise(rng: Rng, channels: int, body: list[Node]) -> Made:
+def depthwise(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     filters = channels * pick(rng, [1, 1, 2])
     return [_conv(rng, "n", ("b",), channels, filters, groups=channels)], filters
 
 
-def residual(rng: Rng, channels: int, body: list[Node]) -> Made:
+def residual(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     groups = pick(rng, [g for g in (1, 1, 2, 4, channels) if channels % g == 0])
     act = activation(rng)
     kernel, pads = pick(rng, [((3, 3), SAME), ((1, 1), (0, 0, 0, 0)), ((2, 1), (1, 0, 0, 0))])
@@ -110,7 +110,7 @@ def residual(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [node], channels
 
 
-def wide(rng: Rng, channels: int, body: list[Node]) -> Made:
+def wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = pick(rng, [36, 50, 72, 128])
     groups = pick(rng, [1, 1, 2])
     kernel, pads = pick(rng, [((1, 1), (0, 0, 0, 0)), ((3, 3), SAME), ((2, 1), (0, 1, 0, 0))])
@@ -129,16 +129,16 @@ def wide(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [more, *extra, conv_node(rng, "n", inputs, many, filters, activation=activation(rng), **options)], filters
 
 
-def add(rng: Rng, channels: int, body: list[Node]) -> Made:
+def add(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     return [Node("n", "add", pick(rng, [("a", "b"), ("a", "b", "a")]), {"activation": activation(rng)})], channels
 
 
-def lone_activation(rng: Rng, channels: int, body: list[Node]) -> Made:
+def lone_activation(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     return [Node("n", "activation", ("a",), {"function": activation(rng)})], channels
 
 
-def pooling(op: str) -> Callable[[Rng, int, list[Node]], Made]:
-    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+def pooling(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         pool = (whole(rng, 1, 4), whole(rng, 1, 4))
         pads = tuple(whole(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
         strides = (whole(rng, 1, 3), whole(rng, 1, 3))
@@ -148,10 +148,10 @@ def pooling(op: str) -> Callable[[Rng, int, list[Node]], Made]:
         node = Node("n", op, (source,), {"pool": pool, "strides": strides, "padding": pads})
         return [node], channels if source == "a" else 3
 
-    return made
+    return add_nodes
 
 
-def concat(rng: Rng, channels: int, body: list[Node]) -> Made:
+def concat(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     filters = pick(rng, [2, 5, 8])
     nodes = [conv_node(rng, "c", ("a",), channels, filters, activation=activation(rng))]
     op = "concat" if channels % 4 == 0 else "concat_copy"
@@ -164,40 +164,40 @@ def concat(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [*nodes, last], 6
 
 
-def upsample(op: str) -> Callable[[Rng, int, list[Node]], Made]:
-    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+def upsample(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         source = pick(rng, ["a", "image"])
         node = Node("n", op, (source,), {"size": (whole(rng, 1, 4), whole(rng, 1, 3))})
         return [node], channels if source == "a" else 3
 
-    return made
+    return add_nodes
 
 
-def depth_to_space(rng: Rng, channels: int, body: list[Node]) -> Made:
+def depth_to_space(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     block, out = pick(rng, [(2, 1), (2, 3), (2, 4), (2, 5), (3, 1), (3, 3)])
     wide_enough = conv_node(rng, "c", ("a",), channels, block**2 * out, activation=activation(rng))
     return [wide_enough, Node("n", "depth_to_space", ("c",), {"block": block})], out
 
 
-def zero_padding(rng: Rng, channels: int, body: list[Node]) -> Made:
+def zero_padding(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     pads = tuple(whole(rng, 0, 2) for _ in range(4))
     after = Node("n", "max_pool", ("p",), {"pool": (2, 2), "strides": (1, 1), "padding": (0, 0, 0, 0)})
     return [Node("p", "zero_padding", ("a",), {"padding": pads}), after], channels
 
 
-def shuffle(rng: Rng, channels: int, body: list[Node]) -> Made:
+def shuffle(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = conv_node(rng, "many", ("a",), channels, 64, activation=activation(rng))
     node = conv_node(rng, "n", ("s",), 64, 64, kernel=(3, 3), groups=16, padding=SAME, activation=activation(rng))
     return [many, Node("s", "channel_shuffle", ("many",), {"step": 8}), node], 64
 
 
-def before_dense(rng: Rng, channels: int, body: list[Node]) -> Made:
+def before_dense(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return a layer with enough channels for dense layers of one and of several sums."""
     filters = pick(rng, [1, 5, 16, 70, 270])
     return [conv_node(rng, "n", ("a",), channels, filters, activation=activation(rng))], filters
 
 
-def flatten(rng: Rng, channels: int, body: list[Node]) -> Made:
+def flatten(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     even = channels + channels % 2
     return [_conv(rng, "few", ("a",), channels, even), Node("flat", "flatten", ("few",))], 0
 
@@ -218,7 +218,7 @@ def _conv(rng: Rng, name: str, inputs: tuple[str, ...], channels: int, filters: 
     )
 
 
-KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
+KINDS: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "convolution": convolution,
     "grouped": grouped,
     "depthwise": depthwise,

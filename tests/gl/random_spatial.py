@@ -17,14 +17,14 @@ from glsl_infer.ops.mirror_padding import MODES
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
 Rng = np.random.Generator
-Made = tuple[list[Node], int]
+NodesAndChannels = tuple[list[Node], int]
 
 
 def shape_of_a(body: Sequence[Node]) -> Shape:
     return Graph("so far", tuple(body), "a").shapes["a"]
 
 
-def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
+def two_operands(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return an operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a scalar."""
     operation = str(rng.choice([name for name in DRAWN if name != "divide"]))  # the divisor could be 0
     height, width, _ = shape_of_a(body)
@@ -54,7 +54,7 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
     ], channels
 
 
-def sliced(rng: Rng, channels: int, body: list[Node]) -> Made:
+def sliced(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     height, width, _ = shape_of_a(body)
     begins, sizes, strides = [], [], []
     for length in (height, width):
@@ -69,19 +69,19 @@ def sliced(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [Node("part", "spatial_slice", ("a",), attrs)], channels
 
 
-def gathered(rng: Rng, channels: int, body: list[Node]) -> Made:
+def gathered(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     picked = tuple(int(channel) for channel in rng.integers(0, channels, int(rng.integers(1, 14))))
     return [Node("picked", "channel_gather", ("a",), {"channels": picked})], len(picked)
 
 
-def viewed(rng: Rng, channels: int, body: list[Node]) -> Made:
+def viewed(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     order = [int(index) for index in rng.permutation(4)][: int(rng.integers(1, 5))]
     picked = tuple(4 * index + lane for index in order for lane in range(4))
     wide = conv_node(rng, "wide", ("a",), channels, 16, activation="relu")
     return [wide, Node("picked", "channel_view", ("wide",), {"channels": picked})], len(picked)
 
 
-def resized(rng: Rng, channels: int, body: list[Node]) -> Made:
+def resized(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     attrs = {
         "size": (int(rng.integers(1, 20)), int(rng.integers(1, 20))),
         "method": str(rng.choice(METHODS)),
@@ -90,7 +90,7 @@ def resized(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [Node("resized", "resize", ("a",), attrs)], channels
 
 
-def mirrored(rng: Rng, channels: int, body: list[Node]) -> Made:
+def mirrored(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     height, width, _ = shape_of_a(body)
     mode = str(rng.choice(list(MODES)))
     most = [length - MODES[mode] for length in (height, height, width, width)]
@@ -98,14 +98,14 @@ def mirrored(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [Node("mirrored", "mirror_padding", ("a",), {"padding": padding, "mode": mode})], channels
 
 
-def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
+def transposed(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     return [Node("swapped", "transpose", ("a",))], channels
 
 
-def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], Made]:
+def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
     """Return an operator across the channels of "a", of a map with many, or of both concatenated."""
 
-    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+    def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         many = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
         nodes = [conv_node(rng, "many", ("a",), channels, many, activation=str(rng.choice(["linear", "sigmoid"])))]
         if channels % 4 == 0 and rng.integers(2):
@@ -116,10 +116,10 @@ def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Nod
             attrs |= {name: tuple(rng.normal(0.5, 1.0, many).tolist()) for name in ("gamma", "beta")}
         return [*nodes, Node("n", op, (nodes[-1].name,), attrs)], many if "norm" in op or "softmax" in op else 1
 
-    return made
+    return add_nodes
 
 
-def normalised(rng: Rng, channels: int, body: list[Node]) -> Made:
+def normalised(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return a map normalised by its statistics, over channels or over groups of channels."""
     groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
     nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
@@ -133,7 +133,7 @@ def normalised(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [*nodes, Node("n", "map_norm", ("a", *(node.name for node in nodes[-2:])), attrs)], channels
 
 
-SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
+SPATIAL: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "binary": two_operands,
     "spatial_slice": sliced,
     "channel_gather": gathered,

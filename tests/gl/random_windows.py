@@ -17,12 +17,12 @@ from glsl_infer.ops.channel_gather import ZERO
 from glsl_infer.ops.depth_to_space import ORDERS
 
 Rng = np.random.Generator
-Made = tuple[list[Node], int]
+NodesAndChannels = tuple[list[Node], int]
 
 ACTIVATIONS = ("linear", "relu", "relu(6)", "sigmoid", "piecewise_linear_sigmoid")
 
 
-def dilated(rng: Rng, channels: int, body: list[Node]) -> Made:
+def dilated(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return a dilated convolution: full, grouped or depthwise, strided or with a residual."""
     groups = int(rng.choice([1, 1, channels]))
     filters = channels if groups > 1 else int(rng.choice([1, 4, 7]))
@@ -56,7 +56,7 @@ def dilated(rng: Rng, channels: int, body: list[Node]) -> Made:
     return nodes, filters
 
 
-def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> Made:
+def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return a dilated convolution over many slices.
 
     Its shaders compute taps per tile, and planar layout adds partial sums.
@@ -70,7 +70,7 @@ def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [more, last], 6
 
 
-def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> Made:
+def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     """Return a depth to space with any block sides, in both orders."""
     down, across = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     out = int(rng.choice([1, 3, 5] if down * across < 4 else [1, 4]))
@@ -79,25 +79,25 @@ def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [wide_enough, Node("n", "depth_to_space", ("c",), attrs)], out
 
 
-def padded_with_a_number(rng: Rng, channels: int, body: list[Node]) -> Made:
+def padded_with_a_number(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     padding = tuple(int(side) for side in rng.integers(-1, 4, 4))
     value = float(rng.choice([-1.5, 0.3, 4.0]))
     return [Node("n", "constant_padding", ("a",), {"padding": padding, "value": value})], channels
 
 
-def cropped(rng: Rng, channels: int, body: list[Node]) -> Made:
+def cropped(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     padding = tuple(int(side) for side in rng.integers(-1, 3, 4))
     return [Node("n", "zero_padding", ("a",), {"padding": padding})], channels
 
 
-def more_channels(rng: Rng, channels: int, body: list[Node]) -> Made:
+def more_channels(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     before, after = int(rng.integers(0, 6)), int(rng.integers(0, 10))
     picked = (*[ZERO] * before, *range(channels), *[ZERO] * after)
     gathered = Node("grown", "channel_gather", ("a",), {"channels": picked})
     return [gathered, conv_node(rng, "n", ("grown",), len(picked), 3, kernel=(3, 3), padding=(1, 1, 1, 1))], 3
 
 
-def roots_of_squares(rng: Rng, channels: int, body: list[Node]) -> Made:
+def roots_of_squares(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     pool = (int(rng.integers(1, 5)), int(rng.integers(1, 5)))
     padding = tuple(int(rng.integers(0, min(2, pool[axis // 2]))) for axis in range(4))
     strides = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
@@ -106,7 +106,7 @@ def roots_of_squares(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [node], channels if source == "a" else 3
 
 
-WINDOWS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
+WINDOWS: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "dilated": dilated,
     "dilated_wide": dilated_wide,
     "shuffled_pixels": shuffled_pixels,

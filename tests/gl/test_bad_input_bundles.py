@@ -69,7 +69,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_foreign(capfd: Capture, tmp_path: Path, kind: str) -> None:
+def test_other_kinds_of_files_are_refused_with_advice(capfd: Capture, tmp_path: Path, kind: str) -> None:
     make, advice = FOREIGN[kind]
     make(tmp_path / "foreign.glslnn")
     assert advice in model_refused(capfd, tmp_path / "foreign.glslnn")
@@ -114,7 +114,9 @@ NEWER = {
 
 @pytest.mark.parametrize("change", NEWER)
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
-def test_newer(capfd: Capture, tmp_path: Path, change: str, compression: int) -> None:
+def test_a_newer_version_is_named_whatever_else_changed(
+    capfd: Capture, tmp_path: Path, change: str, compression: int
+) -> None:
     """A newer version is reported as such, for any other changes in the file."""
     members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
     manifest = {**json.loads(members.pop("manifest.json")), "version": VERSION + 1, **NEWER[change].get("manifest", {})}

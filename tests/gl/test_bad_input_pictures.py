@@ -71,10 +71,10 @@ def content(data: bytes) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data)
 
 
-def cut(suffix: str, kept: float) -> Callable[[Path], object]:
+def cut(suffix: str, share: float) -> Callable[[Path], object]:
     def make(path: Path) -> None:
         whole = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
-        path.write_bytes(whole[: int(len(whole) * kept)])
+        path.write_bytes(whole[: int(len(whole) * share)])
 
     return make
 
@@ -118,7 +118,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_refused(capfd: Capture, tmp_path: Path, kind: str) -> None:
+def test_bad_pictures_are_refused_with_their_path(capfd: Capture, tmp_path: Path, kind: str) -> None:
     make, wording = BAD[kind]
     model, path = write_tiny(tmp_path), tmp_path / "picture.jpg"
     make(path)
@@ -141,7 +141,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
             timeout=60,
         )
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a ")
+        assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a")
         assert done.stderr.count("\n") == 1
 
 

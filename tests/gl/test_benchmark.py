@@ -32,10 +32,10 @@ SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "tools/benchmark/result.
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def told() -> tuple[list[int], Any]:
+def listener() -> tuple[list[int], Any]:
     """Return a list and its append function, as a progress callback."""
-    heard: list[int] = []
-    return heard, heard.append
+    steps: list[int] = []
+    return steps, steps.append
 
 
 def assert_ordered(row: dict[str, float]) -> None:
@@ -45,10 +45,10 @@ def assert_ordered(row: dict[str, float]) -> None:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize(("layers", "minutes"), [(False, None), (True, None), (False, 0.002)])
 def test_a_result_is_as_its_schema_says(tmp_path: Path, layers: bool, minutes: float | None) -> None:
-    heard, count = told()
+    steps, count = listener()
     result = measure(write_tiny(tmp_path), runs=5, warm_up=2, layers=layers, minutes=minutes, progress=count)
     VALIDATOR.validate(json.loads(json.dumps(result)))
-    assert sum(heard) == steps_of(5, 2, layers, minutes)
+    assert sum(steps) == steps_of(5, 2, layers, minutes)
     assert ("profile" in result, "sustained" in result) == (layers, minutes is not None)
 
 
@@ -93,7 +93,7 @@ def test_the_steps_make_the_whole(tmp_path: Path) -> None:
 def test_a_profile_has_every_layer_that_draws(context: Context, queries: bool) -> None:
     if queries and not timer_queries.available(context):
         pytest.skip("this driver has no timer queries")
-    heard, count = told()
+    steps, count = listener()
     with Session(tiny_bundle(), context=context) as session:
         expected = session.run(tiny_picture(1))
         session.run(tiny_picture(2))
@@ -102,7 +102,7 @@ def test_a_profile_has_every_layer_that_draws(context: Context, queries: bool) -
         passes = session.bundle.manifest.passes
     assert result["by"] == (QUERIES if queries else FINISHES)
     assert result["runs"] == 4
-    assert sum(heard) == 6
+    assert sum(steps) == 6
     assert [layer["layer"] for layer in result["layers"]] == list(dict.fromkeys(layer.layer for layer in passes))
     assert sum(layer["draws"] for layer in result["layers"]) == len(passes)
     assert sum(layer["share"] for layer in result["layers"]) == pytest.approx(1.0)
@@ -141,10 +141,10 @@ def test_a_sustained_run_counts_every_frame(context: Context) -> None:
 @pytest.mark.drivers("all")
 def test_two_bundles_take_turns(tmp_path: Path) -> None:
     paths = write_tiny(tmp_path, "a.glslnn", "baked"), write_tiny(tmp_path, "b.glslnn", "uniform", "planar")
-    heard, count = told()
+    steps, count = listener()
     result = comparison.bundles(*paths, context="auto", runs=6, warm_up=1, progress=count)
     assert result["paired"] is True
-    assert sum(heard) == 2 * (6 + 1)
+    assert sum(steps) == 2 * (6 + 1)
     assert [result[side]["file"] for side in "ab"] == [str(path) for path in paths]
     assert result["runs"] == 6
     for step in frames.STEPS:

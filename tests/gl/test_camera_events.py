@@ -127,6 +127,7 @@ def test_a_broker_that_goes_and_comes(tmp_path: Path, capfd: Capture) -> None:
             heard = Heard(port)
             wait_for(lambda: heard.last == {"cam/status": "online", "cam/a_b_c_": "OFF", "cam/dog": "ON"})
             heard.close()
+        wait_for(lambda: not client._client.is_connected())
 
 
 def test_the_broker_says_that_a_camera_was_cut_off(tmp_path: Path) -> None:

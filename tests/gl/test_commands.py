@@ -47,7 +47,7 @@ def test_several_files_and_folders_are_headed_by_their_names(
     assert len(lines) == 2 * len(heads)
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_classify_prints_predictions_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["classify", "--json", "--top", "2", str(EXAMPLE)]) == 0
     (entry,) = json.loads(capsys.readouterr().out)
     assert entry["file"] == str(EXAMPLE)
@@ -73,7 +73,9 @@ def test_another_model_with_fewer_classes(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("way", ["auto", "surfaceless", "device", "glfw"])
-def test_info(way: str, screen: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_lists_the_driver_and_each_way_to_a_context(
+    way: str, screen: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["info", "--context", way]) == 0
     printed = capsys.readouterr().out
     for word in ("renderer", "GL_MAX_TEXTURE_SIZE", "highp float", "store rounds up from", "EGL"):

@@ -28,9 +28,9 @@ from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers("all")
 
-Given = Mapping[str, NDArray[Any]]
+InputArrays = Mapping[str, NDArray[Any]]
 
-NETWORKS: dict[str, tuple[Graph, Sequence[Given]]] = {
+NETWORKS: dict[str, tuple[Graph, Sequence[InputArrays]]] = {
     "logits": (ranged_graph(), [{"image": ranged_picture(seed)} for seed in range(2)]),
     "image": (ranged_graph("image"), [{"image": ranged_picture(seed)} for seed in range(2)]),
     **{name: (make(), [several_inputs(make(), seed) for seed in range(2)]) for name, make in SEVERAL.items()},

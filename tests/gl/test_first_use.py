@@ -25,7 +25,7 @@ def photo(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def verdict_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -69,13 +69,15 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path, context
         assert verdicts.check_once(session, tmp_path / "file")
 
 
-def test_classify_checks_once_and_keeps_the_verdict(tmp_path: Path, kept: Path, photo: Path, capsys: Capture) -> None:
+def test_classify_checks_once_and_keeps_the_verdict(
+    tmp_path: Path, verdict_cache: Path, photo: Path, capsys: Capture
+) -> None:
     argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
     assert main(argv) == 0
-    (path,) = records(kept)
+    (path,) = records(verdict_cache)
     written = path.stat().st_mtime_ns
     assert main(argv) == 0
-    assert records(kept)[0].stat().st_mtime_ns == written
+    assert records(verdict_cache)[0].stat().st_mtime_ns == written
 
 
 COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run", "MODEL", "PHOTO"]}
@@ -86,7 +88,7 @@ def test_a_driver_that_computes_something_else_is_refused(
     command: str,
     fault: type[SkipsDraws],
     tmp_path: Path,
-    kept: Path,
+    verdict_cache: Path,
     photo: Path,
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,19 +103,19 @@ def test_a_driver_that_computes_something_else_is_refused(
         assert output.out == ""
         assert f"error: layer '{first}'" in output.err
         assert "try: " in output.err
-    assert records(kept) == []
+    assert records(verdict_cache) == []
 
 
 @pytest.mark.parametrize("command", [*COMMANDS])
 def test_without_the_check_the_wrong_driver_goes_unnoticed(
-    command: str, tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, verdict_cache: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
     values = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
     assert main([*(values.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
     assert capsys.readouterr().out
-    assert records(kept) == []
+    assert records(verdict_cache) == []
 
 
 def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None:
@@ -176,7 +178,7 @@ def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: 
 
 
 def test_a_terminal_shows_the_check_in_the_child(
-    tmp_path: Path, photo: Path, kept: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, photo: Path, verdict_cache: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child counts its layers for the terminal, once; without a terminal nothing is shown."""
     model = write_tiny(tmp_path)
@@ -185,8 +187,8 @@ def test_a_terminal_shows_the_check_in_the_child(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     argv = ["classify", str(photo), "--model", str(model)]
     assert main(argv) == 0
-    shown = capsys.readouterr().err
-    assert f"first use of this model on this GPU: checked {total} of {total} layers, once" in shown
-    assert f"First use of this model: checked all {total} layers on this GPU, once: " in shown
+    printed = capsys.readouterr().err
+    assert f"first use of this model on this GPU: checked {total} of {total} layers, once" in printed
+    assert f"First use of this model: checked all {total} layers on this GPU, once: " in printed
     assert main(argv) == 0
     assert "irst use" not in capsys.readouterr().err

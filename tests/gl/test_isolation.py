@@ -169,7 +169,7 @@ def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
     (home / "secret").write_text("secret")
     code = f"""
 import glsl_infer.runtime.fence as fence
-limits = fence.close()
+limits = fence.restrict()
 import os, subprocess
 def refused(work):
     try:
@@ -219,7 +219,7 @@ def test_what_a_child_has_started_ends_with_it(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Processes started by a child end together with the child, and cannot type into the terminal."""
-    said = tmp_path / "pid"
+    pid_file = tmp_path / "pid"
     code = f"""
 import os, time
 try:
@@ -227,16 +227,16 @@ try:
 except OSError:
     if os.fork() == 0:
         os.close(1)  # else the child's output would go on
-        open({str(said)!r}, "w").write(str(os.getpid()))
+        open({str(pid_file)!r}, "w").write(str(os.getpid()))
         time.sleep(99)
-    while not os.path.exists({str(said)!r}):
+    while not os.path.exists({str(pid_file)!r}):
         time.sleep(0.01)
     os.abort()
 """
     instead(monkeypatch, code)
     with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)"):
         Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
-    state, deadline = Path(f"/proc/{said.read_text()}/stat"), time.monotonic() + 60.0
+    state, deadline = Path(f"/proc/{pid_file.read_text()}/stat"), time.monotonic() + 60.0
     while state.exists() and state.read_text().split()[2] != "Z":
         assert time.monotonic() < deadline, "the child's child is still running"
         time.sleep(0.01)
@@ -250,7 +250,7 @@ def test_seccomp_refuses_what_no_driver_needs(tmp_path: Path) -> None:
     needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
-limits = fence.close()
+limits = fence.restrict()
 import ctypes, os, platform, resource, socket, sys, threading
 path, clone = sys.argv[1], 56 if platform.machine() == "x86_64" else 220
 libc = ctypes.CDLL(None, use_errno=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import conv_node, input_node
+from graphs import conv_node, dense_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import each_of
 
@@ -81,6 +81,33 @@ def test_maps_of_8_and_of_16_bits_are_one_job(
     with Session(make_bundle(block(), precision_for=bits), context=context) as session:
         apart = session.run({"image": PICTURE})
     assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
+
+
+@pytest.mark.parametrize("bits", ["8", "16"])
+def test_means_and_a_map_are_one_job(context: Context, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    nodes = [
+        input_node(16),
+        conv_node(rng, "a", ("image",), 3, 8, activation="relu(6)"),
+        conv_node(rng, "b", ("a",), 8, 10, kernel=(2, 2), strides=(2, 2), activation="sigmoid"),
+        Node("up", "upsample_bilinear", ("b",), {"size": (2, 2)}),
+        Node("means", "global_average_pool", ("a", "b")),
+        dense_node(rng, "gates", "means", 18, 10, activation="sigmoid"),
+        Node("gated", "binary", ("up", "gates"), {"operation": "multiply"}),
+    ]
+    pictures = [np.random.default_rng(seed).integers(0, 256, (16, 16, 3), np.uint8) for seed in range(2)]
+    graph = Graph("gated", nodes, "gated")
+    bundle = make_bundle(graph, pictures=pictures, precision=bits)
+    assert jobs(bundle) == [["a"], ["b"], ["up", "means"], ["gates"], ["gated"]]
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for layer in ("up", "means", "gates", "gated"):
+            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= TOLERANCE
+        together = session.run(PICTURE)
+    monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
+    with Session(make_bundle(graph, pictures=pictures, precision=bits), context=context) as session:
+        assert len(jobs(session.bundle)) == 6
+        apart = session.run(PICTURE)
+    assert (together == apart).all()
 
 
 @pytest.mark.parametrize("padded", ["b", "c", "both"])

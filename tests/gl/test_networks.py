@@ -75,7 +75,7 @@ def overlap(bundle: Bundle, node: Node) -> bool:
 @pytest.mark.parametrize("name", [*map(runs, NAMES)])
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")
-    exported = small_models.made(name)
+    exported = small_models.exported(name)
     bundle, rng = bundles.read(exported.path), np.random.default_rng(0)
     values = dict(reference.all_values(bundle, exported.inputs))
     with Session(bundle, context=context, selfcheck=True) as session:

@@ -44,6 +44,6 @@ def python(folder: Path) -> list[str]:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
-def test_sound(context: Context, entry: dict[str, Any]) -> None:
+def test_its_bundles_compute_the_expected_outputs(context: Context, entry: dict[str, Any]) -> None:
     with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
         check_outputs(entry, session.run(inputs_of(entry)))

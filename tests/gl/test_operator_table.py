@@ -58,7 +58,7 @@ def one(request: pytest.FixtureRequest, row: Row) -> Exported:
 
 @pytest.mark.drivers("all")
 @by_name
-def test_a_row(context: Context, one: Exported, row: Row) -> None:
+def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, one: Exported, row: Row) -> None:
     rng = np.random.default_rng(0)
     with Session(one.bundle, context=context, selfcheck=True) as session:
         for node in one.bundle.graph.nodes:

@@ -73,7 +73,7 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
 
 
 @cache
-def made(name: str, weights: str, layout: str) -> Bundle:
+def exported(name: str, weights: str, layout: str) -> Bundle:
     graph = NETWORKS[name](np.random.default_rng(0))
     images = pictures(graph.input.attrs["shape"][0])
     # Atlas does not need 16-bit partial sums, and is more exact without them. Here it gets those of planar.
@@ -93,7 +93,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weights: str) -> None:
-    planar, atlas = (outputs(context, made(name, weights, layout)) for layout in ("planar", "atlas"))
+    planar, atlas = (outputs(context, exported(name, weights, layout)) for layout in ("planar", "atlas"))
     assert list(planar) == list(atlas)
     assert [one for one in planar if planar[one] != atlas[one]] == []
 
@@ -115,19 +115,19 @@ def test_x22_gives_the_same_bytes(context: Context) -> None:
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
-    assert_planar(made(name, weights, "planar"))
+    assert_planar(exported(name, weights, "planar"))
 
 
 @pytest.mark.drivers("all")
 def test_planar_takes_all_eight_textures() -> None:
-    planar = made("residual", "uniform", "planar")
+    planar = exported("residual", "uniform", "planar")
     assert max(len(draw.textures) for draw in planar.manifest.passes) == 8
     assert "full-products" not in planar.graph.by_name
 
 
 @pytest.mark.drivers("all")
 def test_an_atlas_shares_textures() -> None:
-    atlas = made("wide", "uniform", "atlas")
+    atlas = exported("wide", "uniform", "atlas")
     assert len({view.texture for view in atlas.values["many"].views}) == 1
 
 

@@ -289,8 +289,8 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
     while any(process.poll() is None for process in running):
         seen.add(table.read_bytes())
         time.sleep(0.01)
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0] * PROCESSES, said
+    errors_of = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0] * PROCESSES, errors_of
     seen.add(table.read_bytes())
     assert table.read_bytes() != b"old\n"
     for text in seen - {b"old\n"}:

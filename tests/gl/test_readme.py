@@ -37,15 +37,15 @@ def run(folder: Path, *words: str) -> str:
 
 
 def test_classify_prints_what_it_says(tmp_path: Path) -> None:
-    said = [(label, float(percent)) for percent, label in LINE.findall(TEXT)]
+    documented = [(label, float(percent)) for percent, label in LINE.findall(TEXT)]
     results = [
         (label, float(percent))
         for percent, label in LINE.findall(command_line.run("classify", PICTURE, folder=tmp_path).stdout)
     ]
-    assert len(said) == 5
-    assert [label for label, _ in results] == [label for label, _ in said]
+    assert len(documented) == 5
+    assert [label for label, _ in results] == [label for label, _ in documented]
     # A driver may round ties the other way, and JPEG decoders may differ by a step.
-    assert [percent for _, percent in results] == pytest.approx([percent for _, percent in said], abs=1.0)
+    assert [percent for _, percent in results] == pytest.approx([percent for _, percent in documented], abs=1.0)
 
 
 def program(text: str, index: int) -> str:

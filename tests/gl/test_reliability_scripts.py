@@ -72,7 +72,7 @@ def test_nothing_grows(tmp_path: Path) -> None:
         (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf: name the file *.png"),
     ],
 )
-def test_refused(arguments: tuple[str, ...], message: str) -> None:
+def test_bad_arguments_end_with_one_line(arguments: tuple[str, ...], message: str) -> None:
     name, *words = arguments
     done = run_script(SCRIPTS / name, *words)
     assert (done.returncode, done.stdout) == (2, "")

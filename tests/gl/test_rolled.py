@@ -22,7 +22,7 @@ LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
 
 
 @pytest.fixture(params=[False, True])
-def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
+def context_with_loops(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
     """The context, configured for a driver with or without loops."""
     yield from as_if(context, request.param)
 
@@ -59,9 +59,9 @@ def bundle() -> Bundle:
     return make_bundle(network(1), "texture", memory="naive")  # every layer's texels are still there at the end
 
 
-def test_every_layer_is_exact(told: Context, bundle: Bundle) -> None:
+def test_every_layer_is_exact(context_with_loops: Context, bundle: Bundle) -> None:
     rng = np.random.default_rng(2)
-    with Session(bundle, context=told, selfcheck=True) as session:
+    with Session(bundle, context=context_with_loops, selfcheck=True) as session:
         for node in drawn_nodes(bundle):
             assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
 

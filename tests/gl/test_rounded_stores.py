@@ -19,7 +19,7 @@ from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture
-def told(context: Context) -> Iterator[Context]:
+def context_of_truncation(context: Context) -> Iterator[Context]:
     """The context, configured as if its stores did not round to nearest."""
     before = driver_of(context).rounds_stores
     driver_of(context).__dict__["rounds_stores"] = True
@@ -29,12 +29,12 @@ def told(context: Context) -> Iterator[Context]:
 
 
 @pytest.mark.drivers
-def test_every_layer_is_exact(told: Context) -> None:
+def test_every_layer_is_exact(context_of_truncation: Context) -> None:
     bundle = tiny_bundle()
     picture = tiny_picture(1)
     values = dict(reference.layers(bundle, picture))
     values[bundle.graph.input.name] = picture / 255.0
-    with Session(bundle, context=told, selfcheck=True) as session:
+    with Session(bundle, context=context_of_truncation, selfcheck=True) as session:
         for node in bundle.graph.nodes[1:]:
             inputs = [values[name] for name in node.inputs]
             difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(bundle, node, inputs)).max()
@@ -42,11 +42,11 @@ def test_every_layer_is_exact(told: Context) -> None:
 
 
 @pytest.mark.drivers
-def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_reaches_the_shaders(context_of_truncation: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
-    with Session(tiny_bundle(), context=told):
+    with Session(tiny_bundle(), context=context_of_truncation):
         pass
     assert len(sources) == len(tiny_bundle().manifest.programs)
     for source in sources:

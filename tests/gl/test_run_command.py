@@ -160,7 +160,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "message"),
+    ("network", "options", "message"),
     [
         (image_models.filtered(), [], "returns an image of 12x12x3; name a file for it, such as -o OUT.png"),
         (image_models.filtered(), ["-o", "out.txt"], "out.txt: no image format that can be written has this suffix"),
@@ -179,7 +179,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
     ],
 )
 def test_refusals(
-    made: Bundle | None,
+    network: Bundle | None,
     options: list[str],
     message: str,
     picture: Path,
@@ -188,7 +188,7 @@ def test_refusals(
     capsys: Capture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    model = write_tiny(tmp_path) if made is None else image_models.written(made, tmp_path)
+    model = write_tiny(tmp_path) if network is None else image_models.written(network, tmp_path)
     before = set(tmp_path.iterdir())
     assert message in refused(capsys, ["run", model, picture, *options])
     assert set(tmp_path.iterdir()) == before
@@ -286,9 +286,9 @@ def two_inputs_picture(tmp_path: Path) -> Path:
     return saved(tmp_path, Image.fromarray(noise(300, 200)), "in.png")
 
 
-def expected(model: Path, given: dict[str, Any]) -> dict[str, Any]:
+def expected(model: Path, arrays_by_name: dict[str, Any]) -> dict[str, Any]:
     with Session(model) as session:
-        return session.run(given)
+        return session.run(arrays_by_name)
 
 
 def check(path: Path, expected: dict[str, Any]) -> None:
@@ -448,4 +448,4 @@ def test_commands_that_need_one_picture(
 ) -> None:
     words = [{"PICTURE": str(two_inputs_picture), "MODEL": str(several)}.get(word, word) for word in command]
     message = refused(capsys, words)
-    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one picture" in message
+    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one image" in message

@@ -193,4 +193,4 @@ def test_how_far_labels_are_apart() -> None:
     assert agreement.margin_share == pytest.approx(0.5 / expected.std())
     end = {"name": "y", "top1": agreement.top1, "margin": agreement.margin, "margin_share": agreement.margin_share}
     (line,) = sentences({"outputs": [end]})
-    assert "at most 0.5 apart, 17.2% of its outputs' spread; labels so close are no answer" in line
+    assert "at most 0.5 apart, 17.2% of its outputs' spread; such close labels mean nothing" in line

@@ -282,20 +282,20 @@ def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     begun, reading = threading.Event(), threading.Event()
     read, readers = bundles.read, []
 
-    def waiting(path: Union[str, Path]) -> Bundle:
+    def read_later(path: Union[str, Path]) -> Bundle:
         readers.append(threading.current_thread())
         reading.set()
         assert begun.wait(ENOUGH), "the context is made only when the file has been read"
         return read(path)
 
-    class Made(Context):
+    class ObservedContext(Context):
         def __init__(self, choice: str) -> None:
             begun.set()
             assert reading.wait(ENOUGH), "the file is read only when the context has been made"
             super().__init__(choice)
 
-    monkeypatch.setattr(bundles, "read", waiting)
-    monkeypatch.setattr(opening, "Context", Made)
+    monkeypatch.setattr(bundles, "read", read_later)
+    monkeypatch.setattr(opening, "Context", ObservedContext)
     with Session(path, cache=False) as session:
         assert session.bundle == read(path)
         assert session.context.native.is_current(), "in the thread that made the session"
@@ -309,12 +309,12 @@ def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts: list[Context] = []
 
-    class Made(Context):
+    class ObservedContext(Context):
         def __init__(self, choice: str) -> None:
             super().__init__(choice)
             contexts.append(self)
 
-    monkeypatch.setattr(opening, "Context", Made)
+    monkeypatch.setattr(opening, "Context", ObservedContext)
     (tmp_path / "bad.glslnn").write_bytes(b"no zip")
     with pytest.raises(BundleError, match="not a glsl-infer model"):
         opening.read_beside(tmp_path / "bad.glslnn", "auto", Stopwatch())

@@ -93,7 +93,7 @@ def test_near_what_the_cpu_cuts(context: Context, session: Session) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_grey(context: Context) -> None:
+def test_a_cut_of_a_colour_picture_is_grey_for_a_grey_input(context: Context) -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(SIZE, 1), conv_node(rng, "a", ("image",), 1, 4)]
     with Session(make_bundle(classifier(rng, nodes, 4)), context=context) as grey, Objects(context.gl) as objects:

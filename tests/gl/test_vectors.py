@@ -125,7 +125,9 @@ def test_softmax(context: Context, length: int, seed: int) -> None:
 
 @given(st.integers(1, 300), st.sampled_from(KINDS), st.sampled_from(FUNCTIONS), SEEDS)
 @OFTEN
-def test_normalised(context: Context, length: int, kind: str, function: str, seed: int) -> None:
+def test_a_normalised_vector_is_within_its_tolerance(
+    context: Context, length: int, kind: str, function: str, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     attrs = {
         "kind": kind,

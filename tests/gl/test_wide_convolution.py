@@ -109,7 +109,8 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     bundle = make_bundle(wide(1280, 5), "texture", uniform_vectors=3500)
     (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
     assert len(draw.textures) == 2
-    assert "WAIT(coord0.y" in bundle.members[f"shaders/{draw.program}.frag"].decode()
+    text = bundle.members[f"shaders/{draw.program}.frag"].decode()
+    assert "WAIT(coord0.y" in text and "#define ROLLED_FETCHES" in text
     assert error(bundle, context) <= TOLERANCE
 
 
@@ -124,7 +125,8 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
     bundle = make_bundle(wide(136, 5), "texture", memory="naive", uniform_vectors=3500)
     (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
     assert len(draw.textures) == 2
-    assert "max(at, -t.w)" in bundle.members[f"shaders/{draw.program}.frag"].decode()
+    text = bundle.members[f"shaders/{draw.program}.frag"].decode()
+    assert "max(at, -t.w)" in text and "#define ROLLED_FETCHES" not in text
     assert error(bundle, context) <= TOLERANCE
 
 
@@ -157,6 +159,8 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
     body = [input_node(6), *feeds, Node("joined", "concat", tuple(one.name for one in feeds)), joined]
     bundle = make_bundle(classifier(rng, body, 8), weights, memory="naive")
     assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
+    names = {draw.program for draw in bundle.manifest.passes if draw.layer == "wide-products"}
+    assert ("wide-products.1.0.1" in names) == (weights == "baked")
     assert error(bundle, context, "wide-products") <= TOLERANCE
     assert error(bundle, context) <= TOLERANCE
 

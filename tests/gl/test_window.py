@@ -177,7 +177,7 @@ def test_closing(screen: str) -> None:
         (glfw.KEY_UNKNOWN, None),
     ],
 )
-def test_keys(window: PictureWindow, key: int, meaning: str | None) -> None:
+def test_a_key_is_reported_when_pressed_or_repeated(window: PictureWindow, key: int, meaning: str | None) -> None:
     messages: list[str] = []
     window.on_key = messages.append
     for action in (glfw.PRESS, glfw.REPEAT, glfw.RELEASE):

@@ -35,11 +35,11 @@ def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ())
     )
     imported = importer.imported(model, ends=ends)
     graph = imported.survey.whole()
-    values = {name: imported.given(name, value) for name, value in feeds.items() if name not in constants}
+    values = {name: imported.stored_input(name, value) for name, value in feeds.items() if name not in constants}
     assert {node.name for node in graph.inputs} == set(values)
     outputs = reference.run(graph, values, mode="float")
     for output, expected in zip(graph.outputs, run(model, feeds)):
-        returned = imported.returned(output.name, outputs[output.name])
+        returned = imported.file_output(output.name, outputs[output.name])
         assert returned.shape == expected.shape
         assert np.abs(returned - expected).max() <= 2e-5 * max(1.0, np.abs(expected).max())
     return imported
@@ -78,8 +78,8 @@ def test_a_wrong_size_is_replaced() -> None:
     ends = importer.IoOptions(fits={"": "none"}, shapes={"": (1, 3, 16, 24)})
     imported = importer.imported(model, ends=ends)
     (name,) = imported.outputs
-    outputs = reference.run(imported.survey.whole(), {"x": imported.given("x", values["x"])}, mode="float")
-    assert np.abs(imported.returned(name, outputs[name]) - expected[0]).max() < 2e-5
+    outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values["x"])}, mode="float")
+    assert np.abs(imported.file_output(name, outputs[name]) - expected[0]).max() < 2e-5
 
 
 def gained(file: File) -> Any:
@@ -156,13 +156,13 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
     assert json.loads((tmp_path / ABOUT).read_text("utf-8"))["layers"]
 
 
-def recurrent(file: File, kind: str, *, known: bool = False, both: bool = False) -> Any:
+def recurrent(file: File, kind: str, *, constant_state: bool = False, both: bool = False) -> Any:
     """Return a layer with all outputs, whose states are inputs, or one of them a constant."""
     gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + both
     weights = [file.random(directions, gates * 5, 7), file.random(directions, gates * 5, 5),
                file.random(directions, 2 * gates * 5)]  # fmt: skip
     state = (directions, 1, 5)
-    states = [file.constant(random(*state)) if known else file.input(state, "h")]
+    states = [file.constant(random(*state)) if constant_state else file.input(state, "h")]
     states += [file.input(state, "c")] if kind == "LSTM" else []
     count = len(states)
     options = {"direction": "bidirectional"} if both else {}
@@ -174,9 +174,9 @@ def recurrent(file: File, kind: str, *, known: bool = False, both: bool = False)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize(("known", "both"), [(False, False), (False, True), (True, False)])
-def test_states_are_inputs_and_outputs(kind: str, known: bool, both: bool) -> None:
-    model = recurrent(File(4), kind, known=known, both=both)
+@pytest.mark.parametrize(("constant_state", "both"), [(False, False), (False, True), (True, False)])
+def test_states_are_inputs_and_outputs(kind: str, constant_state: bool, both: bool) -> None:
+    model = recurrent(File(4), kind, constant_state=constant_state, both=both)
     shapes = {value.name: [size.dim_value for size in value.type.tensor_type.shape.dim] for value in model.graph.input}
     compared(model, {name: random(*shape, seed=index) for index, (name, shape) in enumerate(shapes.items())})
 

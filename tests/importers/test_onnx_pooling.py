@@ -64,7 +64,7 @@ def test_a_window_counts_what_padding_it_has() -> None:
     imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
     ones = reference.run(imported.survey.whole(), {"x": np.ones((9, 9, 4), np.float32)}, mode="float")
     (name,) = imported.outputs
-    counted = imported.returned(name, ones[name])[0, 0]
+    counted = imported.file_output(name, ones[name])[0, 0]
     rows, columns = np.array([2, 3, 3, 2]) / 3, np.array([2 / 3, 1, 1, 1, 1])
     assert np.abs(counted - np.outer(rows, columns)).max() < 1e-6
 

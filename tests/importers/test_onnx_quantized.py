@@ -13,7 +13,7 @@ import pytest
 from onnx_networks import File, TensorProto, agreement, numpy_helper, onnx, run
 
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
@@ -96,7 +96,7 @@ def agrees(model: Any, seed: int) -> int:
     graph = prepare(optimize(imported.survey.whole())).graph
     (image,) = graph.inputs
     values = {image.name: input_values(image, picture(seed))}
-    names = {name: imported.names[name] for name in imported.made}
+    names = {name: imported.names[name] for name in imported.tensors}
     tensors = tensors_of(
         model,
         sorted(set(names.values())),
@@ -112,7 +112,7 @@ def agrees(model: Any, seed: int) -> int:
         if last not in names:
             continue
         span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
-        expected = imported.made[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
+        expected = imported.tensors[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
         spans[node.name] = span
         if node.name in ranges:
             step = max(ranges[node.name].scales) / 255.0
@@ -206,6 +206,39 @@ def test_half_and_packed_weights() -> None:
     assert agreement(file.model()) < 1e-5
 
 
+@pytest.mark.parametrize("by_type", [True, False])
+def test_weights_that_the_file_rounds_to_4_bits(by_type: bool) -> None:
+    """The rounding saturates at the ends of the type of the zero point, or of ``output_dtype``."""
+    file = File(5, 21)
+    x, scale = file.input((1, 16)), file.constant(0.2)
+    zero = [] if by_type else ["zero"]
+    file.constants.append(onnx.helper.make_tensor("zero", TensorProto.INT4, (), [0]))
+    options = {"output_dtype": TensorProto.INT4} if by_type else {}
+    stored = file.op("QuantizeLinear", [file.random(16, 8, spread=2.0), scale, *zero], (16, 8), **options)
+    file.output(file.op("MatMul", [x, file.op("DequantizeLinear", [stored, scale, *zero], (16, 8))], (1, 8)))
+    assert agreement(file.model()) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["INT2", "INT4", "UINT4"])
+def test_a_cast_to_few_bits_is_refused(kind: str) -> None:
+    """Values beyond the type would wrap around."""
+    file = File(6, 25)
+    file.constants.append(onnx.helper.make_tensor("like", getattr(TensorProto, kind), (1,), [1]))
+    file.output(file.op("CastLike", [file.input((1, 16)), "like"], (1, 16)))
+    with pytest.raises(ModelError, match=f"a cast to {kind.lower()} of what the network computes"):
+        importer.load(file.model())
+
+
+def test_infinite_calibration_values() -> None:
+    """A mask of a transformer can be minus infinity, for which there is no range."""
+    file = File(7)
+    file.output(file.op("MatMul", [file.input((1, 16), "mask"), file.random(16, 4)], (1, 4)))
+    values = np.zeros(16)
+    values[3] = -np.inf
+    with pytest.raises(ModelError, match=r"'mask': calibration values that are infinite; .*--input-range mask="):
+        prepare(optimize(importer.load(file.model())), Calibration([{"mask": values}]))
+
+
 def test_a_file_without_ranges_asks_for_pictures() -> None:
     with pytest.raises(ModelError, match="--images"):
         prepare(optimize(importer.load(random_network(2).model())))
@@ -251,6 +284,6 @@ def test_constants_of_quantised_tensors() -> None:
     feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
     imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
     (expected,) = run(file.model(), feeds)
-    computed = reference.run(imported.survey.whole(), {"x": imported.given("x", feeds["x"])}, mode="float")
+    computed = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", feeds["x"])}, mode="float")
     (name,) = imported.outputs
-    assert np.abs(imported.returned(name, computed[name]) - expected).max() <= 0.0151
+    assert np.abs(imported.file_output(name, computed[name]) - expected).max() <= 0.0151

@@ -207,7 +207,9 @@ def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> 
     imported = importer.imported(tmp_path / "optimized.onnx", ends=importer.IoOptions(fits={"": "none"}))
     graph = imported.survey.whole()
     (name,) = imported.outputs
-    drawn = imported.returned(name, reference.run(graph, {"x": imported.given("x", values)}, mode="float")[name])
+    drawn = imported.file_output(
+        name, reference.run(graph, {"x": imported.stored_input("x", values)}, mode="float")[name]
+    )
     assert np.abs(drawn - run(model, {"x": values})[0]).max() <= 2e-5
 
 

@@ -64,8 +64,8 @@ def test_functions_that_are_not_read_are_named() -> None:
         signature = schema.SignatureDefT()
         signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
         file.model.signatureDefs.append(signature)
-    said = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
-    assert said == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
+    noted = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
+    assert noted == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
 
 
 def test_open_shapes_behind_mirrors_and_splits() -> None:

@@ -137,6 +137,18 @@ def reduced(kind: str, keeps: bool) -> Build:
     return lambda file, x: file.op(kind, [x, file.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
 
 
+def of_booleans(kind: str) -> Build:
+    """Return a builder of a reduction of comparisons along the channels."""
+
+    def build(file: File, x: int) -> int:
+        above = file.op("GREATER", [x, file.constant(0.1)], MAP, {"Greater": {}}, type_="BOOL")
+        options = {"Reducer": {"keepDims": True}}
+        result = file.op(kind, [above, file.constant([3], "i4")], (1, 8, 6, 1), options, type_="BOOL")
+        return file.op("CAST", [result], (1, 8, 6, 1), {"Cast": {"inDataType": 6, "outDataType": 0}})
+
+    return build
+
+
 def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None = None, mode: int = 0) -> Build:
     def build(file: File, x: int) -> int:
         inputs = [x, file.constant(around, "i4"), *([] if value is None else [file.constant(value)])]
@@ -270,7 +282,7 @@ def quantized(file: File, x: int) -> int:
     return file.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
 
 
-def taken(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
+def indexed(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
     options = None if axis is None else {"Gather": {"axis": axis}}
     return lambda file, x: file.op(kind, [x, file.constant(operand, "i4")], shape, options)
 
@@ -288,11 +300,11 @@ def pixel_of_all(kind: str, operand: list[int]) -> Build:
 CASES: dict[str, list[Build]] = {
     "ABS": [unary("ABS")],
     "BROADCAST_TO": [pixel_of_all("BROADCAST_TO", [1, 8, 6, 4]), repeated("BROADCAST_TO", 2, 2)],
-    "GATHER": [taken("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), taken("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
-               taken("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
+    "GATHER": [indexed("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), indexed("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
+               indexed("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
     "L2_NORMALIZATION": [unary("L2_NORMALIZATION", {"L2Norm": {}})],
     "LOG_SOFTMAX": [unary("LOG_SOFTMAX", {"LogSoftmax": {}})],
-    "REVERSE_V2": [taken("REVERSE_V2", MAP, [2])],
+    "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
     "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
     "ADD_N": [added],
@@ -334,6 +346,8 @@ CASES: dict[str, list[Build]] = {
     "POW": [positive("POW", 1.7)],
     "PRELU": [prelu(1, 1, 4), prelu(8, 6, 4), prelu(8, 1, 4)],
     "QUANTIZE": [quantized],
+    **{kind: [of_booleans(kind)] for kind in ("REDUCE_ALL", "REDUCE_ANY")},
+    "REDUCE_PROD": [reduced("REDUCE_PROD", True), over("REDUCE_PROD", [3])],
     "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False), over("REDUCE_MAX", [3])],
     "REDUCE_MIN": [reduced("REDUCE_MIN", True), over("REDUCE_MIN", [1, 3])],
     "RELU": [unary("RELU")],

@@ -266,6 +266,14 @@ def points_taken(file: File, x: int) -> int:
     return file.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
 
 
+def written(file: File, x: int) -> int:
+    """Add pixels, two of them at the same index, to zeros."""
+    _, flat = best_pixels(file, x)
+    part = file.op("SLICE", [flat, file.constant([0, 0], "i4"), file.constant([3, 4], "i4")], (3, 4))
+    operands = [file.constant([[4], [0], [4]], "i4"), part, file.constant([6, 4], "i4")]
+    return file.op("SCATTER_ND", operands, (6, 4), {"ScatterNd": {}})
+
+
 def hot(file: File, x: int) -> int:
     best, _ = best_pixels(file, x)
     operands = [file.constant(48, "i4"), file.constant(2.0), file.constant(-1.0)]
@@ -333,6 +341,7 @@ ON_CPU: dict[str, list[Build]] = {
     "GATHER_ND": [points_taken],
     "MIRROR_PAD": [moved("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
     "ONE_HOT": [hot],
+    "SCATTER_ND": [written],
     "PAD": [moved("PAD", PADDED, (1, 1, 15, 4, 6))],
     "REVERSE_V2": [moved("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
     "STRIDED_SLICE": [every_second],

@@ -14,7 +14,7 @@ WIDTH, HIDDEN, LENGTH = 5, 3, 4
 POOL = {"Pool2D": {"padding": 1, "strideH": 1, "strideW": 1, "filterHeight": 2, "filterWidth": 2}}
 
 
-def apart(file: File, x: int, sides: list[list[int]]) -> int:
+def padded(file: File, x: int, sides: list[list[int]]) -> int:
     shape = file.shape(x)
     size = [(length + sum(side)) // 2 for length, side in zip(shape[1:3], sides)]
     read = [x, file.constant([2, 2], "i4"), file.constant(sides, "i4")]
@@ -31,7 +31,7 @@ def together(file: File, x: int, cuts: list[list[int]]) -> int:
 @pytest.mark.parametrize("kind", ["MAX_POOL_2D", "AVERAGE_POOL_2D", "CONV_2D", "TANH"])
 def test_operators_between_space_to_batch_and_batch_to_space(kind: str) -> None:
     file = File(1)
-    x = apart(file, file.conv(file.input((1, 8, 6, 3)), 4), [[1, 1], [0, 2]])
+    x = padded(file, file.conv(file.input((1, 8, 6, 3)), 4), [[1, 1], [0, 2]])
     count, height, width, channels = file.shape(x)
     if kind == "CONV_2D":  # of stride 2, which excludes dilation
         options = {"strideH": 2, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
@@ -59,9 +59,9 @@ def basic(file: File, kernel: int = 1) -> list[int]:
     inputs = [file.input((1, WIDTH), name="x"), file.input((1, HIDDEN), name="before"),
              file.random(4 * HIDDEN, WIDTH + HIDDEN), file.random(4 * HIDDEN),
              file.input((1, HIDDEN), name="state")]  # fmt: skip
-    made_ = [file.tensor((1, size)) for size in (HIDDEN, HIDDEN, WIDTH + HIDDEN, 4 * HIDDEN)]
-    file.several("LSTM", inputs, made_, {"LSTM": {"kernelType": kernel, "fusedActivationFunction": 4}}, version=2)
-    return made_[:2]
+    results = [file.tensor((1, size)) for size in (HIDDEN, HIDDEN, WIDTH + HIDDEN, 4 * HIDDEN)]
+    file.several("LSTM", inputs, results, {"LSTM": {"kernelType": kernel, "fusedActivationFunction": 4}}, version=2)
+    return results[:2]
 
 
 def test_a_basic_lstm_has_shaders() -> None:

@@ -17,21 +17,21 @@ from glsl_infer.tools.validate.litert_outputs import work
 MAP = (1, 8, 6, 4)
 
 
-def reshaped(file: File, x: int, shape: tuple[int, ...], told: tuple[int, ...] | None = None) -> int:
-    return file.op("RESHAPE", [x, file.constant(shape, "i4")], told or shape, {"Reshape": {}})
+def reshaped(file: File, x: int, shape: tuple[int, ...], file_shape: tuple[int, ...] | None = None) -> int:
+    return file.op("RESHAPE", [x, file.constant(shape, "i4")], file_shape or shape, {"Reshape": {}})
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("first", [False, True])
-def test_a_matrix_for_each_row(first: bool, turned: bool) -> None:
+def test_a_matrix_for_each_row(first: bool, transposed: bool) -> None:
     file = File(3)
     rows = reshaped(file, file.conv(file.input((1, 8, 6, 3)), 4), (1, 8, 6, 4))
     rows = reshaped(file, rows, (8, 6, 4))
     weights = file.random(*((8, 5, 6) if first else (8, 4, 5)))
     shape = (8, 5, 4) if first else (8, 6, 5)
-    if turned:
+    if transposed:
         weights = file.random(*((8, 6, 5) if first else (8, 5, 4)))
-    adjoint = {"adjX": turned and first, "adjY": turned and not first}
+    adjoint = {"adjX": transposed and first, "adjY": transposed and not first}
     product = file.op("BATCH_MATMUL", [weights, rows] if first else [rows, weights], shape, {"BatchMatMul": adjoint})
     close(file.bytes([reshaped(file, product, (1, *shape))]), tolerance=2e-5)
 

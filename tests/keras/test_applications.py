@@ -14,8 +14,8 @@ from glsl_infer.importers.keras import load
 
 OPTIONS = {"weights": None, "input_shape": (32, 32, 3), "classes": 7, "classifier_activation": None}
 NETWORKS = {
-    "mobilenet": lambda **given: keras.applications.MobileNet(alpha=0.25, **given),
-    "mobilenet-v2": lambda **given: keras.applications.MobileNetV2(alpha=0.35, **given),
+    "mobilenet": lambda **options: keras.applications.MobileNet(alpha=0.25, **options),
+    "mobilenet-v2": lambda **options: keras.applications.MobileNetV2(alpha=0.35, **options),
     "resnet50": keras.applications.ResNet50,
 }
 EXPECTED = {

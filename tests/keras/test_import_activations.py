@@ -70,7 +70,7 @@ def test_layers_alone_and_as_arguments(name: str) -> None:
         ("tanh", keras.ops.tanh),
     ],
 )
-def test_operations(name: str, operation: Callable) -> None:
+def test_each_operation_becomes_its_activation(name: str, operation: Callable) -> None:
     x = keras.Input((4, 4, 3))
     graph = check(x, operation(L.Conv2D(6, 1)(x)))
     assert functions(graph) == [name]

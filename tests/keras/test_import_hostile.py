@@ -99,9 +99,9 @@ def test_what_a_config_may_not_name(sound: Path, tmp_path: Path, kind: str) -> N
         load(path)
 
 
-@pytest.mark.parametrize("kept", [0, 1000])
-def test_a_file_that_was_not_copied_whole(sound: Path, tmp_path: Path, kept: int) -> None:
-    (tmp_path / "cut.keras").write_bytes(sound.read_bytes()[:kept])
+@pytest.mark.parametrize("length", [0, 1000])
+def test_a_file_that_was_not_copied_whole(sound: Path, tmp_path: Path, length: int) -> None:
+    (tmp_path / "cut.keras").write_bytes(sound.read_bytes()[:length])
     with pytest.raises(ModelError, match="not a Keras model, or cut off before its end; save or copy"):
         load(tmp_path / "cut.keras")
 

@@ -21,7 +21,7 @@ def windows(x: keras.KerasTensor, flat: bool) -> keras.KerasTensor:
     return K.reshape(y, (-1, 16, 8)) if flat else K.reshape(K.reshape(y, (-1, 4, 4, 8)), (-1, 16, 8))
 
 
-def joined(x: keras.KerasTensor) -> keras.KerasTensor:
+def windows_to_map(x: keras.KerasTensor) -> keras.KerasTensor:
     y = K.reshape(K.reshape(x, (-1, 4, 4, 8)), (-1, 2, 2, 4, 4, 8))
     return K.reshape(K.transpose(y, (0, 1, 3, 2, 4, 5)), (-1, 8, 8, 8))
 
@@ -32,7 +32,7 @@ def test_attention_in_windows(flat: bool) -> None:
     stem = L.Conv2D(8, 3, padding="same", activation="sigmoid")(x)
     y = windows(K.roll(L.LayerNormalization()(stem), (-2, -2), (1, 2)), flat)
     y = L.MultiHeadAttention(2, 4)(y, y)
-    check(x, stem + K.roll(joined(y), (2, 2), (1, 2)))
+    check(x, stem + K.roll(windows_to_map(y), (2, 2), (1, 2)))
 
 
 def test_attention_by_hand_with_a_mask_for_each_window() -> None:
@@ -46,13 +46,13 @@ def test_attention_by_hand_with_a_mask_for_each_window() -> None:
     scores = K.reshape(K.reshape(scores + bias, (-1, 4, 2, 16, 16)) + mask, (-1, 2, 16, 16))
     y = K.matmul(K.softmax(scores, axis=-1), v)
     y = K.reshape(K.transpose(y, (0, 2, 1, 3)), (-1, 16, 8))
-    check(x, joined(L.Dense(8)(L.LayerNormalization()(y))))
+    check(x, windows_to_map(L.Dense(8)(L.LayerNormalization()(y))))
 
 
 def test_einsum() -> None:
     x = keras.Input((8, 8, 3))
     y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
-    check(x, joined(K.einsum("bij,bkj->bik", y, y) @ np.eye(16, 8, dtype=np.float32)))
+    check(x, windows_to_map(K.einsum("bij,bkj->bik", y, y) @ np.eye(16, 8, dtype=np.float32)))
 
 
 def test_refusals() -> None:
@@ -66,16 +66,16 @@ def test_refusals() -> None:
 
 
 @pytest.mark.parametrize(
-    "taken",
+    "unpack",
     [
         lambda qkv: (qkv[0], qkv[1], qkv[2]),
         K.unstack,
         lambda qkv: tuple(K.squeeze(part, 0) for part in K.split(qkv * 0.5, 3, axis=0)),
     ],
 )
-def test_query_key_and_value_in_front_of_the_windows(taken: Callable) -> None:
+def test_query_key_and_value_in_front_of_the_windows(unpack: Callable) -> None:
     x = keras.Input((8, 8, 3))
     y = L.Dense(24)(windows(L.Conv2D(8, 3, padding="same")(x), flat=True))
-    q, k, v = taken(K.transpose(K.reshape(y, (-1, 16, 3, 2, 4)), (2, 0, 3, 1, 4)))
+    q, k, v = unpack(K.transpose(K.reshape(y, (-1, 16, 3, 2, 4)), (2, 0, 3, 1, 4)))
     y = K.matmul(K.softmax(K.matmul(q, K.transpose(k, (0, 1, 3, 2))), axis=-1), v)
-    check(x, joined(K.reshape(K.transpose(y, (0, 2, 1, 3)), (-1, 16, 8))))
+    check(x, windows_to_map(K.reshape(K.transpose(y, (0, 2, 1, 3)), (-1, 16, 8))))

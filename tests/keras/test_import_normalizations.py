@@ -32,7 +32,7 @@ LAYERS: dict[str, Callable[[], keras.layers.Layer]] = {
 
 
 @pytest.mark.parametrize("name", sorted(LAYERS))
-def test_layers(name: str) -> None:
+def test_each_layer_becomes_a_fused_norm(name: str) -> None:
     x = keras.Input((7, 6, 3))
     graph = check(x, L.ReLU()(LAYERS[name]()(features(x))))
     assert graph.by_name[graph.output].op in ("channel_norm", "map_norm")  # the activation is fused
@@ -54,7 +54,7 @@ def test_layers_of_vectors(layer: Callable) -> None:
         lambda y: K.normalize(y, axis=-1),
     ],
 )
-def test_operations(operation: Callable) -> None:
+def test_each_operation_computes_what_keras_does(operation: Callable) -> None:
     x = keras.Input((7, 6, 3))
     check(x, L.Conv2D(4, 1)(operation(features(x))))
 

@@ -24,7 +24,7 @@ def pixels() -> keras.KerasTensor:
 
 
 @pytest.mark.parametrize(
-    "given, scales, zeros",
+    "requested, scales, zeros",
     [
         (None, (1.0,), (0.0,)),
         ((0, 1), (1.0,), (0.0,)),
@@ -34,20 +34,20 @@ def pixels() -> keras.KerasTensor:
         ((2, 3), (1.0,), (-510.0,)),
     ],
 )
-def test_the_range_that_is_given(given, scales, zeros, tmp_path: Path) -> None:
+def test_the_range_that_is_given(requested, scales, zeros, tmp_path: Path) -> None:
     x = pixels()
     y = L.Conv2D(4, 3, padding="same")(x)
-    graph = check(x, y, input_range=given, fed=(0.0, 1.0) if given is None else given)
+    graph = check(x, y, input_range=requested, fed=(0.0, 1.0) if requested is None else requested)
     assert picture_range(graph.input) == (scales, zeros)
     keras.Model(x, y).save(tmp_path / "model.keras")
-    assert picture_range(load(tmp_path / "model.keras", given).input) == (scales, zeros)
+    assert picture_range(load(tmp_path / "model.keras", requested).input) == (scales, zeros)
 
 
-@pytest.mark.parametrize("given", [(1, 1), (0, float("inf")), (float("nan"), 1)])
-def test_ranges_that_are_none(given) -> None:
+@pytest.mark.parametrize("requested", [(1, 1), (0, float("inf")), (float("nan"), 1)])
+def test_ranges_that_are_none(requested) -> None:
     x = pixels()
     with pytest.raises(InputError, match=r"an input_range of \(.*\); give two different numbers"):
-        to_graph(keras.Model(x, L.ReLU()(x)), given)
+        to_graph(keras.Model(x, L.ReLU()(x)), requested)
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
         assert replace(draw, uniforms={}) == replace(other, uniforms={})
         assert draw.uniforms.keys() == other.uniforms.keys()
         assert all(same(value, other.uniforms[name]) for name, value in draw.uniforms.items())
-    made, known = (
+    exported, shipped_members = (
         replace(one, passes=(), members={name: member for name, member in one.members.items() if name != "passes.bin"})
         for one in (again.manifest, shipped.manifest)
     )
-    assert made == known
+    assert exported == shipped_members
 
 
 def same(one: Any, other: Any) -> bool:

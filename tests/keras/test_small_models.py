@@ -26,7 +26,7 @@ def test_models_of_every_runner_exist() -> None:
     "name", [pytest.param(name, marks=() if name in RUN_EVERYWHERE else pytest.mark.exhaustive) for name in NAMES]
 )
 def test_a_model_exports_and_agrees_with_keras(name: str) -> None:
-    exported = small_models.made(name)
+    exported = small_models.exported(name)
     assert not exported.refusal
     assert exported.floats <= 1e-5, "the importer means something else than Keras"
     assert exported.likeness >= LESS_LIKE.get(name, LEAST_LIKE), "8 bits lose too much"

@@ -91,14 +91,17 @@ def test_random_networks(seed: int) -> None:
     data = parse(tf.lite.TFLiteConverter.from_keras_model(model).convert(), "converted.tflite")
     ranges, purposes = {name: (0.0, 1.0) for name, _ in data.inputs}, {name: VALUES for name, _ in data.outputs}
     graph = to_graph(data, ends=IoOptions(ranges, purposes=purposes))
-    shown = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
-    given = {shape: (values / 255.0).astype(np.float32) for shape, values in shown.items()}
+    stored = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
+    floats = {shape: (values / 255.0).astype(np.float32) for shape, values in stored.items()}
     outputs = reference.run(
         graph,
-        {node.name: (shown if len(node.attrs["shape"]) == 3 else given)[node.attrs["shape"]] for node in graph.inputs},
+        {
+            node.name: (stored if len(node.attrs["shape"]) == 3 else floats)[node.attrs["shape"]]
+            for node in graph.inputs
+        },
         mode="float",
     )
-    expected = model([given[tuple(tensor.shape[1:])][None] for tensor in model.inputs], training=False)
+    expected = model([floats[tuple(tensor.shape[1:])][None] for tensor in model.inputs], training=False)
     for output in expected if isinstance(expected, list) else [expected]:
         reference_output = np.asarray(output).ravel()
         near = [

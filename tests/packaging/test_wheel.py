@@ -240,7 +240,7 @@ def test_classify_says_what_is_wrong(scripts: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
 
 
-def test_info(scripts: Path) -> None:
+def test_info_has_the_renderer_and_version(scripts: Path) -> None:
     done = run(scripts, "glsl-infer", "info")
     assert (done.returncode, done.stderr) == (0, "")
     words = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())

@@ -135,7 +135,7 @@ def averaged(tmp_path_factory):
     return path, recipe, messages
 
 
-def test_history(averaged):
+def test_the_history_has_all_metrics_of_each_epoch(averaged):
     entries = json.loads((averaged[0] / "history.json").read_text())
     keys = {"epoch", "loss", "accuracy", "rate", "seconds", "val_loss", "val_accuracy", "seconds_val"}
     keys |= {"val_loss_average", "val_accuracy_average"}

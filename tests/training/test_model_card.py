@@ -61,7 +61,7 @@ def write_json(path, value):
 
 
 @pytest.fixture(scope="module")
-def made(image_folder, tmp_path_factory):
+def trained(image_folder, tmp_path_factory):
     """Return a folder with models/, run/, test.json (float, reference and GPU) and val.json (float alone)."""
     root = tmp_path_factory.mktemp("card")
     data = root / "data"
@@ -83,9 +83,9 @@ def made(image_folder, tmp_path_factory):
 
 
 @pytest.fixture
-def root(made, tmp_path):
+def root(trained, tmp_path):
     """Return a copy that a test can change."""
-    return shutil.copytree(made, tmp_path / "root")
+    return shutil.copytree(trained, tmp_path / "root")
 
 
 def run(root, *argv):
@@ -97,7 +97,7 @@ def write(root):
     return (root / f"models/{NAME}.md").read_text("utf-8")
 
 
-def said(capsys, root, *argv, code=2):
+def printed(capsys, root, *argv, code=2):
     assert run(root, *argv) == code
     output = capsys.readouterr()
     assert output.out == ""
@@ -138,7 +138,7 @@ def test_check_of_an_up_to_date_card_changes_nothing(root, capsys):
     write(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     capsys.readouterr()
-    assert said(capsys, root, "--check", code=0) == ""
+    assert printed(capsys, root, "--check", code=0) == ""
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
@@ -146,7 +146,7 @@ def test_check_names_the_line(root, capsys):
     card = root / f"models/{NAME}.md"
     card.write_text(write(root).replace("85.71 %", "95.71 %"), "utf-8")
     capsys.readouterr()
-    error = said(capsys, root, "--check", code=1)
+    error = printed(capsys, root, "--check", code=1)
     assert error.count("\n") == 1
     assert f"{NAME}.md: line " in error and "95.71 %" in error and "write it again" in error
 
@@ -157,7 +157,7 @@ def test_check_sees_missing_and_stale_pictures(root, capsys):
     shutil.copy(folder / "curves.png", folder / "confusion.png")
     (folder / "curves.png").unlink()
     capsys.readouterr()
-    error = said(capsys, root, "--check", code=1)
+    error = printed(capsys, root, "--check", code=1)
     assert [line.rpartition(".png")[0].rpartition("/")[2] for line in error.splitlines()] == ["curves", "confusion"]
 
 
@@ -166,7 +166,7 @@ def test_check_sees_another_model(root, capsys):
     with (root / f"models/{NAME}.keras").open("ab") as file:
         file.write(b"x")
     capsys.readouterr()
-    assert "measured on another file than" in said(capsys, root, "--check")
+    assert "measured on another file than" in printed(capsys, root, "--check")
 
 
 def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, capsys):
@@ -174,29 +174,29 @@ def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, 
     report["sha256"]["bundle"] = "0" * 64
     write_json(root / "test.json", report)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    error = said(capsys, root, "--run", root / "run", "--evaluation", root / "test.json")
+    error = printed(capsys, root, "--run", root / "run", "--evaluation", root / "test.json")
     assert f"{NAME}.glslnn is now; evaluate that one" in error
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
 def test_what_is_missing_is_said(root, capsys):
-    assert "nothing collected yet; give --run DIR and --evaluation" in said(capsys, root)
-    assert "give --run DIR and --evaluation" in said(capsys, root, "--run", root / "run")
-    assert "no history.json" in said(capsys, root, "--run", root, "--evaluation", root / "test.json")
+    assert "nothing collected yet; give --run DIR and --evaluation" in printed(capsys, root)
+    assert "give --run DIR and --evaluation" in printed(capsys, root, "--run", root / "run")
+    assert "no history.json" in printed(capsys, root, "--run", root, "--evaluation", root / "test.json")
     both = ["--evaluation", root / "val.json", "--evaluation", root / "val.json"]
-    assert "a second evaluation of the split 'val'" in said(capsys, root, "--run", root / "run", *both)
-    assert "not written by evaluate.py" in said(
+    assert "a second evaluation of the split 'val'" in printed(capsys, root, "--run", root / "run", *both)
+    assert "not written by evaluate.py" in printed(
         capsys, root, "--run", root / "run", "--evaluation", root / "run/config.json"
     )
-    assert "--check takes no --run" in said(capsys, root, "--check", "--run", root / "run")
+    assert "--check takes no --run" in printed(capsys, root, "--check", "--run", root / "run")
     (root / f"models/{NAME}.glslnn").unlink()
-    assert f"{NAME}.glslnn: no such file" in said(capsys, root)
+    assert f"{NAME}.glslnn: no such file" in printed(capsys, root)
 
 
 def test_part_of_a_split_makes_no_card(root, capsys):
     report = json.loads((root / "val.json").read_text())
     write_json(root / "val.json", {**report, "limit": 4})
-    error = said(capsys, root, "--run", root / "run", "--evaluation", root / "val.json")
+    error = printed(capsys, root, "--run", root / "run", "--evaluation", root / "val.json")
     assert "was made with --limit 4; a card needs the whole split" in error
 
 
@@ -213,19 +213,19 @@ def test_part_of_a_split_makes_no_card(root, capsys):
 )
 def test_words_that_do_not_fit(root, capsys, change, message):
     write_json(root / f"models/cards/{NAME}.yaml", {**WORDS, **change})
-    assert message in said(capsys, root)
+    assert message in printed(capsys, root)
 
 
 def test_words_that_are_missing(root, capsys):
     path = root / f"models/cards/{NAME}.yaml"
     write_json(path, {key: value for key, value in WORDS.items() if key != "licence"})
-    assert "missing field 'licence'" in said(capsys, root)
+    assert "missing field 'licence'" in printed(capsys, root)
     path.write_text("title: [")
-    assert "cannot be read as YAML" in said(capsys, root)
+    assert "cannot be read as YAML" in printed(capsys, root)
     path.write_text("just words")
-    assert "holds no fields" in said(capsys, root)
+    assert "holds no fields" in printed(capsys, root)
     path.unlink()
-    assert "no such file; write one with title, description" in said(capsys, root)
+    assert "no such file; write one with title, description" in printed(capsys, root)
 
 
 RUNS = [
@@ -249,7 +249,7 @@ def opened(data):
 
 
 @pytest.mark.parametrize("classes, groups", [(6, None), (81, 43)])
-def test_confusion(classes, groups, tmp_path):
+def test_the_confusion_picture_is_small_and_reproducible(classes, groups, tmp_path):
     coarse = None if groups is None else [f"group {index % groups:02}" for index in range(classes)]
     result = evaluation(classes, coarse)
     drawn = pictures.confusion(result, "gpu")

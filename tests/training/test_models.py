@@ -40,7 +40,7 @@ def full():
     return x22()
 
 
-def test_parameters(full):
+def test_the_full_model_has_the_expected_number_of_parameters(full):
     assert full.count_params() == 225_112
     assert parameters(full.trainable_weights) == 216_152
 
@@ -101,7 +101,7 @@ def test_spatial_sizes(full):
     assert strided_sizes(x22(129, 6, stages=4)) == [63, 31, 15, 7, 3, 1]
 
 
-def test_names(full):
+def test_convolutions_are_named_by_block_and_unit(full):
     convolutions = [layer.name for layer in full.layers if isinstance(layer, keras.layers.Conv2D)]
     expected = ["b0-conv"]
     for block, units in enumerate((2, 3, 3, 4, 5), start=1):
@@ -240,7 +240,7 @@ def test_layers_survive_saving(tmp_path):
 
 BEATMUP, GOAL = 5.6e6, 3.8e6
 
-TAKEN = {"naive": 10_046_296, "greedy": 3_739_280, "by-size": 3_737_516}
+TARGET_BYTES = {"naive": 10_046_296, "greedy": 3_739_280, "by-size": 3_737_516}
 """Bytes for each planner. The three largest layers, alive in one step, take 3,519,044."""
 
 
@@ -261,11 +261,11 @@ def typical(maps):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("method", METHODS)
-def test_atlas(graph, typical, method):
+def test_render_targets_in_an_atlas_take_the_expected_bytes(graph, typical, method):
     program = lower.to_program(graph, Target(weights="uniform", memory=method), maps=typical)
     total = sum(4 * texture.width * texture.height for texture in program.textures if texture.kind == "target")
     assert total <= (GOAL if method != "naive" else 2 * BEATMUP)
-    assert total == TAKEN[method]
+    assert total == TARGET_BYTES[method]
 
 
 @pytest.mark.exhaustive

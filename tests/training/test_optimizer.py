@@ -24,11 +24,11 @@ def variable(value, name):
 
 
 def test_rates_reach_the_optimiser_step_by_step():
-    made, weight = optimizer(RECIPE, 4), variable(0.0, "kernel")
+    adam, weight = optimizer(RECIPE, 4), variable(0.0, "kernel")
     steps = []
     for _ in range(12):
         before = np.asarray(weight)[0]
-        made.apply([np.ones(3, np.float32)], [weight])  # Adam's step under a constant gradient is the rate
+        adam.apply([np.ones(3, np.float32)], [weight])  # Adam's step under a constant gradient is the rate
         steps.append(float(before - np.asarray(weight)[0]))
     assert steps == pytest.approx(learning_rates(RECIPE, 4).tolist(), rel=1e-3, abs=1e-8)
     assert len(set(np.round(steps, 6))) > 8
@@ -106,7 +106,7 @@ def test_no_decay_is_no_average():
     assert average.weights == []
 
 
-def kept(best):
+def epochs_of(best):
     return [checkpoint.epoch for checkpoint in best.kept]
 
 
@@ -114,7 +114,7 @@ def test_the_best_are_kept_best_first():
     best = BestCheckpoints(3)
     for epoch, rank in enumerate([(0.5, -1.0), (0.7, -2.0), (0.6, -1.0), (0.7, -1.0), (0.1, 0.0)], 1):
         best.add(Checkpoint(rank, epoch, weights(float(epoch))))
-    assert kept(best) == [4, 2, 3]
+    assert epochs_of(best) == [4, 2, 3]
     assert same(best.average(), weights(3.0))
 
 
@@ -122,7 +122,7 @@ def test_of_equal_ones_the_earlier_is_better():
     best = BestCheckpoints(2)
     for epoch in (1, 2, 3):
         best.add(Checkpoint((0.5, -1.0), epoch, weights(1.0)))
-    assert kept(best) == [1, 2]
+    assert epochs_of(best) == [1, 2]
 
 
 def test_mean_is_exact_where_float32_sums_are_not():

@@ -35,7 +35,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.path.iterdir()}
 
 
-def test_start(folder):
+def test_a_new_run_writes_its_settings(folder):
     assert set(contents(folder)) == {"config.json", "history.json", "labels.txt", "recipe.yaml"}
     assert (folder.path / "labels.txt").read_text() == "a\nb\n"
     assert Recipe.read(folder.path / "recipe.yaml") == Recipe()

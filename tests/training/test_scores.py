@@ -42,7 +42,7 @@ def test_json_has_shares_and_only_what_is_there():
     assert score["confusion"] == {"a": {"a": 1, "b": 1}, "b": {"b": 1}}
 
 
-def test_comparison():
+def test_a_comparison_counts_lost_and_gained_pictures():
     other = np.array([[0, 1, 0], [2, 0, 0], [0, 5, 1], [1, 0, 0]], np.float32)  # wrong, right, right, wrong
     score = scores.compare(LOGITS, other, TRUTH)
     assert (score.pictures, score.same, score.lost, score.gained, score.net_loss) == (4, 1, 1, 1, 0)

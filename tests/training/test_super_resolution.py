@@ -272,9 +272,9 @@ def test_same_seed_same_weights(photographs, tmp_path):
     assert np.allclose(first, weights("again", 3), atol=1e-4) and not np.allclose(first, weights("other", 4), atol=1e-2)
 
 
-@pytest.mark.parametrize("given, message", [("nowhere", "no such folder"), ("", "no images in the train split")])
-def test_bad_data_is_one_line(tmp_path, capsys, given, message):
-    assert super_resolution.main(["--data", str(tmp_path / given), "--out", str(tmp_path / "run")]) == 2
+@pytest.mark.parametrize("folder, message", [("nowhere", "no such folder"), ("", "no images in the train split")])
+def test_bad_data_is_one_line(tmp_path, capsys, folder, message):
+    assert super_resolution.main(["--data", str(tmp_path / folder), "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()

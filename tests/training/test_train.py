@@ -47,7 +47,7 @@ def finished(image_folder, tmp_path_factory):
     return out, done
 
 
-def test_files(finished):
+def test_a_finished_run_has_its_files(finished):
     out, _ = finished
     expected = {"model.keras", "state.npz", "history.json", "config.json", "labels.txt", "recipe.yaml", "logs"}
     assert {path.name for path in out.iterdir()} == expected
@@ -188,15 +188,15 @@ def test_init_two_data_sets_bad_pictures_an_activation_and_a_preview(two_sets, s
     model = keras.saving.load_model(tmp_path / "run" / "model.keras")
     assert model.output.shape == (None, 5)
     assert model.get_layer("b0-conv-act").activation is keras.activations.hard_sigmoid
-    taken = 0
+    matching = 0
     saved = {variable.path: variable for variable in other.trainable_variables}
     for variable in model.trainable_variables:
         same_shape = variable.path in saved and saved[variable.path].shape == variable.shape
         assert same_shape == (not variable.path.startswith(("Dense/", "b2-conv"))), variable.path
         if same_shape:
-            taken += 1
+            matching += 1
             assert np.allclose(variable, saved[variable.path], atol=1e-6), variable.path
-    assert f"other.keras: {taken} of {len(model.trainable_variables)} weights taken over" in output.out
+    assert f"other.keras: {matching} of {len(model.trainable_variables)} weights taken over" in output.out
     with Image.open(sheet) as opened:
         assert opened.size == (8 * 17, 6 * 17)
 

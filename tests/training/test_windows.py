@@ -95,7 +95,7 @@ def test_the_variation_is_the_same_at_every_size():
     assert np.mean(np.abs(small - averaged)) < 0.01
 
 
-def test_packing():
+def test_packed_pixels_have_a_byte_for_each_channel():
     pixels = pictures(2, 3)
     packed = pack(pixels)
     assert packed.dtype == np.int32 and packed.shape == (18,)
@@ -119,7 +119,7 @@ def cells(path):
     return sheet.reshape(rows, SIDE, COLUMNS, SIDE, 3).swapaxes(1, 2)
 
 
-def test_sheet(tmp_path):
+def test_a_contact_sheet_has_a_picture_and_its_augmentations_in_a_row(tmp_path):
     pixels = pictures(20, SIDE)
     contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NOTHING, flip=0.5)), SIDE)
     result = cells(tmp_path / "new" / "sheet.png")

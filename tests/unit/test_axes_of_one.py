@@ -19,7 +19,7 @@ GRAPH = Graph("g", (Node("x", "input", (), {"shape": SHAPE, "fit": None, "scales
 
 
 @pytest.mark.parametrize(("shape", "count"), [((5, 2), 1), (SHAPE, 1), ((3, 5, 2), 3), ((2, 1, 5, 2), 2)])
-def test_samples(shape: tuple[int, ...], count: int, tmp_path: Path) -> None:
+def test_calibration_samples_get_the_shape_of_the_input(shape: tuple[int, ...], count: int, tmp_path: Path) -> None:
     numbers = np.arange(10.0 * count, dtype=np.float32).reshape(shape)
     np.savez(tmp_path / "x.npz", x=numbers)
     images = samples(GRAPH, [tmp_path / "x.npz"])

@@ -50,11 +50,11 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
         (b"[]", "not a result that glsl-infer wrote"),
         (b'{"format": "other"}', "not a result that glsl-infer wrote"),
         (json.dumps({**saved_result(), "version": 2}).encode(), "version 2 of the format, where 1 is known"),
-        (json.dumps({**saved_result(), "frame_ms": []}).encode(), "damaged: frame_ms.upload.median is no time"),
-        (json.dumps(saved_result(p95=-1.0)).encode(), "damaged: frame_ms.upload.p95 is no time"),
-        (json.dumps(saved_result(p5=float("nan"))).encode(), "damaged: frame_ms.upload.p5 is no time"),
-        (json.dumps({**saved_result(), "machine": {"cpu": 1}}).encode(), "damaged: machine.renderer is no text"),
-        (json.dumps({**saved_result(), "model": None}).encode(), "damaged: model.file is no text"),
+        (json.dumps({**saved_result(), "frame_ms": []}).encode(), "damaged: frame_ms.upload.median is not a time"),
+        (json.dumps(saved_result(p95=-1.0)).encode(), "damaged: frame_ms.upload.p95 is not a time"),
+        (json.dumps(saved_result(p5=float("nan"))).encode(), "damaged: frame_ms.upload.p5 is not a time"),
+        (json.dumps({**saved_result(), "machine": {"cpu": 1}}).encode(), "damaged: machine.renderer is not a text"),
+        (json.dumps({**saved_result(), "model": None}).encode(), "damaged: model.file is not a text"),
     ],
 )
 def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:

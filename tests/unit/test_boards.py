@@ -70,13 +70,13 @@ def test_a_hostile_report_is_a_row_and_nothing_more(table: ModuleType) -> None:
     ("change", "words"),
     [
         ({"machine": {"cpu": "x", "cores": "many"}}, "machine.cores"),
-        ({"checks": [1]}, "checks is no list"),
+        ({"checks": [1]}, "checks is not a list"),
         (
             {"models": [{"model": "m", "selfcheck": {"layers": [1]}, "benchmark": {}, "counters": {}}]},
-            "layers is no list",
+            "layers is not a list",
         ),
         ({"sustained": {"model": "m", "minutes": "9", "slowdown": 1.0, "windows": [1]}}, "no model, minutes"),
-        ({"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": []}}, "windows is no list"),
+        ({"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": []}}, "windows is not a list"),
         (
             {"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": [{"ms": {"median": float("inf")}}]}},
             "no number",

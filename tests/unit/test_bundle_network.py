@@ -63,7 +63,7 @@ EXPAND: Layer = next(entry for entry in GOOD.layers if entry.name == "expand")
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
-    "no layers": (lambda made: replace(made, layers=()), "graph: input 'image' differs from the manifest"),
+    "no layers": (lambda parsed: replace(parsed, layers=()), "graph: input 'image' differs from the manifest"),
     "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
     "unknown input": (
         layer("expand", inputs=("none",)),
@@ -79,7 +79,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "another output": (output(layers=("pool",)), "output 'softmax' differs from its layers and steps in the graph"),
     "other steps": (output(steps=(HostStep("argmax"),)), "output 'softmax' differs from its layers and steps"),
     "another name": (output(name="other"), "graph: its outputs are not those of the manifest"),
-    "an output more": (lambda made: replace(made, outputs=made.outputs * 2), "graph: its outputs are not those"),
+    "an output more": (lambda parsed: replace(parsed, outputs=parsed.outputs * 2), "graph: its outputs are not those"),
     "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
     "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view is outside"),
     "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view is outside"),
@@ -96,7 +96,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "probe: layer 'stem' has another place than in the graph",
     ),
     "a layer that draws is missing": (
-        lambda made: layer("dense", inputs=("unit-dw",))(without("pool")(made)),
+        lambda parsed: layer("dense", inputs=("unit-dw",))(without("pool")(parsed)),
         "probe: layer 'pool' has another place than in the graph",
     ),
     "dimensions": (

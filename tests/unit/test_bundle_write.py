@@ -240,11 +240,11 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
 def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
     """The uniforms of a bundle in memory are rounded to 32 bits, although they were computed as doubles."""
     program, bundle = tiny.tiny_program(), tiny.tiny_bundle()
-    computed, held = (
+    computed, stored = (
         [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
         for passes in (program.passes, bundle.manifest.passes)
     )
-    assert held == np.array(computed, np.float32).tolist() != computed
+    assert stored == np.array(computed, np.float32).tolist() != computed
     assert bundles.read(tiny.write_tiny(tmp_path)).manifest.passes == bundle.manifest.passes
 
 

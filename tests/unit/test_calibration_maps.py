@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from image_models import SIZE
-from numpy.typing import NDArray
 
 from glsl_infer.compiler import build, calibration_maps, lower
 from glsl_infer.compiler.optimize import optimize
@@ -97,18 +96,30 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
     assert at_once[3, 4] == pytest.approx([*stored, *[float(alpha and inside)] * 2], abs=1e-7)
 
 
-def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
-    calls: list[int] = []
+@pytest.mark.parametrize(
+    ("shapes", "fits"),
+    [
+        ([(2, 4)], True),
+        ([(2, 4), (2,)], True),
+        ([(2, 4), (3,)], False),
+        ([(2, 4), (2, 4)], False),
+        ([(3, 4), (2,)], False),
+        ([(2,)], False),
+        ([(2, 4), (2,), (2,)], False),
+    ],
+)
+def test_stored_starts_of_another_layout_are_computed_again(shapes: list[tuple[int, ...]], fits: bool) -> None:
+    maps = CalibrationMaps(dict, stored={"a apart": tuple(np.ones(shape, np.float32) for shape in shapes)})
+    new = truncation.Starts(np.zeros((2, 4), np.float32), np.zeros(2, np.float32))
+    result = truncation.Starts.cached(maps, "a apart", 2, lambda: new)
+    assert bool(result.truncated.all()) == fits
+    assert (result.fetch_offsets is None) == (shapes == [(2, 4)])
 
-    def maps() -> dict[str, NDArray[np.float32]]:
-        calls.append(1)
-        return {"map": np.zeros((1, 2, 2, 4), np.float32)}
 
-    computed = CalibrationMaps(maps)
-    value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
-    computed.texels("map", value, alpha=False)
-    computed.texels("map", value, alpha=False)
-    assert len(calls) == 1
-    computed.release()
-    assert computed.texels("map", value, alpha=False).size == (2, 2)
-    assert len(calls) == 2
+def test_results_of_layers_whose_weights_change_are_forgotten() -> None:
+    maps = CalibrationMaps(dict)
+    keys = ["a rounded", "a in a texture", "ab rounded", "b rounded"]
+    for key in keys:
+        maps.cached(key, lambda: (np.zeros(1),))
+    maps.forget({"a"})
+    assert list(maps.calibration_data) == keys[2:]

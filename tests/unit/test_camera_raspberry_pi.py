@@ -26,7 +26,7 @@ def picamera2() -> Iterator[Picamera]:
     library.close()
 
 
-def test_pixels(picamera2: Picamera) -> None:
+def test_frames_have_the_pixels_of_the_camera(picamera2: Picamera) -> None:
     frames = raspberry_pi.copied(picamera2)
     for index in range(4):
         frame = next(frames)

@@ -7,6 +7,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -16,36 +17,41 @@ from PIL import Image
 from glsl_infer.tools.camera import mjpeg, mqtt
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[mjpeg.FrameServer]:
+    """A server for all requests that it answers at once; to close one takes half a second."""
+    with mjpeg.FrameServer(0) as server:
+        yield server
+
+
 @pytest.mark.parametrize(("host", "code"), [("localhost", 200), ("LOCALHOST:8080", 200), ("[::1]:1", 200),
                                             ("evil.example", 403), ("evil.example:80", 403), ("", 403)])  # fmt: skip
-def test_a_page_whose_name_leads_here_sees_nothing(host: str, code: int) -> None:
-    with mjpeg.FrameServer(0) as server:
-        request = urllib.request.Request(server.address, headers={"Host": host})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                assert (answer.status, code) == (200, 200)
-                assert b"frames.mjpeg" in answer.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                assert error.code == code
-                assert b"frames.mjpeg" not in error.read()
+def test_a_page_whose_name_leads_here_sees_nothing(server: mjpeg.FrameServer, host: str, code: int) -> None:
+    request = urllib.request.Request(server.address, headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert (answer.status, code) == (200, 200)
+            assert b"frames.mjpeg" in answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            assert error.code == code
+            assert b"frames.mjpeg" not in error.read()
 
 
 @pytest.mark.parametrize(
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
-def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
+def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
     """The server refuses requests from other sites by Sec-Fetch-Site, and its headers isolate the frames."""
-    with mjpeg.FrameServer(0) as server:
-        request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                assert (answer.status, code) == (200, 200)
-                assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-                assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-        except urllib.error.HTTPError as error:
-            with error:
-                assert error.code == code
+    request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert (answer.status, code) == (200, 200)
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    except urllib.error.HTTPError as error:
+        with error:
+            assert error.code == code
 
 
 @pytest.mark.parametrize("path", ["/", mjpeg._STREAM, "/else"])
@@ -63,17 +69,18 @@ def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
         ("http://[", 403),
     ],
 )
-def test_a_page_elsewhere_is_known_by_its_address(name: str, page: str, code: int, path: str) -> None:
+def test_a_page_elsewhere_is_known_by_its_address(
+    server: mjpeg.FrameServer, name: str, page: str, code: int, path: str
+) -> None:
     """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
-    with mjpeg.FrameServer(0) as server:
-        headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
-        request = urllib.request.Request(server.address, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                assert (answer.status, code) == (200, 200)
-        except urllib.error.HTTPError as error:
-            with error:
-                assert error.code == code
+    headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
+    request = urllib.request.Request(server.address, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert (answer.status, code) == (200, 200)
+    except urllib.error.HTTPError as error:
+        with error:
+            assert error.code == code
 
 
 def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:

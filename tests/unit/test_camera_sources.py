@@ -26,19 +26,19 @@ def frame(index: int) -> Frame:
 
 
 def test_frames_that_nobody_takes_are_dropped_and_counted() -> None:
-    given, all_given = threading.Event(), threading.Event()
+    some_read, all_read = threading.Event(), threading.Event()
 
     def frames() -> Iterator[Frame]:
         yield frame(0)
-        given.wait(10)
+        some_read.wait(10)
         yield from map(frame, range(1, 100))
-        all_given.set()
+        all_read.set()
 
     with Latest(frames()) as latest:
         stream = iter(latest)
         assert next(stream).index == 0
-        given.set()
-        assert all_given.wait(10)
+        some_read.set()
+        assert all_read.wait(10)
         assert next(stream).index == 99
         assert latest.dropped == 98
         assert list(stream) == []

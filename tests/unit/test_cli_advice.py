@@ -24,7 +24,7 @@ from glsl_infer.support.child_process import ROOT
 from glsl_infer.tasks import models
 
 
-def test_versions(capsys: Capture) -> None:
+def test_each_command_prints_its_version(capsys: Capture) -> None:
     for entry, name in ((main, "glsl-infer"), (main_classify, "classify")):
         with pytest.raises(SystemExit) as ended:
             entry(["--version"])

@@ -22,10 +22,10 @@ class StandIn:
         bundle=SimpleNamespace(gpu_parts=()),
     )
     labels = ("a b", "c", "größte")
-    made: list[tuple[object, dict[str, object]]] = []
+    created: list[tuple[object, dict[str, object]]] = []
 
     def __init__(self, model: object, **options: object) -> None:
-        self.made.append((model, options))
+        self.created.append((model, options))
 
     def __enter__(self) -> StandIn:
         return self
@@ -50,7 +50,7 @@ class StandIn:
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
-    monkeypatch.setattr(StandIn, "made", [])
+    monkeypatch.setattr(StandIn, "created", [])
     # The check needs a driver.
     monkeypatch.setattr("glsl_infer.runtime.verdicts.check_once", lambda session, progress: False)
     return StandIn
@@ -62,13 +62,13 @@ THREE = " 75.12 %  größte\n 20.00 %  a b\n  4.88 %  c\n"
 def test_classify_prints_a_line_a_class(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture)]) == 0
     assert capsys.readouterr() == (THREE, "")
-    assert stand_in.made == [(None, {"context": "auto", "threshold": None})]
+    assert stand_in.created == [(None, {"context": "auto", "threshold": None})]
 
 
 def test_classify_passes_its_options_on(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture), "--top", "1", "--model", "m.glslnn", "--context", "device"]) == 0
     assert capsys.readouterr().out == THREE.splitlines(keepends=True)[0]
-    assert stand_in.made == [(Path("m.glslnn"), {"context": "device", "threshold": None})]
+    assert stand_in.created == [(Path("m.glslnn"), {"context": "device", "threshold": None})]
 
 
 def test_several_pictures_are_named(capsys: Capture, stand_in: type[StandIn], picture: Path, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_several_pictures_are_named(capsys: Capture, stand_in: type[StandIn], pi
     assert main(["classify", str(picture), str(folder)]) == 0
     files = (picture, folder / "inside/a.webp", folder / "inside/b.png", folder / "z.JPG")
     assert capsys.readouterr() == ("".join(f"{path}:\n{THREE}" for path in files), "")
-    assert len(stand_in.made) == 1
+    assert len(stand_in.created) == 1
 
 
 def test_a_bad_picture_is_reported_and_the_others_go_on(

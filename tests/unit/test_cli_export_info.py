@@ -166,7 +166,7 @@ def test_export_prints_a_report(
 
 
 def test_the_longest_summary_has_ten_lines() -> None:
-    unseen = UnseenError((OutputError("logits", 0.1, 0.9, 0.08, 0.05),), (), 4, True)
+    unseen = UnseenError((OutputError("logits", 0.1, 0.9, 0.08, 0.05, 10.0),), (), 4, True)
     spent = Spent((Sensitivity("conv", 0.1, 1.0, 16),), 0.1, 0.05, 0.01, None)
     full = replace(
         report(),
@@ -212,7 +212,7 @@ def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[st
     assert exported[0][1]["options"] == Options(weights_for={"first": "baked", "a=b": "texture"})
 
 
-def test_precision(exported: list[Any], export_arguments: dict[str, Path]) -> None:
+def test_precision_for_names_layers_with_an_equals_sign(exported: list[Any], export_arguments: dict[str, Path]) -> None:
     model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels, "--precision", "8"]
     assert main([*argv, "--precision-for", "a=b=16", "--precision-for=c=8"]) == 0
@@ -291,7 +291,7 @@ DRIVER = {
 }
 
 
-def test_info(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_info_prints_the_driver_of_the_chosen_context(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(info, "collect", lambda context: calls.append(context) or DRIVER)
     assert main(["info", "--context", "device"]) == 0

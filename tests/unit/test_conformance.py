@@ -54,7 +54,7 @@ def test_it_is_small() -> None:
 
 
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
-def test_sound(entry: dict[str, Any]) -> None:
+def test_sound_bundles_compute_the_expected_outputs(entry: dict[str, Any]) -> None:
     bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
     if str(entry["file"]).startswith(conformance.TOMORROW):
         with pytest.raises(BundleError, match="layer 'conv'"):
@@ -70,14 +70,14 @@ def test_sound(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("entry", INDEX["parts"], ids=lambda entry: entry["file"])
-def test_parts(entry: dict[str, Any]) -> None:
+def test_bundles_of_parts_compute_the_expected_outputs(entry: dict[str, Any]) -> None:
     bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
     assert list(bundle.cpu_operators) == entry["operators"]
     check_outputs(entry, reference.run(bundle, inputs_of(entry)))
 
 
 @pytest.mark.parametrize("entry", INDEX["damaged"], ids=lambda entry: entry["file"])
-def test_damaged(entry: dict[str, str]) -> None:
+def test_damaged_bundles_are_refused_by_their_rule(entry: dict[str, str]) -> None:
     path: Path = conformance.FOLDER / entry["file"]
     with pytest.raises(BundleError) as caught:
         bundles.read(path)

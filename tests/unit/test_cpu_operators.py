@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,8 +82,8 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Any], Any]] = {
     "nms, centres": (
         "class_suppression",
         {"most": 2, "overlap": 0.2, "centres": True},
-        [[[2, 2, 4, 4], [2, 3, 4, 2], [12, 12, 4, 4]], [[0.5, 0.9, 0.7]]],
-        [[0, 1], [0, 2]],
+        [[[2, 2, 4, 4], [8, 2, 2, 4], [2, 3, 4, 2]], [[0.7, 0.9, 0.5]]],
+        [[0, 1], [0, 0]],
     ),
     "nms, scores": (
         "non_max_suppression",
@@ -100,9 +102,9 @@ def node(op: str, attrs: dict[str, Any], count: int, **weights: Any) -> Node:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_by_hand(name: str, dtype: type) -> None:
-    op, attrs, given, expected = CASES[name]
-    inputs = [np.asarray(array, dtype) for array in given]
+def test_each_operator_computes_the_values_worked_out_by_hand(name: str, dtype: type) -> None:
+    op, attrs, operands, expected = CASES[name]
+    inputs = [np.asarray(array, dtype) for array in operands]
     layer = node(op, attrs, len(inputs))
     result = cpu.compute(layer, inputs)
     assert result.dtype == dtype and np.allclose(result, expected, atol=1e-6)
@@ -258,3 +260,17 @@ def test_functions_that_cannot_be_loaded() -> None:
         custom.load("json:nothing")
     with pytest.raises(InputError, match="is not a function"):
         custom.load("json:__name__")
+
+
+def test_functions_of_the_current_folder_are_found_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_operator.py").write_text("def twice(x):\n    return 2 * x\n")
+    monkeypatch.chdir(tmp_path)
+    before = [*sys.path]
+    monkeypatch.setattr(sys, "path", [*before])
+    monkeypatch.setattr(custom, "_functions", {})
+    monkeypatch.setattr(custom, "_classes", {})
+    custom.load_all([])
+    assert sys.path == before
+    for _ in range(2):
+        custom.load_all(["own_operator:twice"])
+    assert sys.path == [*before, str(tmp_path)] and custom.loaded() == ["Twice=own_operator:twice"]

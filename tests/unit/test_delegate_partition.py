@@ -9,9 +9,10 @@ from graphs import conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.place import cpu_layers, place
+from glsl_infer.compiler.place import anchored, cpu_layers, move_to_cpu, place
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
+from glsl_infer.ops.constant_map import constant_map
 
 RNG = np.random.default_rng(0)
 
@@ -78,7 +79,7 @@ def test_tensors_of_other_ranks_are_the_cpus() -> None:
 
 
 def test_layers_by_name() -> None:
-    with pytest.raises(InputError, match="--delegate-for"):
+    with pytest.raises(InputError, match=r"--delegate-for x: .*; there are: a, rows, query, .*, dense$"):
         build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("x",)))
     with pytest.raises(InputError, match="--delegate-for"):
         build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("image",)))
@@ -110,10 +111,24 @@ def test_an_unknown_range_is_asked_for() -> None:
 def test_what_lowering_refuses_goes_to_the_cpu() -> None:
     wide = Node("wide", "resize", ("c",), {"size": (6, 2100), "method": "nearest", "convention": "half_pixel"})
     graph = Graph("m", [input_node(6), conv_node(RNG, "c", ("image",), 3, 4), wide], "wide")
+    assert cpu_layers(graph) == ("wide",)
     with pytest.raises(ModelError, match="layer 'wide'"):
         build(graph, (), options=Options(delegate=False), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
     built = build(graph, (), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
     assert [part.on_cpu for part in built.parts] == [False, True] and built.parts[1].nodes == ("wide",)
+
+
+def test_constants_of_a_part_read_its_input() -> None:
+    constant = constant_map("k", np.ones((8, 8, 4), np.float32))
+    body = [input_node(8), conv_node(RNG, "a", ("image",), 3, 4), constant, Node("sum", "add", ("a", "k"))]
+    made = anchored(Graph("m", body, "sum"))
+    assert [node.inputs for node in made.nodes] == [(), ("image",), ("image",), ("a", "k")]
+    assert anchored(made).by_name["k"].inputs == ("image",)
+
+
+@pytest.mark.parametrize(("count", "op"), [(1, "cpu:concat"), (2, "tensor_concat")])
+def test_a_concatenation_on_the_cpu(count: int, op: str) -> None:
+    assert move_to_cpu(Node("joined", "concat", ("a",) * count)).op == op
 
 
 def test_a_model_that_is_all_the_cpus() -> None:

@@ -70,7 +70,9 @@ def test_the_modifier_is_every_plane_s() -> None:
 @pytest.mark.parametrize(
     ("sample_range", "second"), [("narrow", theirs.EGL_YUV_NARROW_RANGE_EXT), ("full", theirs.EGL_YUV_FULL_RANGE_EXT)]
 )
-def test_hints(colour_space: Any, hint: int, sample_range: Any, second: int) -> None:
+def test_the_colour_space_of_a_frame_is_passed_as_hints(
+    colour_space: Any, hint: int, sample_range: Any, second: int
+) -> None:
     result = named(replace(YUV, colour_space=colour_space, sample_range=sample_range))
     assert (result["YUV_COLOR_SPACE_HINT"], result["SAMPLE_RANGE_HINT"]) == (hint, second)
     assert not {"YUV_COLOR_SPACE_HINT", "SAMPLE_RANGE_HINT"} & set(named(YUV))

@@ -25,7 +25,7 @@ ALL = [command for page in PAGES for command in commands(page)]
 MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in COMMANDS}
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
-MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)
+BUILT = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)
 """Prefixes of paths written by documented commands and not required in the repository."""
 
 
@@ -82,7 +82,7 @@ def of_files(one: Command) -> str:
     """Return the missing files. Other names, as photo.jpg, runs/trash or data/trashnet, are the reader's own."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("data", "runs", "layers")}
     paths = [word.partition("=")[2] or word for word in one.words]
-    ours = [path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(MADE)]
+    ours = [path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(BUILT)]
     return " ".join(path for path in ours if not (ROOT / path).exists())
 
 

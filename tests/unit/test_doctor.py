@@ -35,7 +35,7 @@ NO_CONTEXT = {
 }
 
 
-def found(machine: Machine, name: str) -> Finding:
+def finding_of(machine: Machine, name: str) -> Finding:
     finding = run_check(name, machine)
     assert finding is not None
     return finding
@@ -63,8 +63,8 @@ def test_a_pc_has_no_checks_of_a_board(tmp_path: Path) -> None:
     pc = machine(tmp_path, PC, driver=LLVMPIPE)
     findings = [finding for name in CHECKS if (finding := run_check(name, pc))]
     assert {"config.txt", "groups", "GPU memory", "camera", "power"}.isdisjoint(finding.name for finding in findings)
-    assert "the CPU draws" in found(pc, "driver").message
-    assert found(pc, "driver").status is Status.OK
+    assert "the CPU draws" in finding_of(pc, "driver").message
+    assert finding_of(pc, "driver").status is Status.OK
 
 
 PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
@@ -249,7 +249,7 @@ def test_each_problem_has_its_fix(
     fix: str,
     tmp_path: Path,
 ) -> None:
-    finding = found(zero_w(tmp_path, changes, **options), check)
+    finding = finding_of(zero_w(tmp_path, changes, **options), check)
     assert finding.status is status, finding
     assert words in finding.message
     assert any(fix in one for one in finding.fixes), finding.fixes
@@ -268,7 +268,7 @@ def test_each_problem_has_its_fix(
     ],
 )
 def test_a_right_camera(changes: dict[str, str | None], words: str, tmp_path: Path) -> None:
-    finding = found(zero_w(tmp_path, changes), "camera")
+    finding = finding_of(zero_w(tmp_path, changes), "camera")
     assert finding.status is Status.OK
     assert words in finding.message
 
@@ -340,12 +340,12 @@ def cured(machine: Machine, finding: Finding, folder: Path) -> None:
 def test_the_command_cures_it(text: str, check: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     gpu = NO_GPU if "fkms" not in text and check == "config.txt" else {}
-    before = found(zero_w(root, {CONFIG_TXT: text, **gpu}), check)
+    before = finding_of(zero_w(root, {CONFIG_TXT: text, **gpu}), check)
     assert before.status is not Status.OK
     cured(zero_w(root, {CONFIG_TXT: text, **gpu}), before, tmp_path)
     (root / "dev/dri/renderD128").parent.mkdir(parents=True, exist_ok=True)
     (root / "dev/dri/renderD128").touch()
-    after = found(Machine(root, user=boards.PI, environ={}, driver=VC4), check)
+    after = finding_of(Machine(root, user=boards.PI, environ={}, driver=VC4), check)
     assert after.status is Status.OK, after
     assert config_txt.read(Machine(root)).graphics == "vc4-kms-v3d"
 
@@ -355,12 +355,12 @@ def test_an_environment_that_does_not_see_what_apt_installed(tmp_path: Path) -> 
     settings.parent.mkdir()
     settings.write_text("home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\n")
     board = zero_w(tmp_path / "root", {**CSI, **PICAMERA2}, prefix=settings.parent)
-    finding = found(board, "camera")
+    finding = finding_of(board, "camera")
     assert finding.status is Status.PROBLEM
     (command,) = finding.fixes
     subprocess.run(["sh", "-ec", command], check=True, env={**os.environ, "HOME": str(Path.home())})
     assert packages.sees_system_packages(board)
-    assert found(board, "camera").status is Status.OK
+    assert finding_of(board, "camera").status is Status.OK
     pc = machine(tmp_path / "pc", PC, prefix=settings.parent)
     settings.write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     (command,) = packages.install(pc, "numpy", "python3-numpy", "NumPy")
@@ -388,7 +388,7 @@ def test_packages_that_cannot_be_imported(
 ) -> None:
     (tmp_path / f"{module}.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    finding = found(zero_w(tmp_path / "root"), "python")
+    finding = finding_of(zero_w(tmp_path / "root"), "python")
     assert finding.status is Status.PROBLEM
     assert finding.message.startswith(words)
     assert list(finding.figures["broken"]) == [module]
@@ -431,7 +431,7 @@ def test_an_empty_folder_is_checked_to_the_end(answer: dict[str, Any], tmp_path:
 
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CHECKS, "memory", lambda machine: Finding(f"{1 / 0}"))
-    finding = found(zero_w(tmp_path), "memory")
+    finding = finding_of(zero_w(tmp_path), "memory")
     assert finding.status is Status.WARNING
     assert "ZeroDivisionError" in finding.message
 
@@ -441,7 +441,7 @@ def test_a_cache_folder_that_is_none(folder: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setenv("GLSL_INFER_CACHE", folder if folder == "off" else str(tmp_path / folder))
-    finding = found(zero_w(tmp_path / "root"), "cache")
+    finding = finding_of(zero_w(tmp_path / "root"), "cache")
     assert (finding.status is Status.OK) == (folder == "off")
     assert "every start compiles and checks again" in finding.message
     assert str(tmp_path) not in finding.message

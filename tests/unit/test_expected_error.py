@@ -20,22 +20,24 @@ NETWORKS, SIDE = 30, 16
 FUNCTIONS = ("relu", "linear", "relu(6)", "leaky_relu(0.2)", "hard_silu")
 
 
-def shown(values: NDArray[np.float64]) -> Observation:
+def observation(values: NDArray[np.float64]) -> Observation:
     """Return the calibration statistics of a map of (pixels, channels)."""
     node = Node("image", "input", (), {"shape": (1, *values.shape), "fit": None, "scales": (1.0,), "zeros": (0.0,)})
     copy = Node("copy", "activation", ("image",), {"function": "linear"})
     return observe(Graph("g", (node, copy), "copy"), ["copy"], [values[None].astype(np.float32)])["copy"][0]
 
 
-def ends(pictures: list[NDArray[np.float64]], low: float = -np.inf) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    seen = [shown(picture) for picture in pictures]
+def bounds(
+    pictures: list[NDArray[np.float64]], low: float = -np.inf
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    seen = [observation(picture) for picture in pictures]
     return least_error_range(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
 
 
 def test_a_range_covers_what_all_pictures_show() -> None:
     rng = np.random.default_rng(0)
     pictures = [rng.uniform(-1.0, 3.0, (400, 4)) for _ in range(16)]
-    low, high = ends(pictures)
+    low, high = bounds(pictures)
     assert (high >= 2.9).all()
     assert (high <= 4.5).all()
     assert (low <= -0.9).all()
@@ -45,7 +47,7 @@ def test_a_range_covers_what_all_pictures_show() -> None:
 def test_one_picture_on_which_a_layer_explodes_costs_the_others_little() -> None:
     rng = np.random.default_rng(1)
     pictures = [rng.uniform(0.0, 1.0, (400, 4)) for _ in range(15)]
-    _, high = ends([*pictures, rng.uniform(0.0, 300.0, (400, 4))], low=0.0)
+    _, high = bounds([*pictures, rng.uniform(0.0, 300.0, (400, 4))], low=0.0)
     assert (high < 10.0).all()
     assert (high >= 0.9).all()
 
@@ -54,14 +56,14 @@ def test_a_channel_that_only_one_picture_moves_is_kept() -> None:
     rng = np.random.default_rng(2)
     pictures = [rng.uniform(0.0, 1.0, (400, 4)) * (1.0, 1.0, 1.0, 0.01) for _ in range(15)]
     strong = rng.uniform(0.0, 1.0, (400, 4))
-    _, high = ends([*pictures, strong], low=0.0)
+    _, high = bounds([*pictures, strong], low=0.0)
     assert high[3] > 0.8
 
 
 def test_one_picture_gets_room() -> None:
     rng = np.random.default_rng(3)
     picture = rng.uniform(0.0, 1.0, (400, 4))
-    one, many = ends([picture], low=0.0)[1], ends([picture] * 64, low=0.0)[1]
+    one, many = bounds([picture], low=0.0)[1], bounds([picture] * 64, low=0.0)[1]
     assert (one >= many).all()
     assert one.max() > 1.2
 
@@ -126,7 +128,7 @@ def test_what_ends_cut_off_is_each_pictures_own() -> None:
     """The clipping error of an image is the mean of ``max(x - end, 0) ** 2`` on each side, whatever the others are."""
     rng = np.random.default_rng(3)
     pictures = [rng.normal(0.0, 1.0, (2000, 3)), np.zeros((2000, 3)), rng.normal(0.0, 9.0, (2000, 3))]
-    shares = shares_of([shown(picture) for picture in pictures])
+    shares = shares_of([observation(picture) for picture in pictures])
     for side, sign in enumerate((1.0, -1.0)):
         for picture, tails in zip(pictures, shares.tails[side]):
             beyond = np.maximum(sign * picture[:, :, None] - shares.edges, 0.0)

@@ -206,14 +206,11 @@ def test_a_file_that_this_user_may_not_write_is_not_replaced(tmp_path: Path, mon
 
 
 WRITERS = {
-    "cli/camera.py": "the window's picture, into files.writing",
-    "cli/camera_tasks.py": "the window's picture, into files.writing",
     "cli/collect.py": "a photograph, into files.writing",
     "cli/inspect.py": "runtime.images.save",
     "cli/number_files.py": "arrays, into files.output",
     "cli/on_pictures.py": "runtime.images.save",
     "cli/run_results.py": "runtime.images.save",
-    "cli/viewer.py": "the window's picture, into files.writing",
     "importers/__init__.py": "a temporary folder",
     "importers/conversion_job.py": "the temporary folder of its parent",
     "runtime/images.py": "a picture, into files.writing",
@@ -234,8 +231,9 @@ WRITERS = {
     "tools/validate/keras_outputs.py": "the temporary folder of its parent",
     "tools/validate/litert_outputs.py": "the temporary folder of its parent",
     "tools/validate/onnx_outputs.py": "the temporary folder of its parent",
-    "tools/videocore/plot.py": "a plot, into files.output",
+    "tools/videocore/plot.py": "a plot, into tools.benchmark.plots",
     "tools/videocore/verify.py": "a temporary folder",
+    "tools/window/window.py": "the window's picture, into files.writing",
 }
 """Modules that write by other functions than those of ``files``, and where to."""
 

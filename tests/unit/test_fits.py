@@ -35,7 +35,7 @@ Pixels = NDArray[np.uint8]
         (STRETCH, (5, 9), (3, 3), (0, 0, 5, 9), (0, 0, 3, 3)),
     ],
 )
-def test_places(
+def test_each_fit_reads_and_writes_the_expected_regions(
     fit: str, size: tuple[int, int], expected: tuple[int, int], source: tuple[int, ...], target: tuple[int, ...]
 ) -> None:
     assert fitted(fit, *size, *expected) == Fitted(Region(*source), Region(*target))

@@ -8,7 +8,7 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer.compiler.ranges import Calibration, fixed_point, prepare
+from glsl_infer.compiler.ranges import Calibration, KnownRanges, fixed_point, prepare
 from glsl_infer.graph import Graph, reference
 
 
@@ -81,8 +81,8 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
     seen = pictures(rng, 8)
-    made = prepare(graph, Calibration(seen))
-    prepared, calibrated = made.graph, {scale.layer: scale for scale in made.scales}
+    result = prepare(graph, Calibration(seen))
+    prepared, calibrated = result.graph, {scale.layer: scale for scale in result.scales}
     assert calibrated["pool"].by == "bound"
     one = calibrated["dense"]
     assert one.by == "calibration"
@@ -91,6 +91,9 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert 2 * one.calibrated <= one.scale * 128 < by_bound["dense"].scale * 128
     largest = max(np.abs(reference.run(prepared, picture)).max() for picture in seen)
     assert largest <= one.calibrated * 1.1
+    names = {**dict.fromkeys(calibrated, 2.0**-6), "of another part": 1.0}
+    stored = prepare(graph, Calibration(known=KnownRanges(scales=names))).scales
+    assert {(scale.scale, scale.by) for scale in stored} == {(2.0**-6, "ranges")}
 
 
 def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def feature_map(rng: np.random.Generator, channels: int, *, low: float = 0.2, ze
     )
 
 
-def made(
+def random_case(
     case: tuple,
 ) -> tuple[np.random.Generator, fold.Kernel, np.ndarray, np.ndarray, FeatureMap, FeatureMap | None, FeatureMap, str]:
     (groups, channels, filters), function, with_residual, alpha, seed = case
@@ -55,7 +55,7 @@ def made(
 
 @given(CASES)
 def test_unfold_undoes_fold(case) -> None:
-    _, folder, kernel, bias, *_ = made(case)
+    _, folder, kernel, bias, *_ = random_case(case)
     folded, total = folder.fold(kernel, bias)
     assert folded.dtype == total.dtype == np.float32
     assert folded.shape[2] == kernel.shape[2] + folder.alpha
@@ -68,7 +68,7 @@ def test_unfold_undoes_fold(case) -> None:
 @given(CASES)
 def test_texels_in_and_texels_out(case) -> None:
     """The folded sum of the shader, activated and stored, equals the real sum, activated and stored."""
-    rng, folder, kernel, bias, source, residual, out, function = made(case)
+    rng, folder, kernel, bias, source, residual, out, function = random_case(case)
     groups = source.channels // kernel.shape[2]
     texels = rng.integers(0, 256, (4, 6, source.channels)) / 255.0
     values = source.scale_of * (texels - source.zero_of / 255.0)

@@ -23,7 +23,7 @@ from glsl_infer.tools.get import catalogue, fetching, making, samples
 from glsl_infer.tools.get.catalogue import Source
 
 DATA = b"a network"
-KNOWN = catalogue.read()
+CATALOGUE = catalogue.read()
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     sources = (Source("pip", "some-networks==1.0", "some/net.tflite"),)
     digest = hashlib.sha256(DATA).hexdigest()
-    return replace(KNOWN["face-mesh"], bytes=len(DATA), sha256=digest, sources=sources)
+    return replace(CATALOGUE["face-mesh"], bytes=len(DATA), sha256=digest, sources=sources)
 
 
 @pytest.mark.slow
@@ -60,9 +60,9 @@ def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> Non
 def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> None:
     with pytest.raises(RunError) as caught:
         fetching.fetch(replace(model, sources=(Source("pip", "some-networks==2.0", "some/net.tflite"),)))
-    said = str(caught.value)
-    assert "pip cannot fetch some-networks==2.0" in said
-    assert "glsl-infer get face-mesh --file net.tflite" in said and "\n" not in said
+    refusal = str(caught.value)
+    assert "pip cannot fetch some-networks==2.0" in refusal
+    assert "glsl-infer get face-mesh --file net.tflite" in refusal and "\n" not in refusal
 
 
 def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tmp_path: Path) -> None:
@@ -97,17 +97,17 @@ def test_an_archive_without_the_file(tmp_path: Path) -> None:
         pass
     source = Source("npm", "empty", "package/net.tflite")
     with pytest.raises(KeyError):
-        fetching._tar(tmp_path / "empty.tgz", source, KNOWN["face-mesh"])
+        fetching._tar(tmp_path / "empty.tgz", source, CATALOGUE["face-mesh"])
 
 
 def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
-    assert [model.name for model in catalogue.chosen(["face-mesh"], KNOWN)] == ["face-detection", "face-mesh"]
-    assert [model.name for model in catalogue.chosen(["hand", "palms"], KNOWN)] == [
+    assert [model.name for model in catalogue.chosen(["face-mesh"], CATALOGUE)] == ["face-detection", "face-mesh"]
+    assert [model.name for model in catalogue.chosen(["hand", "palms"], CATALOGUE)] == [
         "palm-detection-lite",
         "hand-landmarks-lite",
     ]
     with pytest.raises(InputError, match="no such network; there are face-detection"):
-        catalogue.chosen(["nose"], KNOWN)
+        catalogue.chosen(["nose"], CATALOGUE)
 
 
 def test_the_catalogue_agrees_with_the_list_of_published_files() -> None:
@@ -116,7 +116,7 @@ def test_the_catalogue_agrees_with_the_list_of_published_files() -> None:
     path = Path(__file__).parents[2] / "scripts/bench/published_models.csv"
     with path.open(newline="", encoding="utf-8") as file:
         listed = {row["name"]: row for row in csv.DictReader(file)}
-    for model in KNOWN.values():
+    for model in CATALOGUE.values():
         if not model.sha256 or model.network:  # added by hand only, or not in a format with an importer
             continue
         assert (model.sha256, model.bytes) == (listed[model.name]["sha256"], int(listed[model.name]["bytes"]))
@@ -151,24 +151,30 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "models"))
     assert main(["get"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in KNOWN) and "Apache-2.0" in listed
+    assert all(name in listed for name in CATALOGUE) and "Apache-2.0" in listed
     assert main(["get", "--json"]) == 0
-    assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(KNOWN)
+    assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(CATALOGUE)
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
     assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
-    making.bundle_of(KNOWN["face-detection"]).parent.mkdir()
-    making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")
-    making.kept_file(KNOWN["face-detection"]).write_bytes(b"")
+    making.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
+    making.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
+    making.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
     printed = capsys.readouterr().out
     assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
+    making.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
+    making.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
+    mesh = "try it: glsl-infer landmarks photo.jpg -o face-mesh.jpg"
+    for names, tries in ((["face-mesh"], [mesh]), (["face", "face-mesh"], [printed.splitlines()[-1], mesh])):
+        assert main(["get", *names]) == 0
+        assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("try it")] == tries
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_the_command_to_try_takes_the_network(name: str) -> None:
-    _, *words = command_for(KNOWN[name]).split()
+    _, *words = command_for(CATALOGUE[name]).split()
     args = parser_of((words[0],)).parse_args(advice.models_anywhere(words))
-    assert args.model == Path(name) if args.command == "classify" else args.task in KNOWN[name].tasks
+    assert args.model == Path(name) if args.command == "classify" else args.task in CATALOGUE[name].tasks
 
 
 def test_a_missing_package_is_said_before_anything_is_fetched(

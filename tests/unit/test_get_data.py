@@ -137,8 +137,8 @@ def test_unchanged_pictures_are_checked_one_by_one(toy, capsys):
         assert toy.run("as-is", target, "--archive", wrapped) == code
         assert target.exists() is not damaged
     assert "can2.jpg differs" in capsys.readouterr().err
-    kept = toy.target.with_name("damaged-False")
-    assert all((kept / file).read_bytes() == (toy.copies / "toy" / file).read_bytes() for file in PICTURES)
+    undamaged = toy.target.with_name("damaged-False")
+    assert all((undamaged / file).read_bytes() == (toy.copies / "toy" / file).read_bytes() for file in PICTURES)
 
 
 def test_given_sum_is_checked(toy, capsys):

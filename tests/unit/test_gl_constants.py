@@ -11,7 +11,7 @@ from OpenGL.raw.GLES2.VERSION import GLES2_2_0 as theirs
 from glsl_infer.gl import constants
 
 
-def test_values() -> None:
+def test_constants_equal_those_of_pyopengl() -> None:
     ours = {name: value for name, value in vars(constants).items() if name.startswith("GL_")}
     assert len(ours) > 40
     assert ours == {name: int(getattr(theirs, name)) for name in ours}

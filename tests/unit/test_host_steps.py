@@ -27,7 +27,7 @@ def steps(*names: object) -> tuple[HostStep, ...]:
         ("concatenate", ROW.tolist()),
     ],
 )
-def test_numbers(name: str, expected: object) -> None:
+def test_each_step_computes_the_expected_values(name: str, expected: object) -> None:
     result = apply(steps(name), [ROW])
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, expected, rtol=1e-6)
@@ -73,7 +73,9 @@ def test_no_step_rounds_once() -> None:
         ((), [(3, 3, 1)], (3, 3, 1)),
     ],
 )
-def test_shapes(chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], expected: tuple[int, ...]) -> None:
+def test_the_shape_of_a_chain_is_that_of_its_result(
+    chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], expected: tuple[int, ...]
+) -> None:
     assert shape_of(chain, shapes) == expected
     assert apply(chain, [np.zeros(shape) for shape in shapes]).shape == expected
 

@@ -54,7 +54,7 @@ def test_what_is_no_picture() -> None:
 
 
 @each_of(("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"]), ("grey", [False, True]))
-def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
+def test_a_saved_picture_has_its_pixels_and_mode(tmp_path: Path, suffix: str, grey: bool) -> None:
     pixels = np.full((5, 9, 3), 77, np.uint8) if suffix == "jpg" else noise(9, 5)
     pixels = pixels[..., 0] if grey else pixels
     path = tmp_path / f"out.{suffix}"

@@ -33,7 +33,7 @@ def test_whole_numbers(digits: int) -> None:
         RANGES + f'"scales": {{}}, "maps": {{"a": {{"scales": [1.0], "zeros": [{BIG}]}}}}, "fine": {{}}}}',
     ],
 )
-def test_ranges(text: str, tmp_path: Path) -> None:
+def test_a_damaged_file_of_ranges_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "ranges.json").write_text(text)
     with pytest.raises(InputError, match=r"ranges\.json"):
         ranges_file.read(tmp_path / "ranges.json")

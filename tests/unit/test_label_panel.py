@@ -86,8 +86,8 @@ def test_accents_are_left_out_where_the_font_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [("a\nb\t c", "a b c"), ("\0x", "�x"), ("\ud800", "�"), ("größte 日本", "größte 日本"), ("  ", "")],
 )
-def test_printable(text: str, shown: str) -> None:
-    assert label_panel.printable(text) == shown
+def test_printable(text: str, expected: str) -> None:
+    assert label_panel.printable(text) == expected

@@ -12,6 +12,7 @@ from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.target import Target
+from glsl_infer.ops.max_pool import written_out
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap
 
@@ -232,13 +233,19 @@ def test_depth_to_space_of_channels_with_different_ranges() -> None:
         prepare(Graph("g", tuple(nodes), "deep"), Calibration([picture]))
 
 
-def test_padding_where_no_byte_is_0() -> None:
+@pytest.mark.parametrize(
+    ("node", "padding"),
+    [
+        (Node("subject", "average_pool", ("image",), {"pool": (2, 2), "strides": (1, 1)}), 1),
+        (Node("subject", "zero_padding", ("image",), {"padding": (1, 1, 1, 1)}), 0),
+    ],
+)
+def test_padding_where_no_byte_is_0(node: Node, padding: int) -> None:
     rng = np.random.default_rng(0)
     image = input_node(6).with_attrs(scales=(1.0,), zeros=(-255.0,))
-    pooled = Node("pooled", "average_pool", ("image",), {"pool": (2, 2), "strides": (1, 1)})
-    padded = conv_node(rng, "c", ("pooled",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
-    with pytest.raises(ModelError, match="'pooled'"):
-        program(classifier(rng, [image, pooled, padded], 4))
+    padded = conv_node(rng, "c", ("subject",), 3, 4, kernel=(3, 3), padding=(padding,) * 4)
+    with pytest.raises(ModelError, match="'subject'"):
+        program(classifier(rng, [image, node, padded], 4))
 
 
 def test_weights_that_are_no_numbers() -> None:
@@ -301,3 +308,30 @@ def test_a_softmax_over_channels_takes_the_largest_of_every_slice() -> None:
         compiled.members[program.fragment].decode() for program in compiled.programs if program.name.startswith("end")
     ]
     assert texts and all(text.count("x = max(x, ") == 2 for text in texts)
+
+
+@pytest.mark.parametrize(("op", "names"), [("channel_softmax", ["end", "end.1"]), ("channel_norm", ["end"])])
+def test_an_incomplete_slice_has_a_program_only_to_clear_lanes(op: str, names: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 6), Node("end", op, ("c",), {}))
+    graph = prepare(Graph("g", nodes, "end"), Calibration([np.zeros((4, 4, 3), np.uint8)])).graph
+    programs = [program.name for program in lower.to_program(graph).programs]
+    assert [name for name in programs if name.startswith("end")] == names
+
+
+@pytest.mark.parametrize(
+    ("activation", "names"), [("relu(1)", {"factor", "offset"}), ("relu(6)", {"a_factor", "b_factor", "offset"})]
+)
+def test_a_difference_has_as_few_constants_as_its_operands_allow(activation: str, names: set[str]) -> None:
+    rng = np.random.default_rng(0)
+    convs = [conv_node(rng, name, ("image",), 3, 4, activation=activation) for name in "ab"]
+    nodes = (input_node(4), *convs, Node("end", "binary", ("a", "b"), {"operation": "subtract"}))
+    pictures = [rng.integers(0, 256, (4, 4, 3), np.uint8) for _ in range(2)]
+    prepared = prepare(Graph("g", nodes, "end"), Calibration(pictures)).graph
+    (last,) = (draw for draw in lower.to_program(prepared).passes if draw.layer == "end")
+    assert set(last.uniforms) == names
+
+
+@pytest.mark.parametrize(("pool", "lines"), [((3, 3), 0), ((2, 5), 2 * 6), ((7, 7), 7 * 8), ((5, 10), 0)])
+def test_windows_that_are_written_out(pool: tuple[int, int], lines: int) -> None:
+    assert len(written_out(pool)) == lines

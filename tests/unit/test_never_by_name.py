@@ -54,7 +54,7 @@ def texts() -> Iterator[tuple[str, str]]:
                     continue
 
 
-def test_nowhere() -> None:
+def test_no_text_installs_glsl_infer_by_name() -> None:
     assert [f"{name}: {result}" for name, text in texts() for result in BY_NAME.findall(text)] == []
 
 

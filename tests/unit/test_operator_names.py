@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from operator_table import videocore
-from operator_table.names import NAMES, PARTS_OF_OTHERS
+from operator_table.names import FORMATS, NAMES, PARTS_OF_OTHERS
+from operator_table.page import with_names
 from pages import ROOT
 
 from glsl_infer import cpu, ops
@@ -19,6 +21,20 @@ def test_every_operator_is_in_the_matrix() -> None:
     named = {name for line in NAMES for name in line.each}
     assert named | set(PARTS_OF_OTHERS) == {*ops.names(), *cpu.KERNELS}, "see scripts/docs/operator_table/names.py"
     assert not named & set(PARTS_OF_OTHERS)
+
+
+def test_the_page_has_every_operator_of_a_file() -> None:
+    text = (ROOT / "docs/reference/operators.md").read_text("utf-8")
+    assert with_names(text) == text, "run: python scripts/docs/operators.py --names"
+    section = text.partition("\n## TensorFlow Lite and ONNX\n")[2].partition("\nMade of these")[0]
+    assert not {name for names in FORMATS.values() for name in names} - set(re.findall(r"\w+", section))
+
+
+@pytest.mark.parametrize("title", FORMATS)
+def test_the_matrix_has_no_other_names(title: str) -> None:
+    cells = ", ".join(line.tflite if title == "TensorFlow Lite" else line.onnx for line in NAMES)
+    names = {name.partition(":")[0] for name in cells.split(", ") if name}
+    assert names - FORMATS[title] <= {"smoothed", "cropped"}  # kinds of Resize
 
 
 def test_places_and_exactness() -> None:

@@ -86,11 +86,15 @@ def test_the_schema_knows_it() -> None:
 REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
     "an operator with a shader": (
         lambda data: operators(data)[1].update(op="max_pool"),
-        "'max_pool' is no operator of a CPU part",
+        "'max_pool' is not an operator of a CPU part",
         "parts",
     ),
-    "a moved input": (lambda data: operators(data)[1].update(op="cpu:input"), "'cpu:input' is no operator", "parts"),
-    "moved twice": (lambda data: operators(data)[1].update(op="cpu:cpu:add"), "is no operator", "parts"),
+    "a moved input": (
+        lambda data: operators(data)[1].update(op="cpu:input"),
+        "'cpu:input' is not an operator",
+        "parts",
+    ),
+    "moved twice": (lambda data: operators(data)[1].update(op="cpu:cpu:add"), "is not an operator", "parts"),
     "an attribute less": (
         lambda data: operators(data)[2]["attrs"].pop("heads"),
         "attribute 'heads' is missing",
@@ -162,4 +166,4 @@ def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("settings", ["", "[]", "{", "[" * 100_000, 5, '{"a": 1, "a": 2}'])
 def test_settings_of_a_custom_operator_are_an_object(settings: object) -> None:
     node = Node("n", "custom", ("a",), {"calls": "mine:own", "shape": (1,), "settings": settings})
-    assert operator_problem(node) == "'settings' is no object in JSON"
+    assert operator_problem(node) == "'settings' is not an object in JSON"

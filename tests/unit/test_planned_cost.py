@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
@@ -13,7 +15,8 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import Plans, planned
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare, sensitivity
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.lowering.frame_cost import DENSE
+from glsl_infer.lowering.builder import Builder
+from glsl_infer.lowering.frame_cost import DENSE, other_work
 from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import Cost
 
@@ -92,6 +95,30 @@ def test_dense_layers_are_work_too() -> None:
         return planned(graph, calibrated=True).work
 
     assert work(100) - work(4) == pytest.approx(DENSE * 16 * 96, rel=0.01)
+
+
+@pytest.mark.parametrize(("bits", "instructions"), [({}, 38.0), ({"pool": 8}, 38.0), ({"pool": 16}, 2 * 123.0)])
+def test_a_map_of_16_bits_is_stored_twice(bits: dict[str, int], instructions: float) -> None:
+    graph = Graph("g", (input_node(8), Node("pool", "max_pool", ("image",))), "pool")
+    assert other_work(graph, {"pool"}, bits) == 4 * 4 * instructions
+
+
+def test_finer_weights_are_offered_for_8_bits_in_a_texture_only() -> None:
+    rng = np.random.default_rng(2)
+    modes = {"feed": "baked", "bytes": "texture", "exact": "texture", "array": "uniform"}
+    body = [input_node(20), conv_node(rng, "feed", ("image",), 3, 8)]
+    for name in [*modes][1:]:
+        node = conv_node(rng, name, (body[-1].name,), 8, 8)
+        small = {key: np.float32(0.1) * numbers for key, numbers in node.weights.items()}
+        body.append(replace(node, weights=small))
+    graph = prepare(classifier(rng, body, 8)).graph
+    maps = lower.maps_of(graph, Calibration(PICTURES))
+    target = Target(weights_for=modes)
+    builder = Builder(graph, target, lower.storage_of(graph), maps, {"exact"}, planning=True)
+    lower.lowered(builder)
+    assert {name: target.choice(builder.layer_weights[name]).mode for name in modes} == modes
+    ((name, offer),) = builder.offers.items()
+    assert (name, offer.current.bits, offer.finer.bits) == ("bytes", 8, 16)
 
 
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])

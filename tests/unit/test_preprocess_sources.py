@@ -117,10 +117,10 @@ def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
     assert "not an image" in refusal(path)
 
 
-@each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("kept", [0.3, 0.6, 0.9]))
-def test_a_truncated_picture(tmp_path: Path, suffix: str, kept: float) -> None:
+@each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("share", [0.3, 0.6, 0.9]))
+def test_a_truncated_picture(tmp_path: Path, suffix: str, share: float) -> None:
     path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
-    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     assert "damaged" in (message := refusal(path)) or "not an image" in message
 
 

@@ -139,8 +139,7 @@ def test_only_importers_import_keras() -> None:
         if any(name in text for name in NOT_FOR_THE_ENGINE)  # parsing all of them takes a second
     }
     others = {path: names for path, names in results.items() if names and not path.startswith("importers")}
-    drawing = {"tools/benchmark/plots.py", "tools/videocore/plot.py"}  # imported only by --plot and --profile
-    assert others == {path: {"matplotlib"} for path in drawing}
+    assert others == {"tools/benchmark/plots.py": {"matplotlib"}}  # imported only by --plot
     assert results["importers/keras/installed.py"] == {"keras"}
     assert results["importers/keras/layers.py"] == {"keras"}
 

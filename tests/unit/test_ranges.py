@@ -8,12 +8,10 @@ from graphs import conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.eight_bits import (
-    LEAST_GROWTH,
     MANY,
     MOST_GROWTH,
-    MOST_SPREAD,
     assign_ranges,
-    few_images,
+    expected_growth,
 )
 from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.compiler.ranges.observed import Observation
@@ -161,10 +159,19 @@ def observations(*largest: float) -> list[Observation]:
 
 
 def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the_smallest_values() -> None:
-    factors = [few_images(observations(1.0, 1.0, 1.0), depth) for depth in (1, 8, 30)]
+    factors = [expected_growth(observations(1.0, 1.0, 1.0), depth) for depth in (1, 8, 30)]
     assert 1.0 < factors[0] < 2.0 < factors[1] < factors[2] == MOST_GROWTH
-    assert few_images(observations(1.0, 2.0, 2.0), 30) == pytest.approx(MOST_GROWTH / 2.0)
-    assert few_images(observations(1.0, 24.0, 24.0), 30) == LEAST_GROWTH  # the largest image may be an ordinary one
-    assert few_images(observations(1.0, 128.0, 128.0), 30) == pytest.approx(MOST_SPREAD / 128.0)
-    assert few_images(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
-    assert few_images(observations(*[1.0] * MANY), 30) == 1.0
+    assert expected_growth(observations(1.0, 2.0, 2.0), 30) == pytest.approx(MOST_GROWTH / 2.0)
+    assert expected_growth(observations(1.0, 24.0, 24.0), 30) == 4.0  # the largest image can be an ordinary one
+    assert expected_growth(observations(1.0, 128.0, 128.0), 30) == pytest.approx(2.0)
+    assert expected_growth(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
+
+
+def test_many_images_leave_headroom_unless_one_is_far_larger_than_the_others() -> None:
+    ordinary = [1.0] * (MANY - 1)
+    for depth in (30, None):  # None: a layer of an output
+        assert expected_growth(observations(*ordinary, 1.0), depth) == 2.0
+        assert expected_growth(observations(*ordinary, 0.0), depth) == 2.0  # one image is black
+        assert expected_growth(observations(*ordinary, 1e3), depth) == 1.0
+    assert expected_growth(observations(*ordinary, 12.0), 30) == pytest.approx(16.0 / 12.0)
+    assert 1.0 < expected_growth(observations(*ordinary, 1.0), 1) < 1.5  # pixels are bounded

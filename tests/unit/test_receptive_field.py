@@ -40,6 +40,13 @@ NETWORKS = {
         ],
         ReceptiveField(2, 1),
     ),
+    "padded with zeros": (
+        [
+            Node("a", "zero_padding", ("image",), {"padding": (4, 0, 0, 4)}),
+            conv_node(RNG, "c", ("a",), 3, 3, kernel=(5, 5), activation="linear"),
+        ],
+        ReceptiveField(4, 1),
+    ),
     "larger": (
         [conv("a", "image", 3), Node("b", "upsample_nearest", ("a",), UP), conv("c", "b", 3)],
         ReceptiveField(2, 1),

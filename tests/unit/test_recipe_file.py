@@ -28,9 +28,9 @@ def refused(text):
     return message
 
 
-@pytest.mark.parametrize("given", [Recipe(), OTHER], ids=["defaults", "other"])
-def test_what_is_written_reads_as_the_same(given):
-    assert Recipe.parse(given.as_yaml(), "r.yaml") == given
+@pytest.mark.parametrize("original", [Recipe(), OTHER], ids=["defaults", "other"])
+def test_what_is_written_reads_as_the_same(original):
+    assert Recipe.parse(original.as_yaml(), "r.yaml") == original
 
 
 def test_every_setting_is_spelled_out():

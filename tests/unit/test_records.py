@@ -24,7 +24,7 @@ class Base:
 
 
 @record(frozen=True)
-class Made(Base):
+class Record(Base):
     """Record for these tests."""
 
     name: str
@@ -33,7 +33,7 @@ class Made(Base):
 
 
 @record(frozen=True)
-class More(Made):
+class More(Record):
     last: bool = True
 
     def __post_init__(self) -> None:
@@ -49,13 +49,13 @@ class Standard(Base):
 
 
 def test_values_and_defaults() -> None:
-    record = Made("a", rest=(1,))
+    record = Record("a", rest=(1,))
     assert (record.name, record.number, record.rest, record.twice) == ("a", 3, (1,), 6)
-    assert record == Made("a", 3, (1,)) != Made("b", 3, (1,))
+    assert record == Record("a", 3, (1,)) != Record("b", 3, (1,))
     assert record != Standard("a", 3, (1,))
-    assert len({record, Made("a", 3, (1,)), Made("c")}) == 2
+    assert len({record, Record("a", 3, (1,)), Record("c")}) == 2
     assert hash(record) == hash(Standard("a", 3, (1,)))
-    assert repr(record) == "Made(name='a', number=3, rest=(1,))"
+    assert repr(record) == "Record(name='a', number=3, rest=(1,))"
     assert More("x").last and More("x", 1, (), False) != More("x", 1)
     with pytest.raises(ValueError, match="negative"):
         More("x", -1)
@@ -72,29 +72,29 @@ def test_values_and_defaults() -> None:
 )
 def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
-        Made(*values, **named)
+        Record(*values, **named)
     with pytest.raises(TypeError):
         Standard(*values, **named)
 
 
 def test_nothing_changes_it() -> None:
-    record = Made("a")
+    record = Record("a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         record.name = "b"  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
         del record.name
-    assert record == Made("a")
+    assert record == Record("a")
 
 
 def test_the_standard_library_takes_it() -> None:
     record = More("a", 1)
     assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "rest", "last"]
-    assert dataclasses.is_dataclass(Made) and dataclasses.is_dataclass(record)
+    assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)
     assert dataclasses.replace(record, number=2) == More("a", 2)
     assert dataclasses.asdict(record) == {"name": "a", "number": 1, "rest": (), "last": True}
     assert copy.deepcopy(record) == record == pickle.loads(pickle.dumps(record))
-    assert list(inspect.signature(Made).parameters) == ["name", "number", "rest"]
-    assert Made.__match_args__ == Standard.__match_args__
+    assert list(inspect.signature(Record).parameters) == ["name", "number", "rest"]
+    assert Record.__match_args__ == Standard.__match_args__
 
 
 def test_a_start_writes_no_functions_for_them() -> None:

@@ -120,7 +120,9 @@ benchmark --compare a.json b.json
 """
 
 
-def test_messages(tmp_path: Path, monkeypatch: MonkeyPatch, snapshot: Snapshot) -> None:
+def test_messages_of_refused_commands_are_those_of_the_file(
+    tmp_path: Path, monkeypatch: MonkeyPatch, snapshot: Snapshot
+) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     write_tiny(tmp_path)
     Image.new("RGB", (6, 4)).save(tmp_path / "photo.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -84,3 +85,61 @@ def test_a_loop_ends_by_what_no_compiler_knows() -> None:
 def test_where_there_is_none(kernel: tuple[int, int, int, int], textures: str, why: str) -> None:
     columns = columns_of(kernel, 1)
     assert rolled.loop(columns, binding(columns.slots, textures)) is None, why
+
+
+PYTHON = {
+    r"^(vec2|float) ": "",
+    r"if \(([^)]*)\) ": r"if \1: ",
+    r"\|\|": "or",
+    r"coord0\.xy": "[0.0, 0.0]",
+    r"coord0\.x": "0.0",
+    r"vec2\(([^)]*)\)": r"[\1]",
+    r"\.x": "[0]",
+    r"\.y": "[1]",
+    r"= tile;": "= tile[:];",
+}
+"""Replacements that turn a line of a loop by tiles into Python."""
+
+
+def fetched_by_tiles(loop: rolled.Loop) -> list[tuple[float, float]]:
+    """Return the coordinates (x, y) that the turns fetch, relative to the first tile, by running the loop's lines."""
+
+    def run(line: str) -> None:
+        for glsl, python in PYTHON.items():
+            line = re.sub(glsl, python, line)
+        exec(line, values)
+
+    values: dict[str, Any] = {}
+    for line in loop.before.split("; "):
+        run(line)
+    results = []
+    for turn in range(loop.turns):
+        values["turn"] = turn
+        results.append((values["at"][0], values["at"][1]))
+        for line in loop.after:
+            run(line)
+    return results
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (1, 3), (3, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("tiles", "is_grid"),
+    [
+        ([(0, 0), (9, 0), (18, 0)], True),
+        ([(0, 0), (9, 0), (0, 9), (9, 9), (0, 18)], True),
+        ([(0, 0), (-9, 9), (0, 9), (-9, 18), (0, 18)], True),  # the first tile is in the middle of its row
+        ([(0, 0), (0, 9), (0, 18)], True),
+        ([(0, 0), (9, 0), (17, 0)], False),
+        ([(0, 0), (0, 9), (0, 19)], False),
+        ([(0, 0), (0, 9), (9, 18)], False),
+    ],
+)
+def test_every_tap_of_a_grid_of_tiles(kernel: tuple[int, int], tiles: list[tuple[int, int]], is_grid: bool) -> None:
+    columns = columns_of((*kernel, 4 * len(tiles), 4), 1, (2, 3))
+    size = 1.0 / 64.0
+    loop = rolled.loop_by_tiles(columns, range(columns.slots), tiles, binding(1), (size, size))
+    assert (loop is not None) == is_grid
+    if loop is not None:
+        taps = columns.taps(range(columns.slots))
+        expected = [(tiles[slot][0] + 3 * kx, tiles[slot][1] + 2 * ky) for slot, ky, kx, _ in taps]
+        assert [(x / size, y / size) for x, y in fetched_by_tiles(loop)] == expected

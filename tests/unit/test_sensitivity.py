@@ -37,7 +37,7 @@ def network() -> Graph:
 GRAPH = network()
 
 
-def made(precision: str = "8", **options: float) -> PreparedGraph:
+def prepared_graph(precision: str = "8", **options: float) -> PreparedGraph:
     return prepare(GRAPH, Calibration(PICTURES), precision=Precision(precision, **options))  # type: ignore[arg-type]
 
 
@@ -61,17 +61,17 @@ def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None
     assert result.layer == "second"
     assert result.in_sixteen < 0.5 * result.error <= result.alone
     assert verdict.blamed({"loses_most": asdict(result)})[0].startswith("layer 'second' loses most: its 8 bits alone")
-    assert sensitivity.loses_most(made("16").graph, PICTURES) is None
+    assert sensitivity.loses_most(prepared_graph("16").graph, PICTURES) is None
 
 
 def test_without_a_question_nothing_is_measured() -> None:
-    assert made().spent is None
+    assert prepared_graph().spent is None
 
 
 @pytest.mark.parametrize("share", [0.7, 0.3, 0.05])
 def test_a_tolerance_holds(share: float) -> None:
-    plain = off(made())
-    result = made(tolerance=share * plain)
+    plain = off(prepared_graph())
+    result = prepared_graph(tolerance=share * plain)
     assert result.spent is not None
     assert result.spent.error <= share * plain < result.spent.before
     # The error left by 16 bits depends on ranges chosen after the search (``headroom.widen_ranges``).
@@ -86,7 +86,7 @@ def test_a_tolerance_holds(share: float) -> None:
 
 
 def test_what_cannot_be_reached_takes_all_and_says_so() -> None:
-    spent = made(tolerance=1e-9).spent
+    spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
     assert spent.error > 1e-9
     assert {layer.bits for layer in spent.layers} == {16}
@@ -94,10 +94,10 @@ def test_what_cannot_be_reached_takes_all_and_says_so() -> None:
 
 
 def test_a_budget_is_kept() -> None:
-    most = sum(layer.milliseconds for layer in made(tolerance=1e-9).spent.layers)  # type: ignore[union-attr]
+    most = sum(layer.milliseconds for layer in prepared_graph(tolerance=1e-9).spent.layers)  # type: ignore[union-attr]
     errors = []
     for share in (0.1, 0.5, 1.01):
-        spent = made(budget=share * most).spent
+        spent = prepared_graph(budget=share * most).spent
         assert spent is not None
         assert sum(layer.milliseconds for layer in spent.layers if layer.bits == 16) <= share * most
         errors.append(spent.error)
@@ -108,7 +108,7 @@ def test_a_budget_is_kept() -> None:
 def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "AUTO_TOLERANCE", 1e-4)
     monkeypatch.setattr(ranges, "AUTO_SHARE", 0.5)  # a tenth of this small network is too little for any layer
-    plain, result = made(), made("auto")
+    plain, result = prepared_graph(), prepared_graph("auto")
     assert plain.spent is None
     assert result.spent is not None and result.spent.before > 1e-4
     rule = prepare(
@@ -131,9 +131,9 @@ def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
 
 
 def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = {layer.layer for layer in made(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
+    whole = {layer.layer for layer in prepared_graph(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
     monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
-    spent = made(tolerance=1e-9).spent
+    spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
     looked_at = {layer.layer for layer in spent.layers}
     assert looked_at < whole and "fourth" in looked_at

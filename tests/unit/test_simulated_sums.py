@@ -102,6 +102,18 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
     assert byte_start(columns, bytes_, 1.0, texels, (1, 1)) < 0.0
 
 
+@pytest.mark.parametrize(("total", "offset"), [(0.9, 2.0), (0.4, 1.0)])
+def test_a_late_sum_starts_where_it_stays_between_two_powers_of_two(total: float, offset: float) -> None:
+    """A sum rises from -1 by up to ``total``, by its texels. If it came near 0, it starts at -2 instead."""
+    columns = columns_of((1, 1, 256, 4), 1)
+    maps = np.random.default_rng(4).uniform(0.0, 1.0, (2, 9, 9, 1)).astype(np.float32).repeat(256, axis=3)
+    views = tuple(View("map", 0, 9 * index) for index in range(64))
+    texels = Texels(maps, FeatureMap(9, 9, 256, 0, views), (0, 0, 0, 0), alpha=False)
+    constants = np.full((1, 256, 4), total / 256.0, np.float32)
+    result = starts(columns, constants, np.zeros((1, 4), np.float32), texels, (1, 1), least=np.ones(1, np.float32))
+    assert result.fetch_offsets == pytest.approx(offset)
+
+
 def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
     np.ones((2, 2)) @ np.ones((2, 2))
     functions = blas._functions()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.channel_gather import whole_slices
 from glsl_infer.ops.depth_to_space import ORDERS
 from glsl_infer.ops.operator import CopyOperator
 
@@ -144,6 +145,25 @@ def test_channels_of_zeros() -> None:
     grown = run("channel_gather", x, channels=(-1, 2, 0, -1))
     np.testing.assert_array_equal(grown[..., 1:3], x[..., [2, 0]])
     assert not grown[..., [0, 3]].any()
+
+
+@pytest.mark.parametrize(
+    ("channels", "of", "whole"),
+    [
+        ((4, 5, 6, 7, 0, 1, 2, 3), 8, True),
+        ((0, 1, 2, 3, 4, 5), 6, True),
+        ((0, 1, 2, 3, 4, 5, -1, -1), 6, True),
+        ((0, 1, 2, 3, 4, 5, -1, -1, -1), 6, False),
+        ((0, 1, 2, 3, -1), 6, False),  # the next lane has a channel
+        ((0, 1, 2, 3, 4, 5, 6, 7, -1), 8, False),
+        ((0, 1, 2, 3, 4, -1, 5), 6, False),
+        ((1, 0, 2, 3), 4, False),
+        ((0, 1, 2), 4, False),
+        ((-1, -1), 2, False),
+    ],
+)
+def test_slices_that_a_view_can_represent(channels: tuple[int, ...], of: int, whole: bool) -> None:
+    assert whole_slices(channels, of) == whole
 
 
 def test_rescaling() -> None:

@@ -51,6 +51,15 @@ def test_groups_have_the_statistics_of_their_numbers(height: int, width: int, si
         np.testing.assert_allclose(result, expected.repeat(channels // groups), atol=1e-12)
 
 
+def test_means_of_maps_of_several_sizes() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0.0, 1.0, (3, 5, 4)), rng.normal(0.0, 1.0, (2, 2, 3))
+    expected = [*first.mean(axis=(0, 1)), *second.mean(axis=(0, 1))]
+    np.testing.assert_allclose(run("global_average_pool", first, second), expected)
+    with pytest.raises(ModelError, match="an even number"):
+        run("global_average_pool", second, first)
+
+
 def test_a_map_by_its_statistics() -> None:
     x = np.array([[[1.0, 5.0]], [[3.0, 5.0]]])
     result = run(

@@ -147,8 +147,8 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
 )
 def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
     stored = calibrated(network())
-    known = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
-    path = written(tmp_path, replace(stored, known=known))
+    fewer = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
+    path = written(tmp_path, replace(stored, known=fewer))
     assert ranges_file.read(path).known.calibration_data["a"][0].tolist() == [1.0, 1.0]
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
@@ -172,14 +172,14 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("maps", [], "'maps' is no object"),
+        ("maps", [], "'maps' is not an object"),
         ("maps", {"a": {"scales": [1.0]}}, "'a' has no lists of numbers"),
         ("maps", {"a": {"scales": [0.0], "zeros": [0]}}, "'a' has a scale that is not from 1e-30"),
-        ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is no whole number"),
-        ("scales", {"a": 3.0}, "the scale of 'a' is no power of two"),
-        ("model", 1, "'model' is no text"),
-        ("sixteen", [1], "'sixteen' is no list of layers"),
-        ("findings", {"a": []}, "the finding 'a' is no list of arrays"),
+        ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is not a whole number"),
+        ("scales", {"a": 3.0}, "the scale of 'a' is not a power of two"),
+        ("model", 1, "'model' is not a text"),
+        ("sixteen", [1], "'sixteen' is not a list of layers"),
+        ("findings", {"a": []}, "the finding 'a' is not a list of arrays"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what: str) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.graph import Node
 from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.conv_draws import draws
 from glsl_infer.lowering.taps import (
     MARGIN,
     MOST_FETCH_OFFSET,
@@ -142,3 +147,45 @@ def test_sums_that_would_have_to_start_far_below_do_not() -> None:
     constants[0, 1, 3] = -1000.0
     (late,) = fetch_offsets(constants, plain_residual=False)
     assert late == pytest.approx(MARGIN, rel=1e-6)
+
+
+class TwoTextures:
+    """The methods of a builder that draws by tiles use, for the textures above."""
+
+    def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
+        return Binding(node.name, TEXTURES, **roles)
+
+    def texel(self, texture: str) -> tuple[float, float]:
+        return 1.0 / TEXTURES[texture].width, 1.0 / TEXTURES[texture].height
+
+
+@pytest.mark.parametrize(
+    ("kernel", "across", "in_order", "begins"),
+    [
+        (1, 8, False, 16),  # each column of tiles computes its coordinate
+        (1, 6, False, 0),  # few enough columns to share all coordinates
+        (1, 8, True, 48),  # each tile computes its own
+        (3, 8, False, 48),
+    ],
+)
+def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool, begins: int) -> None:
+    tiles = [(texture, 4 * x, 4 * y) for y in range(3) for x in range(across) for texture in "ab"]
+    columns = columns_of((kernel, kernel, 4 * len(tiles), 4), 1)
+    reads = [{"source": [Read(View(*tile)) for tile in tiles]}]
+    (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, in_order=in_order)  # type: ignore[arg-type]
+    fetched, left = [], ""
+    for one in draw.taps:
+        left = one.begins or left
+        index = int(one.sampler[-1])
+        texture = TEXTURES["ab"[index]]
+        (start, _, x), (_, _, y) = (axis.partition(" + ") for axis in (one.x, one.y))
+        assert {"left": left}.get(start, start) == draw.binding.axis("source", "x", index)
+        place = round(float(x or 0.0) * texture.width), round(float(y or 0.0) * texture.height)
+        fetched.append((texture.name, *place, one.products[0].column))
+    expected = [
+        (name, x + kx, y + ky, products[0].column)
+        for slot, ky, kx, products in columns.taps(range(columns.slots))
+        for name, x, y in [tiles[slot]]
+    ]
+    assert draw.by_tiles and (fetched == expected if in_order else sorted(fetched) == sorted(expected))
+    assert sum(bool(one.begins) for one in draw.taps) == begins

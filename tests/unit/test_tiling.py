@@ -111,7 +111,7 @@ def test_an_overlap_that_leaves_nothing(size: int, overlap: int) -> None:
         tiling.spans(10, size, overlap)
 
 
-def test_factors() -> None:
+def test_the_factor_is_the_output_size_over_the_tile_size() -> None:
     assert tiling.factor_of((96, 96, 12), 96) == 1
     assert tiling.factor_of((192, 192), 96) == 2
     for shape in ((48, 48, 3), (90, 90, 3), (192, 96, 3)):

@@ -127,13 +127,13 @@ def test_a_file_whose_shader_declares_one_more_is_refused(tmp_path: Path) -> Non
     assert "its shader declares the uniform 'forgotten', which no pass sets" in refusal(path)
 
 
-MADE = {
+EXPORTED = {
     **{f"tiny {weights}": tiny.tiny_bundle(weights) for weights in ("baked", "uniform", "texture")},
     **{f"ranged {end}": ranged.ranged_bundle(end) for end in ranged.ENDS},
 }
 
 
-@pytest.mark.parametrize("bundle", MADE.values(), ids=MADE.keys())
+@pytest.mark.parametrize("bundle", EXPORTED.values(), ids=EXPORTED.keys())
 def test_what_the_engine_writes_passes(bundle: Bundle) -> None:
     program_check.check_fragment_shaders(bundle.manifest.programs, bundle.members)
 

@@ -126,13 +126,13 @@ def test_images_that_chose_the_ranges_show_no_clipping() -> None:
 
 
 def with_error(error: float) -> UnseenError:
-    output = unseen.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
+    output = unseen.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001, error / 0.05)
     loss = unseen.LayerLoss("stem", 0.3, 0.0)
     return UnseenError((output,), (loss,), 4, held_out=True)
 
 
 @pytest.mark.parametrize(("error", "code"), [(0.2, 1), (0.01, 0)])
-def test_strict(
+def test_strict_fails_on_a_large_error_and_the_report_names_it(
     error: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
@@ -149,6 +149,33 @@ def test_strict(
     assert main(command) == code
     assert capsys.readouterr().out.splitlines()[1].startswith("accuracy: output 'boxes' differs ")
     assert main(command[:-1]) == 0
+
+
+@pytest.mark.parametrize("images", [4, 12, 40])
+def test_the_bound_holds_for_95_percent_of_other_images(images: int) -> None:
+    rng = np.random.default_rng(images)
+    errors = np.exp(rng.normal(-2.0, 0.8, (4000, images + 1)))
+    beyond = [unseen.bound_of(row[:-1], [1.0] * images, images) < row[-1] for row in errors]
+    assert np.mean(beyond) == pytest.approx(1.0 - unseen.SHARE, abs=0.02)
+
+
+def test_one_image_of_40_with_a_large_error_does_not_decide() -> None:
+    ordinary = [0.1, 0.2, 0.05, 0.15] * 10
+    assert unseen.bound_of([*ordinary[1:], 2.0], [1.0] * 40, 40) < 1.0
+    assert unseen.bound_of([*ordinary[5:], *[2.0] * 5], [1.0] * 40, 40) > 1.0
+    assert unseen.bound_of([0.2, 2.0], [39.0, 1.0], 40) == pytest.approx(
+        unseen.bound_of([*[0.2] * 39, 2.0], [1.0] * 40, 40)
+    )
+    exact = unseen.bound_of([1e-9] * 20 + [1e-3] * 20, [1.0] * 40, 40)
+    assert exact == pytest.approx(unseen.EXACT)  # differences between exact images do not count
+
+
+def test_a_warning_about_few_images_that_differ_explains_the_bound() -> None:
+    output = unseen.OutputError("boxes", 0.02, 0.995, 0.02, 0.001, 3.0, few=True)
+    loss = unseen.LayerLoss("stem", 0.3, 0.0)
+    (warning,) = unseen.unseen_warnings(UnseenError((output,), (loss,), 12, held_out=True))
+    assert "that 1 of 20 can exceed 5 % or a cosine similarity of 0.99" in warning
+    assert "can exceed" not in unseen.unseen_warnings(with_error(0.2))[0]
 
 
 def test_copies_reach_further_than_a_flat_image() -> None:

@@ -12,58 +12,58 @@ from glsl_infer.tools.videocore.estimate import BOARDS, layer_ms
 from glsl_infer.tools.videocore.report import Report, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
-MADE = tiny.tiny_bundle(weights="uniform")
+BUNDLE = tiny.tiny_bundle(weights="uniform")
 GOOD = Shader(100, 100, 2, 50, 10, 110, 4)
 JOB = Job(60, 60, 1, 4, False, 1000)
-LAYERS = list(dict.fromkeys(draw.layer for draw in MADE.manifest.passes))
-PROGRAMS = {draw.program: draw.layer for draw in MADE.manifest.passes}
+LAYERS = list(dict.fromkeys(draw.layer for draw in BUNDLE.manifest.passes))
+PROGRAMS = {draw.program: draw.layer for draw in BUNDLE.manifest.passes}
 
 
-def made(**changed: Shader) -> Report:
+def report_of(**changed: Shader) -> Report:
     """Return a report in which all shaders are good, except those of some layers (by name, with _ for -)."""
     shaders = {name: changed.get(layer.replace("-", "_"), GOOD) for name, layer in PROGRAMS.items()}
-    return report(MADE, Measured("VC4", shaders, {}, dict.fromkeys(LAYERS, (JOB,)), (JOB,) * len(LAYERS)), "tiny")
+    return report(BUNDLE, Measured("VC4", shaders, {}, dict.fromkeys(LAYERS, (JOB,)), (JOB,) * len(LAYERS)), "tiny")
 
 
 def test_a_row_multiplies_by_the_pixels_that_are_drawn() -> None:
-    (row,) = (row for row in made().rows if row.layer == "unit-pw")
+    (row,) = (row for row in report_of().rows if row.layer == "unit-pw")
     assert (row.passes, row.pixels, row.total, row.fetched) == (16, 16 * 25, 16 * 25 * 100, 16 * 25 * 4)
     assert row.groups == 16 * 2, "25 pixels are two groups of 16"
     assert row.issued == 16 * 2 * 100
 
 
 def test_totals_are_sums_and_jobs_those_of_the_frame() -> None:
-    result = made()
+    result = report_of()
     assert result.total == result.totals["total"] == sum(row.total for row in result.rows)
     assert result.totals["jobs"] == len(LAYERS)
-    assert result.totals["passes"] == len(MADE.manifest.passes)
+    assert result.totals["passes"] == len(BUNDLE.manifest.passes)
 
 
 def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
-    by_name = {layer.name: layer for layer in MADE.network.layers}
+    by_name = {layer.name: layer for layer in BUNDLE.network.layers}
     assert floor.products(by_name["unit-pw"]) == 16 * 25 * 8 * 16, "8 texels of 4 channels, 4 filters"
     assert floor.products(by_name["stem"]) == 2 * 25 * 25 * 12, "25 texels of 3 channels"
     textured = {layer.name: layer for layer in tiny.tiny_bundle("texture").network.layers}
     assert floor.products(textured["unit-pw"]) is None, "most of what it fetches are weights"
     assert floor.products(by_name["pool"]) is None
     assert floor.products(by_name["dense"]) is None
-    (row,) = (row for row in made(unit_pw=replace(GOOD, fetches=8)).rows if row.layer == "unit-pw")
+    (row,) = (row for row in report_of(unit_pw=replace(GOOD, fetches=8)).rows if row.layer == "unit-pw")
     assert row.floor_per_fetch == 18.0
     assert row.per_fetch == 12.5
 
 
 def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
-    slow = made(unit_pw=replace(GOOD, threads=1))
+    slow = report_of(unit_pw=replace(GOOD, threads=1))
     (problem,) = slow.problems
     assert problem.layer == "unit-pw" and problem.fatal
-    (problem,) = made(dense=replace(GOOD, threads=1)).problems
+    (problem,) = report_of(dense=replace(GOOD, threads=1)).problems
     assert problem.layer == "dense" and not problem.fatal
-    assert made(unit_pw=replace(GOOD, threads=1, fetches=0)).problems == (), "nothing to wait for"
+    assert report_of(unit_pw=replace(GOOD, threads=1, fetches=0)).problems == (), "nothing to wait for"
 
 
 def test_advice_begins_with_what_saves_most() -> None:
     result = advise(
-        made(
+        report_of(
             unit_pw=replace(GOOD, instructions=300, executed=300, fetches=8),
             expand=replace(GOOD, instructions=90, executed=90, fetches=2),
         )
@@ -75,10 +75,10 @@ def test_advice_begins_with_what_saves_most() -> None:
 
 
 def test_advice_on_waiting_and_jobs() -> None:
-    texts = [one.text for one in advise(made(unit_pw=replace(GOOD, cycles=400))) if one.layer == "unit-pw"]
+    texts = [one.text for one in advise(report_of(unit_pw=replace(GOOD, cycles=400))) if one.layer == "unit-pw"]
     assert any("waits 300 of 400 estimated cycles" in text for text in texts)
     jobs = {**dict.fromkeys(LAYERS, (JOB,)), "expand": (JOB, replace(JOB, loads=True))}
-    result = report(MADE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
+    result = report(BUNDLE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
     texts = [one.text for one in advise(result) if one.layer == "expand"]
     assert any(text.startswith("1 of 2 jobs load the target's old pixels") for text in texts)
     assert any(text.startswith("2 jobs: ") for text in texts)
@@ -86,14 +86,14 @@ def test_advice_on_waiting_and_jobs() -> None:
 
 def test_a_good_layer_gets_no_advice() -> None:
     best = replace(GOOD, instructions=150, executed=150, fetches=8, cycles=160)
-    assert [one for one in advise(made(unit_pw=best)) if one.layer == "unit-pw"] == []
+    assert [one for one in advise(report_of(unit_pw=best)) if one.layer == "unit-pw"] == []
 
 
 def test_a_program_that_several_layers_use_fails_in_each() -> None:
     layers = [layer for layer in LAYERS if layer.startswith("unit")]
     failed = {name: "is bad" for name, layer in PROGRAMS.items() if layer in layers}
     shaders = {name: GOOD for name in PROGRAMS if name not in failed}
-    result = report(MADE, Measured("VC4", shaders, failed, dict.fromkeys(LAYERS, (JOB,)), ()), "tiny")
+    result = report(BUNDLE, Measured("VC4", shaders, failed, dict.fromkeys(LAYERS, (JOB,)), ()), "tiny")
     assert [problem.layer for problem in result.problems] == layers
     assert all(problem.fatal and "is bad" in problem.text for problem in result.problems)
     assert {row.layer for row in result.rows if row.failed} == set(layers)
@@ -102,7 +102,7 @@ def test_a_program_that_several_layers_use_fails_in_each() -> None:
 def by_mesa(version: str, instructions: int) -> Report:
     """Return the report of another version of Mesa, in which the stem has another length."""
     renderer = f"VC4 V3D 2.1, OpenGL ES 2.0 Mesa {version}"
-    return replace(made(stem=replace(GOOD, instructions=instructions, executed=instructions)), driver=renderer)
+    return replace(report_of(stem=replace(GOOD, instructions=instructions, executed=instructions)), driver=renderer)
 
 
 def test_a_layer_has_a_row_for_each_compiler() -> None:
@@ -120,7 +120,7 @@ def test_a_layer_has_a_row_for_each_compiler() -> None:
 
 def test_a_summary_advises_the_author_in_ten_lines() -> None:
     slow = replace(GOOD, instructions=10**7, executed=10**7)
-    result = replace(made(expand=slow), file="tiny")
+    result = replace(report_of(expand=slow), file="tiny")
     lines = table.summary([result], 0.2).splitlines()
     assert len(lines) <= 10 and lines[0].startswith("tiny: ")
     assert any(line.startswith("to make it faster, halve the channels of 'expand' (") for line in lines)

@@ -115,7 +115,7 @@ def test_softmax() -> None:
         ("unit", np.array([1, 3, 5]) / np.sqrt(35)),
     ],
 )
-def test_normalised(kind: str, expected: list[float]) -> None:
+def test_each_norm_of_a_vector_by_hand(kind: str, expected: list[float]) -> None:
     attrs = {"kind": kind, "gamma": (1.0, 2.0, 3.0), "beta": (0.5,), "epsilon": 0.0, "activation": "linear"}
     node = Node("y", "vector_norm", ("x",), attrs)
     x = np.array([1.0, 3.0, 5.0])

@@ -12,25 +12,25 @@ from glsl_infer.runtime.verdicts import Verdict
 KEY, OTHER = "a" * 64, "b" * 64
 
 
-def _kept(folder: Path, key: str = KEY) -> Verdict:
+def _verdict(folder: Path, key: str = KEY) -> Verdict:
     verdict = Verdict(folder, key, ".passed", "test 1")
     verdict.keep()
     return verdict
 
 
 def test_a_verdict_that_was_kept_counts(tmp_path: Path) -> None:
-    assert _kept(tmp_path / "new").passed()
+    assert _verdict(tmp_path / "new").passed()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
 def test_a_folder_that_others_can_write_has_no_verdicts(tmp_path: Path, mode: int) -> None:
-    verdict = _kept(tmp_path)
+    verdict = _verdict(tmp_path)
     tmp_path.chmod(mode)
     assert not verdict.passed()
 
 
 def test_a_verdict_is_of_one_key(tmp_path: Path) -> None:
-    _kept(tmp_path)
+    _verdict(tmp_path)
     (tmp_path / f"{KEY}.passed").rename(tmp_path / f"{OTHER}.passed")
     assert not Verdict(tmp_path, OTHER, ".passed", "test 1").passed()

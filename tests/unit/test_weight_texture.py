@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer.lowering import weight_texture
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.texture_choice import ConvolutionWeights
 from glsl_infer.lowering.weight_texture import Constants
+from glsl_infer.program.layout import View
 
 
 def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constants:
@@ -62,6 +66,43 @@ def test_a_texture_of_another_width_is_refused() -> None:
         weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), 2, 8)
 
 
-@pytest.mark.parametrize("slices, columns, fit", [(1024, 520, True), (1025, 1, False), (1, 521, False)])
-def test_limits(slices: int, columns: int, fit: bool) -> None:
-    assert weight_texture.fits(slices, columns) == fit
+def weights_of(slices: int, channels: int, textures: int = 1) -> ConvolutionWeights:
+    """Return small weights of a 1x1 convolution of 8-bit maps in some textures."""
+    columns = columns_of((1, 1, channels, 4 * slices), 1)
+    reads = [{"source": [Read(View(f"map{index % textures}", 0, 0)) for index in range(columns.slots)]}] * slices
+    weights = Constants(np.full((slices, channels, 4), 1e-4, np.float32), np.zeros((slices, 4), np.float32))
+    return ConvolutionWeights(
+        reads,
+        columns,
+        weights,
+        alpha=False,
+        steepness=None,
+        reads_16_bits=False,
+        stores_16_bits=False,
+        tolerates_rounding=False,
+        in_pairs=False,
+        has_images=False,
+        takes_root=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("weight_bits", "slices", "channels", "reason"),
+    [
+        ("16", 1024, 520, ""),
+        ("16", 1025, 4, "1025 slices of 4 columns, and at most 1024 of 520 columns can have one"),
+        ("16", 1, 524, "1 slices of 524 columns, and at most 1024 of 520 columns can have one"),
+        ("auto", 2048, 4, ""),
+        ("auto", 2049, 4, "2049 slices of 4 columns, and at most 2048 of 1280 columns can have one"),
+        ("auto", 1, 1284, "1 slices of 1284 columns, and at most 2048 of 1280 columns can have one"),
+    ],
+)
+def test_weights_too_large_for_a_texture_have_a_reason(
+    weight_bits: str, slices: int, channels: int, reason: str
+) -> None:
+    assert weights_of(slices, channels).in_texture(weight_bits).untextured == reason
+
+
+def test_a_draw_has_a_texture_to_spare_for_weights() -> None:
+    assert weights_of(1, 40, textures=7).in_texture("auto").untextured == ""
+    assert weights_of(1, 40, textures=8).in_texture("auto").untextured == "a draw reads 8 textures already"

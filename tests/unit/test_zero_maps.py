@@ -53,6 +53,18 @@ def test_one_layer_of_zeros_for_each_shape(sizes: tuple[int, ...], left: int) ->
     assert dedupe_zero_maps(prepared) is prepared
 
 
+@pytest.mark.parametrize(
+    ("changed", "left"), [({}, 1), ({"scales": (2.0,)}, 2), ({"bits": 16}, 2), ({"fused": ("x",)}, 1)]
+)
+def test_zeros_that_are_stored_differently_stay(changed: dict[str, object], left: int) -> None:
+    attrs = {"activation": "linear", "scales": (1.0,), "zeros": (0.0,), "bits": 8}
+    weights = {"kernel": np.zeros((1, 1, 3, 4), np.float32), "bias": np.zeros(4, np.float32)}
+    one = Node("one", "conv2d", ("image",), attrs, weights)
+    other = Node("other", "conv2d", ("image",), {**attrs, **changed}, weights)
+    graph = Graph("g", (input_node(5), one, other, Node("all", "concat", ("one", "other"))), "all")
+    assert len([node for node in dedupe_zero_maps(graph).nodes if node.op == "conv2d"]) == left
+
+
 def test_what_only_dropped_layers_read_is_dropped() -> None:
     rng = np.random.default_rng(1)
     same = [input_node(5), conv_node(rng, "a", ("image",), 3, 4)]

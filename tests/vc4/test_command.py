@@ -120,7 +120,7 @@ def test_a_layer_is_explained(model: Path, each_driver: Driver, capsys: Capture)
 def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> None:
     main(["vc4", str(model), "--plot", str(tmp_path / "plot.png")])
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    for bad, words in ((tmp_path / "plot.txt", "name the plot *.png"), (tmp_path / "no/plot.png", "no such folder")):
+    for bad, words in ((tmp_path / "plot.txt", "name the file *.png"), (tmp_path / "no/plot.png", "no such folder")):
         capsys.readouterr()
         assert words in refused(capsys, ["vc4", model, "--plot", bad])
 

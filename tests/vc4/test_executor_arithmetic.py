@@ -105,9 +105,9 @@ def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, te
             fragment,
             (1, 1),
             uniforms={"a": a.tolist(), "c": expected.tolist(), "limit": [2.0**bits] * 4},
-            switches={"SFU": given},
+            switches={"SFU": accuracy},
         )
-        for bits, given in ((-9, "11"), (-20, "23"), (-20, "6"))
+        for bits, accuracy in ((-9, "11"), (-20, "23"), (-20, "6"))
     ]
     few, many, too_few = drawn(executor, *cases)
     assert (few == 255).all() and (many == 255).all()
@@ -163,7 +163,7 @@ def test_fetches_in_branches(executor: Executor) -> None:
     assert (pixels[3:, :5] == 64).all()
 
 
-def test_integers(executor: Executor) -> None:
+def test_integers_multiply_compare_and_divide(executor: Executor) -> None:
     fragment = """
     void main() {
         int x = int(gl_FragCoord.x), y = int(gl_FragCoord.y);

@@ -53,7 +53,7 @@ def test_texels_lie_where_the_driver_puts_them(executor: Executor, rng: np.rando
 
 
 @pytest.mark.parametrize("size", [(16, 16), (40, 40), (100, 70)])
-def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, int]) -> None:
+def test_texels_of_each_format_are_decoded(executor: Executor, rng: np.random.Generator, size: tuple[int, int]) -> None:
     width, height = size
     halves = rng.integers(0, 1 << 16, (height, width), np.uint16)
     planes = rng.integers(0, 256, (height, width, 4), np.uint8)
@@ -82,7 +82,7 @@ def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, 
         np.testing.assert_array_equal(pixels, np.stack(lanes, axis=-1), err_msg=hex(source["format"]))
 
 
-def test_wrapping(executor: Executor, rng: np.random.Generator) -> None:
+def test_texture_coordinates_repeat_or_mirror(executor: Executor, rng: np.random.Generator) -> None:
     texels = rng.integers(0, 256, (32, 32, 4), np.uint8)
     further = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at * 4.0 - 2.0); }"
     cases = [case(further, (128, 128), textures=[texture(texels, wrap=mode)]) for mode in (REPEAT, MIRROR)]
@@ -141,7 +141,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
 
 
 @pytest.mark.parametrize(
-    ("made", "named"),
+    ("changes", "named"),
     [
         ({"mode": 1, "corners": [-1, -1, 1, 1]}, "not done: points and lines"),
         (
@@ -158,8 +158,8 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     ],
     ids=["lines", "cube map", "depth"],
 )
-def test_what_is_not_done_is_named(executor: Executor, made: dict[str, object], named: str) -> None:
-    done = start(executor, [{**case(RAMP), **made}])
+def test_what_is_not_done_is_named(executor: Executor, changes: dict[str, object], named: str) -> None:
+    done = start(executor, [{**case(RAMP), **changes}])
     assert done.returncode < 0
     assert f"vc4 executor: {named}" in done.stderr
 

@@ -83,10 +83,10 @@ def test_what_the_kernel_rejects(driver: Driver) -> None:
     No GLSL is known that compiles to one (none of 860 random shaders did), so the test passes machine code directly.
     """
     bundle = tiny.tiny_bundle(weights="uniform")
-    said = lines_of(driver, REJECTED.format(code=bytes(64)))
+    log_lines = lines_of(driver, REJECTED.format(code=bytes(64)))
     index = next(index for index, draw in enumerate(bundle.manifest.passes) if draw.layer == replaced.LAYER)
     compiled = "@says MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
-    measured = parse([f"@draw {index}", compiled, *said], bundle.manifest.passes)
+    measured = parse([f"@draw {index}", compiled, *log_lines], bundle.manifest.passes)
     assert measured.failures["expand"].startswith("the kernel rejects its fragment shader (")
     assert "no reason" not in measured.failures["expand"]
     (problem,) = (problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER)

@@ -40,7 +40,7 @@ def test_the_process_that_draws_is_restricted(driver: Driver, tmp_path: Path, mo
 import os, subprocess, sys
 from glsl_infer.runtime import fence, isolated_run
 held = []
-isolated_run.fence.close = lambda close=fence.close: held.extend(close())
+isolated_run.fence.restrict = lambda restrict=fence.restrict: held.extend(restrict())
 from glsl_infer.tools.videocore import {module}
 try:
     {module}.main()

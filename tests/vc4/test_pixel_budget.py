@@ -34,7 +34,9 @@ def stored() -> Any:
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_models(stored: Any, compared: Callable[[Path], tuple[Pixels, ...]], path: Path) -> None:
+def test_differences_of_the_models_are_within_the_budget(
+    stored: Any, compared: Callable[[Path], tuple[Pixels, ...]], path: Path
+) -> None:
     drawn = compared(path)
     assert list(exceeding(stored["models"][path.stem], of_model(drawn))) == [], ASKED
     assert [layer.layer for layer in drawn[0].layers if layer.values > 5000 and abs(layer.mean) > MOST_MEAN] == []

@@ -21,7 +21,7 @@ from glsl_infer.tools.aibench.tests import TESTS
 pytestmark = pytest.mark.exhaustive
 
 PHOTOGRAPH = ROOT / "docs/images/pineapple007.jpg"
-SHOWN = [test for test in TESTS if test.shown]
+TESTS_WITH_IMAGES = [test for test in TESTS if test.shown]
 RUN = "document.getElementById('bench').click()"
 CARDS = """[...document.querySelectorAll("#tests article")].map((card) => ({
     name: card.querySelector("h3").textContent,
@@ -46,7 +46,7 @@ def demo(browser: Browser, site: Site) -> Iterator[Page]:
 def small_networks(site: Site, folder: Path, broken: str) -> None:
     """Serve small networks under the names of the benchmark's networks, one of them ``broken``, and their images."""
     offered = json.loads((ROOT / "web/dist/models/index.json").read_text("utf-8"))
-    for test in SHOWN:
+    for test in TESTS_WITH_IMAGES:
         stem = f"{test.network}-{test.width}x{test.height}"
         offered["pictures"].append(f"{stem}.png")
         if test.classes:
@@ -73,7 +73,7 @@ def test_every_test_has_a_card_with_its_pictures(browser: Browser, site: Site, t
     finally:
         site.files.clear()
         site.files.update(files)
-    assert list(cards) == [f"{test.number} {test.task}" for test in SHOWN]
+    assert list(cards) == [f"{test.number} {test.task}" for test in TESTS_WITH_IMAGES]
     failed = cards.pop("6 super-resolution x4")
     assert failed["wrong"] and "srgan-128x128.glslnn" in failed["why"]
     assert failed["about"] == "srgan, weights not trained"
@@ -118,7 +118,7 @@ def test_a_page_without_the_networks_says_how_to_get_them(demo: Page) -> None:
 
 
 def test_the_picture_before_is_spoilt(tmp_path: Path) -> None:
-    for test in SHOWN:
+    for test in TESTS_WITH_IMAGES:
         path = tmp_path / f"{test.network}.png"
         before.write(test, PHOTOGRAPH, (test.width, test.height), path)
         with Image.open(io.BytesIO(path.read_bytes())) as picture:

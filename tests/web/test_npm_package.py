@@ -24,9 +24,9 @@ def package(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec.loader.exec_module(release)
     folder = tmp_path_factory.mktemp("npm")
     release.npm_package(folder, REPOSITORY)  # raises if the dry run reports a problem
-    (made,) = folder.iterdir()
-    assert made.name == f"glsl-infer-{release.version_of(ROOT)}.tgz"
-    with tarfile.open(made) as archive:
+    (packed,) = folder.iterdir()
+    assert packed.name == f"glsl-infer-{release.version_of(ROOT)}.tgz"
+    with tarfile.open(packed) as archive:
         archive.extractall(folder, filter="data")
     return folder / "package"
 

@@ -18,7 +18,7 @@ BESIDE_A_TIE = {"xception_block"}
 
 @pytest.mark.parametrize("name", RUN_EVERYWHERE)
 def test_a_model(blank: Page, site: Site, name: str) -> None:
-    exported = small_models.made(name)
+    exported = small_models.exported(name)
     site.files[f"/{exported.path.name}"] = exported.path.read_bytes()
     blank.evaluate(LOAD, exported.path.name)
     with glsl_infer.Session(exported.path) as session:

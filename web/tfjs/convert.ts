@@ -164,6 +164,7 @@ export function convert(bundle: Bundle): Converted {
         add({ order: shuffled(mapOf(layer).channels, Number(attrs.get("step"))) });
         break;
       case "global_average_pool":
+        if (inputs.length > 1) throw unknown(layer, "means of several maps");
         add({});
         break;
       case "dense_products":

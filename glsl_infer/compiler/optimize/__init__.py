@@ -13,8 +13,13 @@ from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
-from glsl_infer.compiler.optimize.order import activate_before_moving, convolve_before_enlarging
+from glsl_infer.compiler.optimize.order import (
+    activate_before_moving,
+    average_before_enlarging,
+    convolve_before_enlarging,
+)
 from glsl_infer.compiler.optimize.rewriting import absorb, fused
+from glsl_infer.compiler.optimize.terms import average_terms, convolve_terms
 from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
 from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
@@ -302,6 +307,9 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fuse_activation,
     activate_before_moving,
     convolve_before_enlarging,
+    average_terms,
+    convolve_terms,
+    average_before_enlarging,
     sigmoids_as_pieces,
     vectors_apart,
     maps_of_vectors,

@@ -48,6 +48,36 @@ def _of_single_pixels(node: Node) -> bool:
     return node.weights["kernel"].shape[:2] == node.attrs["strides"] == (1, 1) and not any(node.attrs["padding"])
 
 
+def average_before_enlarging(graph: Graph) -> Graph:
+    """Average maps before they are enlarged, which does not change their means."""
+    draft = Draft(graph)
+    for slot in range(len(draft)):
+        for node in draft.at(slot):
+            if ops.get(node.op).averages:
+                _average_sooner(draft, node)
+    return draft.graph()
+
+
+def _average_sooner(draft: Draft, node: Node) -> None:
+    inputs = tuple(_before_enlarging(draft, name) for name in node.inputs)
+    if inputs == node.inputs:
+        return
+    draft.put((node,), (replace(node, inputs=inputs),), node.name)
+    waiting = list(node.inputs)
+    while waiting:
+        before = draft.by_name.get(waiting.pop())
+        if before is not None and draft.unread(before.name):
+            draft.remove(before)
+            waiting += before.inputs
+
+
+def _before_enlarging(draft: Draft, name: str) -> str:
+    """Return the name of the map that is enlarged to the map of this name, which can be the map itself."""
+    while ops.get(draft.by_name[name].op).interpolates or ops.get(draft.by_name[name].op).repeats:
+        (name,) = draft.by_name[name].inputs
+    return name
+
+
 def activate_before_moving(graph: Graph) -> Graph:
     """Fuse an activation into the node before a layer that only moves or repeats values."""
     draft = Draft(graph)

@@ -20,7 +20,6 @@ from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
-from glsl_infer.compiler.ranges.intervals import HEADROOM
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
 from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums
@@ -109,12 +108,11 @@ def prepare(
         ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
     calibration, target, precision = calibration or Calibration(), target or Target(), precision or Precision()
-    pictures, before, headroom = calibration.images, calibration.known, calibration.headroom
+    pictures, before = calibration.images, calibration.known
     tolerance, budget, by_itself = precision.tolerance, precision.budget, precision.bits == precision_of_layers.AUTO
     require_possible_size(graph)
     require_stored_values(graph)
-    room = HEADROOM if headroom is None else headroom
-    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, calibration.assumed)
+    graph = with_lowest(assign_input_ranges(graph, pictures), pictures, before.maps, calibration.assumed)
     searches = by_itself and bool(pictures) and tolerance is None and budget is None
     assigned = assign_ranges(graph, calibration)
     ranged, ranges, folds = assigned.graph, assigned.choices, assigned.folds
@@ -151,7 +149,8 @@ def prepare(
         measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
         def badness(stored: Graph) -> float:
-            return measured.errors(OnGpu(stored, folds), causes=False).worst.badness
+            outputs = measured.errors(OnGpu(stored, folds), causes=False).outputs
+            return max(output.badness for output in outputs)
 
         samples = [(one.image, Fold() if one.fold is None else folds[one.fold]) for one in runs.samples]
         limits = Limits(enough, share=AUTO_SHARE, images=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES)

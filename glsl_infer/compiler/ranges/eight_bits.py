@@ -33,17 +33,21 @@ from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.program.layout import Range
 
 MANY = 40
-"""Number of images after which others are expected to stay within ``HEADROOM`` and ``headroom.HEADROOM_16BIT``."""
+"""Number of images from which on others are expected to grow by ``LEAST_GROWTH`` only."""
 
 GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
 """Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
-LEAST_GROWTH, MOST_SPREAD = 4.0, 256.0
-"""Growth that is covered in any case, and the largest ratio of the range to the image with the smallest values for it.
+LEAST_GROWTH, LEAST_GROWTH_OF_FEW = (2.0, 16.0), (4.0, 256.0)
+"""Growth that is covered in any case, and the largest ratio of the range to the images with the smallest values for it.
 
-Of three images, the largest can be an ordinary one. For one of 23 choices of three photographs, yolox had a cosine of
-0.88 on others without this, 0.9991 with 4, and 1.0000 with 8. The steps of BlazeFace become too coarse with 8.
+The largest image can be an ordinary one. For one of 23 choices of three photographs, yolox had a cosine of 0.88 on
+others without this, 0.9991 with a growth of 4, and 1.0000 with 8. The steps of BlazeFace become too coarse with 8.
+One of its 40 images has values a hundred times as large as the others.
 """
+
+SMALLEST_SHARE = 0.1
+"""Share of the images that is left out to find the smallest one, because one of many can be black."""
 
 REACH = 0.5
 """Least ratio of the ends of ranges in 16 bits, and of ranges of scores, if the layer's function has values at both.
@@ -169,16 +173,15 @@ class _RangeChooser:
 
     def _observe(self, names: Collection[str]) -> None:
         """Compute the extremes of layers on the images, and their histograms if ranges are chosen by error."""
-        one, images = self._calibration, self._calibration.images
-        by_error = one.per_channel and one.headroom is None and one.percentile >= 100.0
+        images, percentile = self._calibration.images, self._calibration.percentile
         self._observed: Mapping[str, Sequence[Observation]] = {}
         self._extremes: dict[str, observed.Extremes] = {}
-        if images and by_error:
+        if images and percentile >= 100.0:
             histograms = observed.observe(self._graph, names, images)
             self._observed = varied.reached(self._graph, names, images, histograms)
             self._extremes = {name: observed.extremes_of(seen) for name, seen in self._observed.items()}
         elif images:
-            self._extremes = observed.extremes(self._graph, names, images, one.percentile)
+            self._extremes = observed.extremes(self._graph, names, images, percentile)
         for name, ends in self._extremes.items():
             if not np.isfinite(ends).all():
                 raise too_large(name)
@@ -201,31 +204,19 @@ class _RangeChooser:
             return self._covering(node, (normal.low, normal.high), ends, headroom=1.0), data_free.BY_NORMS
         if name in self._extremes:
             by = "maximum" if one.percentile >= 100.0 else f"percentile {one.percentile:g}"
-            return self._covering(node, self._extremes[name], ends, equal=not one.per_channel), by
+            return self._covering(node, self._extremes[name], ends), by
         if one.assumed is not None and not function.bounded:
             low, high = max(one.assumed[0], function.low), min(one.assumed[1], function.high)
             return covering_range(np.array([low]), np.array([high]), common=True, equal=True, headroom=1.0), "function"
         return Range((function.high,)), "function"
 
     def _covering(
-        self,
-        node: Node,
-        extremes: observed.Extremes,
-        ends: tuple[float, float],
-        *,
-        equal: bool = False,
-        headroom: float | None = None,
+        self, node: Node, extremes: observed.Extremes, ends: tuple[float, float], headroom: float = HEADROOM
     ) -> Range:
         """Return a range that covers extremes within the ends of a layer's function."""
         low, high = (np.clip(values, *ends) for values in extremes)
-        known = HEADROOM if self._calibration.headroom is None else self._calibration.headroom
-        return covering_range(
-            low,
-            high,
-            common=node.name in self._common,
-            equal=equal or node.name in self._equal,
-            headroom=known if headroom is None else headroom,
-        )
+        common, equal = node.name in self._common, node.name in self._equal
+        return covering_range(low, high, common=common, equal=equal, headroom=headroom)
 
     def _learnt(self, node: Node, ends: tuple[float, float]) -> tuple[Range, str]:
         """Return the range of a layer by its error on the images, and store its wider range and those of the folds."""
@@ -239,7 +230,7 @@ class _RangeChooser:
             way = partial(_with_reach, way, ends, common=common, equal=equal)
 
         def with_spare(seen: Sequence[Observation]) -> Range:
-            low, high = (few_images(seen, depth) * extreme for extreme in observed.extremes_of(seen))
+            low, high = (expected_growth(seen, depth) * extreme for extreme in observed.extremes_of(seen))
             lowest, highest = reaching(low.min(), high.max())
             return self._covering(node, (np.minimum(low, lowest), np.maximum(high, highest)), ends)
 
@@ -285,25 +276,26 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
     return [node for node in found if node.name not in from_norms]
 
 
-def few_images(seen: Sequence[Observation], depth: int | None) -> float:
+def expected_growth(seen: Sequence[Observation], depth: int | None) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
     Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
-    image with an object as for one without, while those of the first ones follow the bounded pixels. The range is
-    relative to the image with the smallest values, because a range far beyond leaves few steps for such images, but at
-    least ``LEAST_GROWTH`` is covered. The rounding of an output is not amplified, so its range can be wider.
+    image with an object as for one without, while those of the first ones follow the bounded pixels. With few images,
+    the range is relative to the image with the smallest values, because a range far beyond leaves few steps for such
+    images. The rounding of an output is not amplified, so its range can be wider.
 
     Args:
         seen: observations of the images.
         depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
     """
-    ratio = max(1.0, MANY / len(seen))
-    largest = [float(max(-one.low.min(), one.high.max())) for one in seen]
-    smallest = min(largest) / max(*largest, 1e-30)
+    expected = float(max(1.0, MANY / len(seen)) ** 1.6)
+    largest = np.array([max(-one.low.min(), one.high.max()) for one in seen])
+    smallest = float(np.quantile(largest, SMALLEST_SHARE, method="lower")) / max(float(largest.max()), 1e-30)
+    least, most = LEAST_GROWTH_OF_FEW if len(seen) < varied.FEW else LEAST_GROWTH
     if depth is None:
-        return float(max(1.0, min(ratio**1.1, smallest * MOST_OF_OUTPUT)))
-    growth = min(GROWTH_OF_LAYER**depth, MOST_GROWTH, ratio**1.6)
-    return float(max(1.0, smallest * growth, min(growth, LEAST_GROWTH, smallest * MOST_SPREAD)))
+        return max(1.0, min(max(expected, least), smallest * MOST_OF_OUTPUT))
+    growth = min(GROWTH_OF_LAYER**depth, MOST_GROWTH)
+    return max(1.0, smallest * min(growth, expected), min(growth, least, smallest * most))
 
 
 def narrowest_of(seen: Sequence[Observation], pixels: int | None) -> float | NDArray[np.float64]:

@@ -19,6 +19,7 @@ from glsl_infer.compiler.ranges import observed
 from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.ops.dense_at_once import MOST_INPUTS
 from glsl_infer.ops.dense_products import BLOCK
 from glsl_infer.ops.dense_sum import MAX_COUNT
 from glsl_infer.program import quantize
@@ -33,12 +34,6 @@ It allows for other images with values 64 times as large. A step is then 1/512 o
 
 FEW = 2
 """Number of images for ``AMPLE``."""
-
-MOST_AT_ONCE = 128
-"""Largest number of inputs of a dense layer in a single pass.
-
-With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
-"""
 
 MOST_SUMMED, MOST_FETCHED = 128, 4096
 """Largest number of columns of partial sums in a single last pass, and of columns times pairs of outputs.
@@ -178,7 +173,7 @@ def _split(node: Node) -> list[Node]:
     }
     weights = {"kernel": (integers / 256.0).astype(np.float32)}
     columns = -(-inputs // BLOCK)
-    if inputs <= MOST_AT_ONCE:
+    if inputs <= MOST_INPUTS:
         return [Node(node.name, "dense_at_once", node.inputs, last, {**weights, **constants})]
     shortenings, alone = 0, columns <= MOST_SUMMED and columns * -(-outputs // 2) <= MOST_FETCHED
     while columns > MAX_COUNT and not alone:

@@ -18,19 +18,18 @@ from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range
 
 
-def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM) -> Graph:
+def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = ()) -> Graph:
     """Set the range of every input that is not a picture: as declared, or else as observed in the samples.
 
     Args:
         graph: an optimised graph.
         samples: calibration inputs; see ``reference.run``.
-        headroom: factor by which a range is wider than the observed values.
 
     Raises:
         ModelError: a range is not declared, and samples to learn it from are missing.
     """
     _, equal = constraints(graph)
-    return graph.rebuilt([_with_range(graph, node, samples, headroom, node.name in equal) for node in graph.nodes])
+    return graph.rebuilt([_with_range(graph, node, samples, node.name in equal) for node in graph.nodes])
 
 
 def open_inputs(graph: Graph) -> list[Node]:
@@ -49,15 +48,15 @@ def open_refusal(node: Node) -> ModelError:
     )
 
 
-def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float, equal: bool) -> Node:
+def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], equal: bool) -> Node:
     if not node.operator.is_input:
         return node
     if node in open_inputs(graph):
         low, high = _seen(graph, node, samples)
         if "scales" in node.attrs:
-            learnt = covering_range(low, high, common=True, equal=equal, headroom=headroom)
+            learnt = covering_range(low, high, common=True, equal=equal)
             return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
-        node = node.with_attrs(low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0))
+        node = node.with_attrs(low=HEADROOM * min(float(low.min()), 0.0), high=HEADROOM * max(float(high.max()), 0.0))
     if "scale" in node.attrs:
         largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]))
         return node.with_attrs(scale=quantize.power_of_two_scale(largest))
@@ -72,6 +71,9 @@ def _seen(
         raise open_refusal(node)
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
+    if not np.isfinite(rows).all():
+        advice = f"give finite ones, such as -1e4 in a mask, or the range: --input-range {node.name}=LOW,HIGH"
+        raise ModelError.layer(node.name, "calibration values that are infinite", advice)
     return rows.min(axis=0), rows.max(axis=0)
 
 
@@ -83,7 +85,6 @@ def with_lowest(
     graph: Graph,
     pictures: Sequence[Inputs],
     known: Mapping[str, Range],
-    headroom: float,
     assumed: tuple[float, float] | None,
 ) -> Graph:
     """Return a graph whose padding for maxima is the lowest value of the padded map, or 0 if that is lower.
@@ -94,7 +95,6 @@ def with_lowest(
         graph: an optimised graph.
         pictures: calibration inputs, as for ``reference.run``.
         known: ranges of layers from an earlier calibration.
-        headroom: factor from the lowest value on the images to the assumed one.
         assumed: without images, the (low, high) of open ranges.
 
     Raises:
@@ -114,7 +114,7 @@ def with_lowest(
             low, _ = Range(source.attrs["scales"], source.attrs["zeros"]).ends(graph.shapes[source.name][-1])
             return float(min(low.min(), 0.0))
         if pictures:
-            return headroom * min(lows[node.inputs[0]], 0.0)
+            return HEADROOM * min(lows[node.inputs[0]], 0.0)
         if assumed is not None:
             return min(assumed[0], 0.0)
         raise ModelError.layer(

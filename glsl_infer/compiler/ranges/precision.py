@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.constraints import mixed_precision_joins
+from glsl_infer.compiler.ranges.constraints import mixed_precision_joins, shown_by
 from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
@@ -164,7 +164,7 @@ def followers(graph: Graph, name: str) -> list[Node]:
 
 def possible_layers(graph: Graph) -> dict[str, Node]:
     """Return the layers with support for 16 bits, by name, in order."""
-    around, images = gutters(graph), _images(graph)
+    around, images = gutters(graph), shown_by(graph)
     return {
         node.name: node
         for node in graph.nodes
@@ -195,7 +195,7 @@ def _stores(graph: Graph, node: Node) -> bool:
 
 
 def _why_not(graph: Graph, node: Node) -> str:
-    if node.name in _images(graph):
+    if node.name in shown_by(graph):
         return "it is an image, of which runners show 8; give --purpose OUTPUT=values"
     if _stores(graph, node):
         return "its channels have several zero points, and a reader pads it"
@@ -227,16 +227,6 @@ def _makers(graph: Graph, name: str) -> Iterator[str]:
             yield from _makers(graph, source)
     else:
         yield name
-
-
-def _images(graph: Graph) -> set[str]:
-    """Return the layers of output images, which runners show as they are, and the sources of copies."""
-    ends = [layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers]
-    shown = set(ends)
-    for node in reversed(graph.nodes):
-        if node.name in shown and ops.get(node.op).keeps_range:
-            shown.update(node.inputs)
-    return shown
 
 
 def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:

@@ -39,16 +39,12 @@ class Calibration:
         images: calibration images: inputs of the network, as for ``reference.run``.
         known: results of an earlier calibration, which have priority over ``images``.
         percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
-        headroom: factor by which observed extremes are widened. None chooses by expected error; for comparison.
-        per_channel: False gives all channels of a layer one range; for comparison.
         assumed: without images, the (low, high) of layers with an open range, for a dry run.
     """
 
     images: Sequence[Inputs] = ()
     known: KnownRanges = field(default_factory=KnownRanges)
     percentile: float = 100.0
-    headroom: float | None = None
-    per_channel: bool = True
     assumed: tuple[float, float] | None = None
 
 

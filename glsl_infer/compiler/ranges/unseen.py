@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
@@ -29,8 +30,10 @@ from glsl_infer.support.parallel import parallel_map
 MOST_ERROR, LEAST_COSINE = 0.05, 0.99
 """Largest error of an output, as a share of its range, and least cosine similarity, without a warning."""
 
-FEW_LIMITS = 0.5
-"""Factor for these limits if there are few images: other images have larger errors than these and their copies."""
+SHARE, EXACT = 0.95, 0.01
+"""Share of images whose error is expected to be within the bound, and the error, as a multiple of the limits, below
+which differences between images do not count.
+"""
 
 WORST_LAYERS = 3
 
@@ -60,6 +63,7 @@ class OutputError:
             values.
         clipped: error of this image if values are clipped to the ranges and not rounded.
         rounded: error of this image if they are rounded and not clipped.
+        bound: error that a share of ``SHARE`` of other images is expected not to exceed, as a multiple of the limits.
         few: whether copies were measured as well, because there are few images.
     """
 
@@ -68,23 +72,59 @@ class OutputError:
     cosine: float
     clipped: float
     rounded: float
+    bound: float
     few: bool = False
 
     @property
     def is_small(self) -> bool:
-        """True if the output needs no warning."""
-        return self.badness <= 1.0
+        """True if the output needs no warning.
+
+        A single image of 40 does not decide: the network can be exact enough for most others.
+        """
+        return self.bound <= 1.0
 
     @property
     def badness(self) -> float:
-        """Error as a multiple of the limits; 1 is the threshold for a warning."""
-        off = max(self.error / MOST_ERROR, (1.0 - self.cosine) / (1.0 - LEAST_COSINE))
-        return off / FEW_LIMITS if self.few else off
+        """Error of the worst image, as a multiple of the limits."""
+        return multiple_of_limits(self.error, self.cosine)
 
     @property
     def cause(self) -> str:
         """The larger cause of the error, ``clipping`` or ``rounding``."""
         return "clipping" if self.clipped > self.rounded else "rounding"
+
+
+def multiple_of_limits(error: float, cosine: float) -> float:
+    """Return an error as a multiple of the limits for a warning."""
+    return max(error / MOST_ERROR, (1.0 - cosine) / (1.0 - LEAST_COSINE))
+
+
+def bound_of(errors: Sequence[float], weights: Sequence[float], images: int) -> float:
+    """Return the error that a share of ``SHARE`` of other images is expected not to exceed.
+
+    This is the prediction interval of a normal distribution of the errors' logarithms: a few images whose errors differ
+    by factors can be followed by one with a far larger error. The deviation is that of the errors above the median,
+    because an image with an unusually small error does not make larger ones likely.
+
+    Args:
+        errors: errors of the measured images and copies.
+        weights: number of images for which each of them stands.
+        images: number of independent images, without copies.
+    """
+    sizes, shares = np.log(np.maximum(errors, EXACT)), np.asarray(weights) / np.sum(weights)
+    order, freedom = np.argsort(sizes), max(images - 1, 1)
+    median = float(sizes[order][np.searchsorted(np.cumsum(shares[order]), 0.5)])
+    variance = 2.0 * float(shares @ np.maximum(sizes - median, 0.0) ** 2)
+    deviation = math.sqrt(variance * (freedom + 1) / freedom)
+    z = NormalDist().inv_cdf(SHARE)
+    # Student's t by the first terms of its Cornish-Fisher expansion.
+    terms = (
+        z**3 + z,
+        (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 6.0,
+        (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 6.0,
+    )
+    t = z + sum(term / (4.0 * freedom) ** power for power, term in enumerate(terms, 1))
+    return math.exp(median + t * deviation * math.sqrt(1.0 + 1.0 / (freedom + 1)))
 
 
 @dataclass(frozen=True)
@@ -185,7 +225,11 @@ def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
     lost = {layer.layer: layer.clipped if found.worst.cause == "clipping" else layer.rounded for layer in layers}
     named = ", ".join(f"'{name}' ({_percent(share)} of its energy)" for name, share in lost.items())
     blamed = f"; the largest losses are in {named}" if named else ""
-    return (f"{sentence(found)}{others}{blamed}; {_advice(found)}",)
+    spread = ""
+    if found.worst.badness <= 1.0:
+        limits = f"{_percent(MOST_ERROR)} or a cosine similarity of {LEAST_COSINE:g}"
+        spread = f"; images differ so much in their errors that 1 of {round(1 / (1 - SHARE))} can exceed {limits}"
+    return (f"{sentence(found)}{spread}{others}{blamed}; {_advice(found)}",)
 
 
 def _advice(found: UnseenError) -> str:
@@ -207,11 +251,13 @@ class Sample:
         image: inputs of the network.
         fold: index of the fold whose ranges have not seen it; None for the ranges learnt from all images.
         clipped: largest share of a layer's energy beyond the ranges of its fold; 0 if unknown.
+        source: index of the image, or of the image of the copy.
     """
 
     image: Inputs
     fold: int | None
     clipped: float
+    source: int
 
 
 Store = Callable[[Node, Array], Array]
@@ -266,8 +312,8 @@ def _samples(graph: Graph, images: Sequence[Inputs], folds: int, clipped: Sequen
     for index, image in enumerate(images):
         fold = part_of(index, len(images), folds) if folds else None
         more = varied.copies(graph, image, COPIES) if folds and len(images) < varied.FEW else []
-        found.append(Sample(image, fold, clipped[index] if folds and clipped else 0.0))
-        found += [Sample(one, fold, 0.0) for one in more]
+        found.append(Sample(image, fold, clipped[index] if folds and clipped else 0.0, index))
+        found += [Sample(one, fold, 0.0, index) for one in more]
     return found
 
 
@@ -313,20 +359,24 @@ class Runs:
         self._float_run = floats
         self._measured: list[Sample] = []
         self._floats: list[dict[str, Array]] = []
+        self._weights: list[float] = []
         count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
-        self._measure([self.samples[index * len(self.samples) // count] for index in range(count)])
+        spaced = [self.samples[index * len(self.samples) // count] for index in range(count)]
+        self._measure(spaced, [len(self.samples) / count] * count)
 
     def with_clipped(self) -> Runs:
         """Return these runs and a third as many of other images, of which the largest share is clipped."""
         measured = {id(sample) for sample in self._measured}
         others = [sample for sample in self.samples if sample.clipped and id(sample) not in measured]
+        most = sorted(others, key=lambda sample: -sample.clipped)[: -(-len(measured) // 3)]
         runs = copy(self)
-        runs._measure(sorted(others, key=lambda sample: -sample.clipped)[: -(-len(measured) // 3)])
+        runs._weights = [weight * (1.0 - len(most) / len(self.samples)) for weight in self._weights]
+        runs._measure(most, [1.0] * len(most))
         return runs
 
-    def _measure(self, samples: Sequence[Sample]) -> None:
-        """Measure further samples as well."""
-        self._measured = [*self._measured, *samples]
+    def _measure(self, samples: Sequence[Sample], weights: Sequence[float]) -> None:
+        """Measure further samples as well; each of them stands for a number of images, its weight."""
+        self._measured, self._weights = [*self._measured, *samples], [*self._weights, *weights]
         floats = parallel_map(lambda sample: self._float_run(sample.image), samples)
         self._floats = [*self._floats, *floats]
         self._spans = {}
@@ -371,14 +421,15 @@ class Runs:
             OutputError(
                 name,
                 self._error(name, index, results[index]),
-                self._least_cosine(name, results),
+                min(self._cosines(name, results)),
                 self._error(name, index, clipped_by[index]) if causes else 0.0,
                 self._error(name, index, rounded_by[index]) if causes else 0.0,
+                self._bound(name, results),
                 self._few,
             )
             for name, index in worst.items()
         ]
-        outputs.sort(key=lambda one: -one.badness)
+        outputs.sort(key=lambda one: (-one.bound, -one.badness))
         layers = []
         for name in found[0][1]:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
@@ -386,13 +437,20 @@ class Runs:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
         return UnseenError(tuple(outputs), tuple(layers), len(self._measured), self._held_out and not seen)
 
-    def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
-        """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""
+    def _cosines(self, name: str, results: Sequence[Mapping[str, Array]]) -> list[float]:
+        """Return the cosine of each image's output; for outputs of few values, that of all images together."""
         pairs = [(exact[name].ravel(), result[name].ravel()) for exact, result in zip(self._floats, results)]
         if len(pairs[0][0]) < FEW_NUMBERS:
             exact, result = (np.concatenate(side) for side in zip(*pairs))
-            return _cosine(exact, result)
-        return min(_cosine(exact, result) for exact, result in pairs)
+            return [_cosine(exact, result)] * len(pairs)
+        return [_cosine(exact, result) for exact, result in pairs]
+
+    def _bound(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
+        """Return the error of an output that most other images are expected not to exceed; see ``bound_of``."""
+        cosines = self._cosines(name, results)
+        errors = [self._error(name, index, result) for index, result in enumerate(results)]
+        multiples = [multiple_of_limits(error, cosine) for error, cosine in zip(errors, cosines)]
+        return bound_of(multiples, self._weights, len({sample.source for sample in self._measured}))
 
     def _worst(self, name: str, results: Sequence[Mapping[str, Array]]) -> int:
         """Return the index of the image with the largest error of an output."""

@@ -37,12 +37,12 @@ class GraphBuilder:
         self._next: dict[str, int] = {}
         self._weights = limits.Weights("the model")
 
-    def free_name(self, wanted: str) -> str:
+    def free_name(self, plain_name: str) -> str:
         """Reserve and return a name, with the suffix ``~1``, ``~2`` ... if it is in use: layers may be reused."""
-        name = wanted
+        name = plain_name
         while name in self._taken:
-            self._next[wanted] = self._next.get(wanted, 0) + 1
-            name = f"{wanted}~{self._next[wanted]}"
+            self._next[plain_name] = self._next.get(plain_name, 0) + 1
+            name = f"{plain_name}~{self._next[plain_name]}"
         self._taken.add(name)
         return name
 
@@ -53,14 +53,14 @@ class GraphBuilder:
 
     def placeholder(self, name: str, shape: Sequence[int | None]) -> str:
         """Add an input as the placeholder for an output of an unsupported layer; return its name."""
-        known = tuple(size for size in shape if size is not None)
-        attrs = guess(known) if len(known) == len(shape) else None
+        sizes = tuple(size for size in shape if size is not None)
+        attrs = guess(sizes) if len(sizes) == len(shape) else None
         if attrs is None:
             self.unknown.add(name)
         else:
-            self.nodes.append(Node(name, "input" if len(known) == 3 else "input_fixed", (), attrs))
+            self.nodes.append(Node(name, "input" if len(sizes) == 3 else "input_fixed", (), attrs))
             self.guessed.add(name)
-            self.shapes[name] = known
+            self.shapes[name] = sizes
         return name
 
     def refused(self, *more: ModelError) -> ModelError:
@@ -69,14 +69,14 @@ class GraphBuilder:
 
     def add(self, nodes: Sequence[Node]) -> str:
         """Add the nodes of one layer; return the name of the last. The name of the first is already reserved."""
-        for given in nodes:
-            limits.check_finite(given.name, given.weights)
-            self._weights.add(sum(array.nbytes for array in given.weights.values()), given.name)
+        for original in nodes:
+            limits.check_finite(original.name, original.weights)
+            self._weights.add(sum(array.nbytes for array in original.weights.values()), original.name)
         before, renamed = len(self.nodes), {nodes[0].name: nodes[0].name}
         try:
-            for given in nodes:
-                name = renamed[given.name] = renamed.get(given.name) or self.free_name(given.name)
-                node = replace(given, name=name, inputs=tuple(renamed.get(read, read) for read in given.inputs))
+            for original in nodes:
+                name = renamed[original.name] = renamed.get(original.name) or self.free_name(original.name)
+                node = replace(original, name=name, inputs=tuple(renamed.get(read, read) for read in original.inputs))
                 # The shapes are computed here, because a Keras model inside another may have only None as its sizes.
                 self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[read] for read in node.inputs])
                 self.nodes.append(node)
@@ -107,25 +107,27 @@ class GraphBuilder:
             complete: whether ``nodes`` has all outputs.
             warnings: parts of the file that were ignored.
         """
-        known = [(output, node) for output, node in nodes if node not in self.unknown]
-        outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known]
-        rows = dict(zip(self.rows, with_ended(self.rows, self.nodes, [node for _, node in known], outputs)))
-        kept, found = needed(self.nodes, outputs), [*self.refusals, *problems]
-        if len(known) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
-            kept = self.nodes
-            read = {read for node in kept for read in node.inputs} | {each for out in outputs for each in out.layers}
-            loose = [node.name for node in kept if node.name not in read | self.guessed]
+        known_outputs = [(output, node) for output, node in nodes if node not in self.unknown]
+        outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known_outputs]
+        rows = dict(zip(self.rows, with_ended(self.rows, self.nodes, [node for _, node in known_outputs], outputs)))
+        kept_nodes, all_problems = needed(self.nodes, outputs), [*self.refusals, *problems]
+        if len(known_outputs) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
+            kept_nodes = self.nodes
+            read = {read for node in kept_nodes for read in node.inputs} | {
+                each for out in outputs for each in out.layers
+            }
+            loose = [node.name for node in kept_nodes if node.name not in read | self.guessed]
             outputs += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
         graph = None
         try:
-            graph = fused(Graph(name, kept, outputs)) if outputs else None
-            rows = rows if graph is None else _with_fusions(rows, kept, graph)
-            if graph is not None and not found:
+            graph = fused(Graph(name, kept_nodes, outputs)) if outputs else None
+            rows = rows if graph is None else _with_fusions(rows, kept_nodes, graph)
+            if graph is not None and not all_problems:
                 _require_inputs_read(graph)
             graph = with_io_options(graph, options(graph)) if graph is not None else None
         except InputError as error:
-            found.append(error)
-        return ImportReport(tuple(rows.values()), graph, frozenset(self.guessed), tuple(found), tuple(warnings))
+            all_problems.append(error)
+        return ImportReport(tuple(rows.values()), graph, frozenset(self.guessed), tuple(all_problems), tuple(warnings))
 
 
 def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph: Graph) -> dict[str, LayerStatus]:
@@ -145,10 +147,10 @@ def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph:
         left[layers[node.name if node.name in layers else node.name.rpartition("~")[0]]].append(node)
     result = dict(rows)
     for layer, own in left.items():
-        made = [node for node in own if node.name in before and node.inputs != before[node.name].inputs]
-        if layer in rows and made:
+        fused_nodes = [node for node in own if node.name in before and node.inputs != before[node.name].inputs]
+        if layer in rows and fused_nodes:
             operators = tuple(node.op for node in own)
-            note = f"{made[-1].attrs.get('function', made[-1].op)} in pieces"
+            note = f"{fused_nodes[-1].attrs.get('function', fused_nodes[-1].op)} in pieces"
             result[layer] = replace(rows[layer], runs=runs(operators), operators=operators, note=note)
         elif layer in rows and not own:
             result[layer] = replace(rows[layer], runs=DROPPED, operators=(), note="a piece of a later operator")
@@ -157,12 +159,12 @@ def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph:
 
 def needed(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
     """Return the nodes needed for the outputs, and all inputs."""
-    read, kept = {layer for output in outputs for layer in output.layers}, list[Node]()
+    read, result = {layer for output in outputs for layer in output.layers}, list[Node]()
     for node in reversed(nodes):
         if node.name in read or node.operator.is_input:
             read.update(node.inputs)
-            kept.append(node)
-    return kept[::-1]
+            result.append(node)
+    return result[::-1]
 
 
 def _require_inputs_read(graph: Graph) -> None:

@@ -34,8 +34,8 @@ def beside_map(
     while numbers.ndim > len(shape) and numbers.shape[0] == 1:
         numbers = numbers[0]
     numbers = numbers.reshape((1,) * (3 - numbers.ndim) + numbers.shape)
-    whole = (1,) * (3 - len(shape)) + tuple(shape)
-    fits = len(shape) in TEXTURE_RANKS and all(own in (1, size) for own, size in zip(numbers.shape, whole))
+    full_shape = (1,) * (3 - len(shape)) + tuple(shape)
+    fits = len(shape) in TEXTURE_RANKS and all(own in (1, size) for own, size in zip(numbers.shape, full_shape))
     per_channel = max(numbers.shape[:2]) == 1
     if not fits or operation not in DRAWN or (per_channel and operation in _WITHOUT_MAP):
         return []
@@ -50,7 +50,7 @@ def beside_map(
         nodes.append(Node(f"{name}-vector", "reshape", (name,), {"shape": (numbers.size,)}))
     constant = nodes[-1].name
     inputs = (constant, source) if first else (source, constant)
-    if operation == "add" and numbers.shape == whole:
+    if operation == "add" and numbers.shape == full_shape:
         return [*nodes, Node(f"{name}-add", "add", inputs, {"activation": "linear"})]
     return [*nodes, Node(f"{name}-{operation}", "binary", inputs, {"operation": operation})]
 

@@ -76,7 +76,7 @@ def transposed(
     *,
     strides: tuple[int, int],
     shape: Sequence[int],
-    wanted: tuple[int, ...],
+    output_size: tuple[int, ...],
     same: bool,
     dilations: tuple[int, int] = (1, 1),
     activation: Sequence[Node] = (),
@@ -94,7 +94,7 @@ def transposed(
         bias: (filters,).
         strides: (y, x).
         shape: shape of the input.
-        wanted: (height, width) of the output.
+        output_size: (height, width) of the output.
         same: whether half of the surplus is cropped at the top and left, as TensorFlow does for a given output shape.
         dilations: (y, x). Values above 1 require strides of 1.
         activation: a node that reads the node called ``name``, or an empty sequence.
@@ -105,9 +105,9 @@ def transposed(
     for axis in range(2):
         reach = (phases.shape[axis] - 1) * dilations[axis]  # window of the convolution minus 1, in blocks
         span = (weights.shape[axis] - 1) * dilations[axis] + 1
-        surplus = max((shape[axis] - 1) * strides[axis] + span - wanted[axis], 0)
+        surplus = max((shape[axis] - 1) * strides[axis] + span - output_size[axis], 0)
         skipped, first = divmod(surplus // 2, strides[axis]) if same else (0, 0)
-        blocks = -(-(first + wanted[axis]) // strides[axis])
+        blocks = -(-(first + output_size[axis]) // strides[axis])
         before.append(reach - skipped)
         after.append(max(blocks + skipped - shape[axis], 0))
         begin.append(first)
@@ -118,12 +118,12 @@ def transposed(
         step = f"{name}-pixels{f'-{number + 1}' if number else ''}"
         block = down if down == across else (down, across)
         nodes.append(Node(step, "depth_to_space", (nodes[-1].name,), {"block": block}))
-    made = tuple(
-        (size + first + last - (taps - 1) * apart) * stride
-        for size, first, last, taps, apart, stride in zip(shape, before, after, phases.shape, dilations, strides)
+    full_size = tuple(
+        (size + first + last - (taps - 1) * dilation) * stride
+        for size, first, last, taps, dilation, stride in zip(shape, before, after, phases.shape, dilations, strides)
     )
-    if wanted != made:
-        part = {"begin": tuple(begin), "size": wanted, "strides": (1, 1)}
+    if output_size != full_size:
+        part = {"begin": tuple(begin), "size": output_size, "strides": (1, 1)}
         nodes.append(Node(f"{name}-cut", "spatial_slice", (nodes[-1].name,), part))
     return nodes
 

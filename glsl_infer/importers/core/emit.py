@@ -16,16 +16,21 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Array, Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core import moves
 from glsl_infer.importers.core.convolutions import PLAIN
-from glsl_infer.importers.core.moves import MOST_JOINED, joined, part_of
+from glsl_infer.ops.channel_gather import ZERO
 from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 ONCE: Mapping[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 """A window that is applied once per pixel."""
 
-_DRAWN = ("max", "mean", "min", "sum")
+WITH_SHADER = ("max", "mean", "min", "sum")
 """Reductions of maps with shaders."""
+
+
+_MOST_ZEROS = 2**16
+"""Largest number of channels of zeros that shaders add."""
 
 
 def in_textures(*shapes: Shape) -> bool:
@@ -62,10 +67,10 @@ class Chain:
 
     def free(self, part: str) -> str:
         """Return a name for another node."""
-        name, taken = f"{self.name}-{part}", {node.name for node in self.nodes}
+        name, used = f"{self.name}-{part}", {node.name for node in self.nodes}
         if not self.nodes:
             return self.name
-        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in taken)
+        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in used)
 
     def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
         """Append a node, which can read other nodes after the previous one; return its name."""
@@ -120,7 +125,7 @@ def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int]
     line = len(shape) == 2
     rows, columns, channels = (axis - line in over for axis in range(3))
     sums = kind in ("mean", "sum")
-    is_drawn = kind in _DRAWN and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
+    is_drawn = kind in WITH_SHADER and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
     if not is_drawn or (channels and sums and (line or not keep)):
         return [Node(name, "tensor_reduce", (source,), {"reduction": kind, "axes": over, "keep": keep})]
     if line:
@@ -169,7 +174,7 @@ def product(name: str, source: str, shape: Shape, kernel: Array, bias: Array | N
     return Node(name, "conv2d", (source,), dict(PLAIN), {**weights, "kernel": kernel[None, None]})
 
 
-def matrix_times(name: str, source: str, rank: int, matrix: Array, *, turned: bool = False) -> list[Node]:
+def matrix_times(name: str, source: str, rank: int, matrix: Array, *, is_transposed: bool = False) -> list[Node]:
     """Return a matrix times a tensor, on the CPU: the transpose of the product of both transposes.
 
     Args:
@@ -177,11 +182,11 @@ def matrix_times(name: str, source: str, rank: int, matrix: Array, *, turned: bo
         source: name of the input node, a tensor of ``rank`` axes.
         rank: the number of its axes.
         matrix: (outputs, inputs).
-        turned: whether the last two axes of the tensor are exchanged already.
+        is_transposed: whether the last two axes of the tensor are exchanged already.
     """
     axes = (*range(rank - 2), rank - 1, rank - 2)
     chain = Chain(name, source, ())
-    if not turned:
+    if not is_transposed:
         chain.add("tensor_transpose", axes=axes)
     chain.add("linear", part="product", weights={"kernel": np.ascontiguousarray(matrix.T)})
     chain.add("tensor_transpose", part="back", axes=axes)
@@ -204,7 +209,7 @@ def sliced(name: str, source: str, shape: Shape, parts: Sequence[range], result:
     elif len(shape) == 1:
         chain.add("vector_gather", part="part", channels=tuple(parts[0]))
     else:
-        chain.extend(part_of(name, source, shape, (parts[0], parts[1], parts[2])))
+        chain.extend(moves.part_of(name, source, shape, (parts[0], parts[1], parts[2])))
     chain.reshaped(result)
     return chain.nodes
 
@@ -228,10 +233,82 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     rank = len(shapes[0])
     if in_textures(*shapes) and axis == rank - 1:
         return [Node(name, "concat", tuple(sources))]
-    few = len(sources) <= MOST_JOINED and sum(shape[axis] for shape in shapes) <= MAX_TEXTURE_SIZE
+    few = len(sources) <= moves.MOST_JOINED and sum(shape[axis] for shape in shapes) <= MAX_TEXTURE_SIZE
     if rank == 3 and few:
-        return joined(name, sources, shapes, axis)
+        return moves.concatenated(name, sources, shapes, axis)
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
+
+
+def padded(
+    name: str,
+    source: str,
+    shape: Shape,
+    widths: Sequence[tuple[int, ...]],
+    mode: str = "constant",
+    value: float = 0.0,
+) -> list[Node]:
+    """Return a padded tensor. Shaders pad rows and columns of maps in any mode, and channels with zeros.
+
+    Args:
+        name: of the first node.
+        source: name of the input node, of ``shape``.
+        shape: of the tensor.
+        widths: (before, after) of each axis.
+        mode: ``constant``, ``reflect`` or ``symmetric``.
+        value: of the padding, if it is constant.
+    """
+    flat = tuple(count for pair in widths for count in pair)
+    zeros = mode == "constant" and not value and sum(flat[4:]) <= _MOST_ZEROS
+    if len(shape) != 3 or (any(flat[4:]) and not zeros):
+        return [Node(name, "tensor_pad", (source,), {"padding": flat, "mode": mode, "value": value})]
+    chain, padding = Chain(name, source, shape), flat[:4]
+    if any(padding) and mode != "constant":
+        chain.add("mirror_padding", padding=padding, mode=mode)
+    elif any(padding) and value:
+        chain.add("constant_padding", padding=padding, value=value)
+    elif any(padding):
+        chain.add("zero_padding", padding=padding)
+    if any(flat[4:]):
+        chain.extend(_zero_channels(chain.free("zeros"), chain.last, shape[2], *flat[4:]))
+    return chain.nodes or [Node(name, "identity", (source,))]
+
+
+def _zero_channels(name: str, source: str, channels: int, before: int, after: int) -> list[Node]:
+    """Return a map with channels of zeros before and after its own.
+
+    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    """
+    width = min(4, max(before, after), channels)
+    weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
+    zeros = Node(f"{name}-0", "conv2d", (name,), {**ONCE, "groups": width, "activation": "linear"}, weights)
+    nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
+    filled = 0 if before % 4 else min(-channels % 4, after)
+    if filled:  # a slice has free lanes for them
+        kept = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        source = nodes[-1].name
+    sides = []
+    for count in (before, after - filled):
+        whole, rest = divmod(count, width)
+        sides.append([zeros.name] * whole)
+        if rest:
+            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+            if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
+                nodes.append(fewer)
+            sides[-1].append(fewer.name)
+    return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
+
+
+def one_hot(name: str, source: str, indices: Shape, depth: int, axis: int, off: float, on: float) -> list[Node]:
+    """Return ``on`` at the index of each element along a new axis, and ``off`` elsewhere."""
+    chain = Chain(name, source, indices)
+    chain.add("tensor_reshape", part="shape", shape=(*indices[:axis], 1, *indices[axis:]))
+    classes = np.arange(depth).reshape(-1, *(1,) * (len(indices) - axis))
+    chain.add("tensor_binary", part="hot", operation="equal", weights={"constant": classes})
+    for operation, value, neutral in (("multiply", on - off, 1.0), ("add", off, 0.0)):
+        if value != neutral:
+            chain.add("tensor_binary", part=operation, operation=operation, weights={"constant": [value]})
+    return chain.nodes
 
 
 def softmax(name: str, source: str, shape: Shape, axis: int) -> Node:
@@ -274,9 +351,9 @@ def over_map(
     statistics = (name, deviation)
     if groups != shape[2]:
         mean, spread = (f"{name}-group-{part}" for part in ("mean", "deviation"))
-        for made, part in ((mean, "mean"), (spread, "deviation")):
+        for statistic, part in ((mean, "mean"), (spread, "deviation")):
             attrs = {"groups": groups, "statistic": part, "scale": None}
-            nodes.append(Node(made, "group_statistics", (name, deviation), attrs))
+            nodes.append(Node(statistic, "group_statistics", (name, deviation), attrs))
         statistics = (mean, spread)
     attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
     return [*nodes, Node(f"{name}-norm", "map_norm", (source, *statistics), attrs)]
@@ -292,14 +369,14 @@ def weighted_sums(
         offset: added to each output, (outputs,).
         axis: 0 for rows, 1 for columns.
     """
-    given = matrix.shape[1]
+    length = matrix.shape[1]
     used = matrix != 0.0
     begins = np.where(used.any(axis=1), used.argmax(axis=1), 0)
-    ends = np.where(used.any(axis=1), given - used[:, ::-1].argmax(axis=1), 1)
+    ends = np.where(used.any(axis=1), length - used[:, ::-1].argmax(axis=1), 1)
     taps = int((ends - begins).max())
     if taps > MOST_TAPS:
         return None
-    first = np.minimum(begins, given - taps)
+    first = np.minimum(begins, length - taps)
     kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
     attrs, weights = rounded(kernel, offset)
     return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights

@@ -92,14 +92,6 @@ class Folder:
         result[tuple(slice(before, before + size) for size, (before, _) in zip(x.shape, widths))] = x
         return result
 
-    def one_hot(self, indices: Numbers, depth: int, axis: int, off: Any, on: Any) -> Numbers:
-        """Return ``on`` at each index along a new axis, and ``off`` elsewhere."""
-        rank = indices.ndim + 1
-        self.shape([*indices.shape, depth], 8)
-        classes = np.arange(depth).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
-        hot: Numbers = np.where(np.expand_dims(indices.astype(np.int64) % depth, axis) == classes, on, off)
-        return hot
-
     def matmul(self, a: Numbers, b: Numbers) -> Numbers:
         """Return the matrix product of two arrays."""
         self.shape([a.size // max(a.shape[-1], 1), b.shape[-1]], a.itemsize)

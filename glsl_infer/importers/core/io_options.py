@@ -90,12 +90,28 @@ def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
     return Graph(graph.name, graph.nodes, outputs)
 
 
-def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
+def with_file_ranges(
+    options: IoOptions, graph: Graph, input_range: Range | None, file_ranges: Mapping[str, Range]
+) -> IoOptions:
+    """Return the options with the input ranges of a quantised file, unless the user gives the ranges.
+
+    Args:
+        options: options of the user.
+        graph: the graph of the file.
+        input_range: the user's range of the only input.
+        file_ranges: ranges in the file, by the names of inputs.
+    """
+    ranges = dict(options.ranges) if input_range is None else {"": input_range, **options.ranges}
+    if "" not in ranges:
+        ranges = {**_of_file(graph, file_ranges), **ranges}
+    return replace(options, ranges=ranges)
+
+
+def _of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
     """Return the input ranges of a quantised file, for its inputs with a range.
 
     In a file whose ranges are all symmetric around 0, the ranges of ReLU outputs and of images from 0 on are symmetric,
-    too.
-    For an image only the upper bound is then valid. The lower bound becomes 0, as in files without ranges.
+    too. For an image only the upper bound is then valid. The lower bound becomes 0, as in files without ranges.
     """
     positive = [node for node in graph.nodes if node.op == "activation" and node.activation.low >= 0.0]
     one_range = any(OBSERVED_RANGE in node.attrs and _symmetric(node.attrs[OBSERVED_RANGE]) for node in positive)
@@ -113,27 +129,27 @@ def _symmetric(span: Range) -> bool:
     return span[1] > 0.0 and -span[1] * 130.0 / 128.0 <= span[0] <= -span[1]
 
 
-def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
-    """Return a graph with only the ``wanted`` outputs and the nodes that they need."""
-    known = {output.name: output for output in graph.outputs}
-    missing = [name for name in wanted if name not in known]
+def _with_outputs(graph: Graph, names: Iterable[str]) -> Graph:
+    """Return a graph with only the ``names`` outputs and the nodes that they need."""
+    by_name = {output.name: output for output in graph.outputs}
+    missing = [name for name in names if name not in by_name]
     if missing:
         raise InputError(
-            f"--outputs {missing[0]}: the model has no such output{did_you_mean(missing[0], known)}; it has "
-            f"{', '.join(known)}"
+            f"--outputs {missing[0]}: the model has no such output{did_you_mean(missing[0], by_name)}; it has "
+            f"{', '.join(by_name)}"
         )
-    outputs = [known[name] for name in wanted]
+    outputs = [by_name[name] for name in names]
     read = {layer for output in outputs for layer in output.layers}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if node.name in read:
             read.update(node.inputs)
-            kept.append(node)
-    return Graph(graph.name, reversed(kept), outputs)
+            nodes.append(node)
+    return Graph(graph.name, reversed(nodes), outputs)
 
 
 def by_name(
-    option: str, given: Mapping[str, Value], names: Iterable[str], first: Sequence[str] = ()
+    option: str, values: Mapping[str, Value], names: Iterable[str], first: Sequence[str] = ()
 ) -> dict[str, Value]:
     """Return options by complete names. An empty name selects the only entry of ``first``, or else of ``names``.
 
@@ -141,48 +157,48 @@ def by_name(
         InputError: a name is not one of ``names``, or an empty name has several candidates.
     """
     names, chosen = list(names), {}
-    for name, value in given.items():
-        whole = name
+    for name, value in values.items():
+        full_name = name
         if not name:
             candidates = first if len(first) == 1 else names
             if len(candidates) != 1:
                 raise InputError(f"{option} {value}: the model has {', '.join(names)}; give {option} NAME={value}")
-            (whole,) = candidates
-        if whole not in names:
+            (full_name,) = candidates
+        if full_name not in names:
             raise InputError(
                 f"{option} {name}={value}: the model has no such name{did_you_mean(name, names)}; it has "
                 f"{', '.join(names)}"
             )
-        chosen[whole] = value
+        chosen[full_name] = value
     return chosen
 
 
-def _with_fit(node: Node, given: str | None) -> Node:
-    if given is None:
+def _with_fit(node: Node, fit: str | None) -> Node:
+    if fit is None:
         return node
     if node.op != "input":
-        raise InputError(f"--fit {node.name}={given}: the input takes a vector of numbers; leave it out")
-    if given == NO_PICTURE:
+        raise InputError(f"--fit {node.name}={fit}: the input takes a vector of numbers; leave it out")
+    if fit == NO_PICTURE:
         return replace(node, attrs=numbers_map(node.attrs["shape"]))
-    fits = [fit for fit in FITS if given in (fit, fit.partition("/")[0])]
+    fits = [choice for choice in FITS if fit in (choice, choice.partition("/")[0])]
     if not fits:
-        known = ", ".join(fit.partition("/")[0] for fit in FITS)
-        raise InputError(f"--fit {node.name}={given}; choose one of {known}, {NO_PICTURE}")
+        choices = ", ".join(choice.partition("/")[0] for choice in FITS)
+        raise InputError(f"--fit {node.name}={fit}; choose one of {choices}, {NO_PICTURE}")
     return replace(node, attrs={"shape": node.attrs["shape"], "fit": fits[0]})
 
 
-def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:
+def _with_range(graph: Graph, node: Node, input_range: Range | None) -> Node:
     """Return an input node with its range, and any other node unchanged."""
     if not node.operator.is_input:
         return node
-    if given is not None and (not all(map(math.isfinite, given)) or given[0] == given[1]):
-        raise InputError(f"an input_range of {given}; give two different numbers, for byte 0 and for byte 255")
+    if input_range is not None and (not all(map(math.isfinite, input_range)) or input_range[0] == input_range[1]):
+        raise InputError(f"an input_range of {input_range}; give two different numbers, for byte 0 and for byte 255")
     if is_picture(node):
-        low, high = (0.0, 255.0 if _expects_bytes(graph, node) else 1.0) if given is None else given
+        low, high = (0.0, 255.0 if _expects_bytes(graph, node) else 1.0) if input_range is None else input_range
         return with_picture_range(node, (float(high - low),), (-255.0 * low / (high - low) if low else 0.0,))
-    if given is None:
+    if input_range is None:
         return node
-    low, high = sorted(map(float, given))
+    low, high = sorted(map(float, input_range))
     if node.op != "input":
         return node.with_attrs(low=low, high=high)
     scale, zero = _covering(low, high)

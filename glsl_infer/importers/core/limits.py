@@ -35,10 +35,10 @@ def most_bytes() -> int:
     Raises:
         InputError: the environment variable does not have a valid number.
     """
-    given = os.environ.get(VARIABLE, str(DEFAULT_MB))
-    if not given.isdecimal() or not 0 < int(given) <= MOST_MB:
-        raise InputError(f"{VARIABLE}={given}; give megabytes, from 1 to {MOST_MB}")
-    return int(given) * 1_000_000
+    megabytes = os.environ.get(VARIABLE, str(DEFAULT_MB))
+    if not megabytes.isdecimal() or not 0 < int(megabytes) <= MOST_MB:
+        raise InputError(f"{VARIABLE}={megabytes}; give megabytes, from 1 to {MOST_MB}")
+    return int(megabytes) * 1_000_000
 
 
 class Weights:

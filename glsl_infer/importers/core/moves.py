@@ -35,8 +35,8 @@ class Arrangement:
     rows: range = range(0)
     columns: range = range(0)
 
-    def nodes(self, name: str, source: str, given: Shape) -> list[Node]:
-        """Return the nodes of the move of a map of shape ``given``. The first node is called ``name``."""
+    def nodes(self, name: str, source: str, source_shape: Shape) -> list[Node]:
+        """Return the nodes of the move of a map of shape ``source_shape``. The first node is called ``name``."""
         nodes: list[Node] = []
 
         def add(op: str, **attrs: object) -> None:
@@ -53,11 +53,11 @@ class Arrangement:
             add("depth_to_space", block=self.block[0] if self.block[0] == self.block[1] else self.block)
         elif self.step == "space_to_depth":
             own = f"{name}-phases" if nodes else name
-            nodes += space_to_depth(own, nodes[-1].name if nodes else source, given, self.block[0])
+            nodes += space_to_depth(own, nodes[-1].name if nodes else source, source_shape, self.block[0])
         elif self.step == "part":
-            parts = (self.rows, self.columns, range(given[2]))
+            parts = (self.rows, self.columns, range(source_shape[2]))
             own = f"{name}-part" if nodes else name
-            nodes += part_of(own, nodes[-1].name if nodes else source, given, parts)
+            nodes += part_of(own, nodes[-1].name if nodes else source, source_shape, parts)
         elif self.step == "repeat":
             add("upsample_nearest", size=self.block)
         if self.after is not None:
@@ -65,48 +65,48 @@ class Arrangement:
         return nodes or [Node(name, "identity", (source,))]
 
 
-def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
+def arrangement(sources: Indices, source_shape: Shape) -> Arrangement | None:
     """Return the move with these sources, or None if shaders do not support it.
 
     Args:
         sources: (height, width, channels): the flat index of each value in the source map.
-        given: shape of the source map.
+        source_shape: shape of the source map.
     """
     shape = sources.shape
-    total = int(np.prod(given))
+    total = int(np.prod(source_shape))
     if not sources.size or not total:
         return None
     if sources.size == total and (sources.reshape(-1) == np.arange(total)).all():
-        return Arrangement(shape, "" if shape == tuple(given) else "reshape")
-    width, channels = given[1], given[2]
+        return Arrangement(shape, "" if shape == tuple(source_shape) else "reshape")
+    width, channels = source_shape[1], source_shape[2]
     where = (sources // (width * channels), sources // channels % width, sources % channels)
-    for found in _candidates(where, shape, given):
-        if (_sources(found, given) == sources).all():
-            return found
+    for candidate in _candidates(where, shape, source_shape):
+        if (_sources(candidate, source_shape) == sources).all():
+            return candidate
     return None
 
 
-def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, given: Shape) -> Iterator[Arrangement]:
+def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, before: Shape) -> Iterator[Arrangement]:
     """Yield the moves matching a few of the sources."""
     rows, columns, channels = where
-    first = _order(channels[0, 0], given[2])
-    if shape[:2] == (given[1], given[0]):
+    first = _order(channels[0, 0], before[2])
+    if shape[:2] == (before[1], before[0]):
         yield Arrangement(shape, "transpose", after=first)
-    down, across = shape[0] // given[0], shape[1] // given[1]
-    if (down * given[0], across * given[1]) == tuple(shape[:2]) and down * across > 1:
+    down, across = shape[0] // before[0], shape[1] // before[1]
+    if (down * before[0], across * before[1]) == tuple(shape[:2]) and down * across > 1:
         yield Arrangement(shape, "repeat", after=first, block=(down, across))
-        if shape[2] * down * across == given[2]:
+        if shape[2] * down * across == before[2]:
             wide = tuple(int(c) for c in channels[:down, :across].reshape(-1))
-            yield Arrangement(shape, "depth_to_space", before=_order(np.asarray(wide), given[2]), block=(down, across))
-    block = given[0] // shape[0]
-    if block > 1 and (block * shape[0], block * shape[1]) == tuple(given[:2]) and shape[2] == given[2] * block**2:
-        order = (rows[0, 0] * block + columns[0, 0]) * given[2] + channels[0, 0]
+            yield Arrangement(shape, "depth_to_space", before=_order(np.asarray(wide), before[2]), block=(down, across))
+    block = before[0] // shape[0]
+    if block > 1 and (block * shape[0], block * shape[1]) == tuple(before[:2]) and shape[2] == before[2] * block**2:
+        order = (rows[0, 0] * block + columns[0, 0]) * before[2] + channels[0, 0]
         if order.max() < shape[2]:
             yield Arrangement(shape, "space_to_depth", after=_order(order, shape[2]), block=(block, block))
-    taken = [_steps(line) for line in (rows[:, 0, 0], columns[0, :, 0])]
-    if taken[0] is not None and taken[1] is not None:
-        whole = taken == [range(given[0]), range(given[1])]
-        yield Arrangement(shape, "" if whole else "part", after=first, rows=taken[0], columns=taken[1])
+    steps = [_steps(line) for line in (rows[:, 0, 0], columns[0, :, 0])]
+    if steps[0] is not None and steps[1] is not None:
+        is_complete = steps == [range(before[0]), range(before[1])]
+        yield Arrangement(shape, "" if is_complete else "part", after=first, rows=steps[0], columns=steps[1])
 
 
 def _order(channels: Indices, count: int) -> tuple[int, ...] | None:
@@ -119,16 +119,16 @@ def _steps(line: Indices) -> range | None:
     step = int(line[1] - line[0]) if len(line) > 1 else 1
     if not step:
         return None
-    found = range(int(line[0]), int(line[0]) + step * len(line), step)
-    return found if list(found) == line.tolist() else None
+    steps = range(int(line[0]), int(line[0]) + step * len(line), step)
+    return steps if list(steps) == line.tolist() else None
 
 
-def _sources(move: Arrangement, given: Shape) -> Indices:
+def _sources(move: Arrangement, source_shape: Shape) -> Indices:
     """Return the flat index of the source of each value of a move."""
-    x = np.arange(int(np.prod(given)), dtype=np.int64).reshape(given)
+    x = np.arange(int(np.prod(source_shape)), dtype=np.int64).reshape(source_shape)
     if move.before is not None:
         x = x[:, :, list(move.before)]
-    height, width, channels = given[0], given[1], len(x[0, 0])
+    height, width, channels = source_shape[0], source_shape[1], len(x[0, 0])
     down, across = move.block
     if move.step == "transpose":
         x = x.transpose(1, 0, 2)
@@ -188,7 +188,7 @@ MOST_AXES = 6
 Numbers = NDArray[np.int64]
 
 
-def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]:
+def placed(name: str, source: str, source_shape: Shape, numbers: Numbers) -> list[Node]:
     """Return the nodes that gather elements by their flat indices.
 
     Shaders gather the elements of maps and vectors if they can (``arrangement``). On the CPU, a block whose axes are
@@ -197,29 +197,29 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
     Args:
         name: of the first node.
         source: name of the input node.
-        given: its shape.
+        source_shape: its shape.
         numbers: the flat index of each element of the result, in the result's shape.
     """
-    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(given))):
+    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(source_shape))):
         return [Node(name, "reshape", (source,), {"shape": numbers.shape})]
-    if len(given) == numbers.ndim == 1:
+    if len(source_shape) == numbers.ndim == 1:
         return [Node(name, "vector_gather", (source,), {"channels": tuple(numbers.tolist())})]
-    drawn = arrangement(numbers, given) if len(given) == numbers.ndim == 3 else None
+    drawn = arrangement(numbers, source_shape) if len(source_shape) == numbers.ndim == 3 else None
     if drawn is not None:
-        return drawn.nodes(name, source, given)
-    block = _block(numbers, math.prod(given))
+        return drawn.nodes(name, source, source_shape)
+    block = _block(numbers, math.prod(source_shape))
     if block is None:
-        row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(given),)})
+        row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(source_shape),)})
         flat = numbers if numbers.ndim < MOST_AXES else numbers.reshape(-1)
         places = {"indices": flat[..., None].astype(np.float32)}
         nodes = [row, Node(f"{name}-places", "gather_points", (name,), {"batch": 0}, places)]
         if flat is numbers:
             return nodes
         return [*nodes, Node(f"{name}-shape", "tensor_reshape", (nodes[-1].name,), {"shape": numbers.shape})]
-    sizes, begin, taken, order = block
+    sizes, begin, slice_sizes, order = block
     nodes = [Node(name, "tensor_reshape", (source,), {"shape": sizes})]
-    if taken != sizes:
-        cut = {"begin": begin, "size": taken, "strides": (1,) * len(sizes)}
+    if slice_sizes != sizes:
+        cut = {"begin": begin, "size": slice_sizes, "strides": (1,) * len(sizes)}
         nodes.append(Node(f"{name}-cut", "tensor_slice", (nodes[-1].name,), cut))
     if order != tuple(range(len(order))):
         nodes.append(Node(f"{name}-moved", "tensor_transpose", (nodes[-1].name,), {"axes": order}))
@@ -232,32 +232,32 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
         return None
     first, axes = int(numbers.flat[0]), [axis for axis, size in enumerate(numbers.shape) if size > 1]
     steps = [int(np.take(numbers, 1, axis).flat[0]) - first for axis in axes]
-    apart = [numbers.shape[axis] for axis in axes]
+    lengths = [numbers.shape[axis] for axis in axes]
     grid = sum(
         (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - place - 1)))
-        for place, (step, size) in enumerate(zip(steps, apart))
+        for place, (step, size) in enumerate(zip(steps, lengths))
     )
     if min(steps, default=1) < 1 or not np.array_equal(numbers.reshape(-1), np.reshape(first + grid, -1)):
         return None
     ordered = sorted(range(len(axes)), key=lambda place: -steps[place])
-    sizes, begin, taken, left, whole = list[int](), list[int](), list[int](), first, total
+    sizes, begin, slice_sizes, left, remaining = list[int](), list[int](), list[int](), first, total
     for place in ordered:
         step = steps[place]
-        if whole % step:
+        if remaining % step:
             return None
-        sizes.append(whole // step)
+        sizes.append(remaining // step)
         begin.append(left // step)
-        taken.append(apart[place])
-        left, whole = left % step, step
-        if begin[-1] + taken[-1] > sizes[-1]:
+        slice_sizes.append(lengths[place])
+        left, remaining = left % step, step
+        if begin[-1] + slice_sizes[-1] > sizes[-1]:
             return None
-    if whole > 1:
-        sizes, begin, taken = [*sizes, whole], [*begin, left], [*taken, 1]
+    if remaining > 1:
+        sizes, begin, slice_sizes = [*sizes, remaining], [*begin, left], [*slice_sizes, 1]
     order = [ordered.index(place) for place in range(len(axes))] + list(range(len(axes), len(sizes)))
-    return tuple(sizes), tuple(begin), tuple(taken), tuple(order)
+    return tuple(sizes), tuple(begin), tuple(slice_sizes), tuple(order)
 
 
-def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
+def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
     """Return the nodes for a concatenation of maps: each is padded with zeros to the full size, and they are added.
 
     Args:
@@ -266,11 +266,11 @@ def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int)
         shapes: of the maps.
         axis: 0 for rows, 1 for columns.
     """
-    whole = sum(shape[axis] for shape in shapes)
+    total = sum(shape[axis] for shape in shapes)
     nodes: list[Node] = []
     before, start = "", 0
     for number, (source, shape) in enumerate(zip(inputs, shapes)):
-        around = (start, whole - start - shape[axis])
+        around = (start, total - start - shape[axis])
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
         own = name if not number else f"{name}-{number + 1}"
         nodes.append(Node(own, "zero_padding", (source,), {"padding": padding}))

@@ -62,9 +62,9 @@ def split_host_steps(tensor: Value, layers: Layers[Value]) -> OutputTail[Value]:
 
 def _below(end: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
     """Return the tail extended by one layer for all its tensors, or None."""
-    joined = _joined(end, layers)
-    if joined is not None:
-        return joined
+    merged = _joined(end, layers)
+    if merged is not None:
+        return merged
     steps = {layers.step(tensor) for tensor in end.tensors}
     step = steps.pop() if len(steps) == 1 else None
     if step is None:
@@ -154,13 +154,13 @@ def with_ended(
         nodes: that compute the outputs, including their tails.
         outputs: of the graph, without their tails.
     """
-    by_name, waiting, tail = {node.name: node for node in graph}, list(nodes), set[str]()
-    ends = {layer for output in outputs for layer in output.layers}
-    while waiting:
-        name = waiting.pop()
-        if name not in ends and name not in tail:
+    by_name, pending, tail = {node.name: node for node in graph}, list(nodes), set[str]()
+    tail_layers = {layer for output in outputs for layer in output.layers}
+    while pending:
+        name = pending.pop()
+        if name not in tail_layers and name not in tail:
             tail.add(name)
-            waiting += by_name[name].inputs
+            pending += by_name[name].inputs
     note = "a host step of an output"
     return [
         replace(row, runs=CPU, operators=(), note=note) if name in tail and row.runs in (CPU, SHADER) else row

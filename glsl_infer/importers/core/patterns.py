@@ -81,7 +81,7 @@ def fused(graph: Graph) -> Graph:
 def _rewritten(graph: Graph, rewrite: Callable[[_Subgraphs, Node], Replacement]) -> Graph:
     """Replace nodes by the result of ``rewrite``, the last node first. Pieces without a reader are dropped."""
     subgraphs, read = _Subgraphs(graph), set(graph.output_layers)
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if node.name not in read and not node.operator.is_input and graph.consumers[node.name]:
             continue
@@ -89,9 +89,9 @@ def _rewritten(graph: Graph, rewrite: Callable[[_Subgraphs, Node], Replacement])
         if OBSERVED_RANGE in node.attrs:
             last = last.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
         for other in (last, *reversed(before)):
-            kept.append(other)
+            nodes.append(other)
             read.update(other.inputs)
-    return Graph(graph.name, reversed(kept), graph.outputs)
+    return Graph(graph.name, reversed(nodes), graph.outputs)
 
 
 @dataclass
@@ -119,22 +119,22 @@ class _Subgraphs:
             kinds: operators of the nodes. A subgraph is two of them, apart from ``identity``, or one like ``x * x``.
             most: largest number of elements of a result.
         """
-        found: list[Piece] = []
-        taken: list[Node] = []
-        waiting = {last.name}
-        while waiting and len(taken) < _LONGEST:
-            top = max(waiting, key=self.positions.__getitem__)
+        pieces: list[Piece] = []
+        chosen: list[Node] = []
+        open_nodes = {last.name}
+        while open_nodes and len(chosen) < _LONGEST:
+            top = max(open_nodes, key=self.positions.__getitem__)
             node = self.graph.by_name[top]
             other = (node.op == "conv2d" and kinds is _OF_NORMS and not _is_mean(node)) or "table" in node.weights
             if node.op not in kinds or other or math.prod(self.graph.shapes[top]) > most:
                 break
-            taken.append(node)
-            waiting.discard(top)
-            waiting.update(node.inputs)
-            several = len(node.inputs) > 1 or sum(node.op != "identity" for node in taken) > 1
-            if several and len(waiting) == 1:
-                found.append((next(iter(waiting)), taken[::-1]))
-        return found[::-1]
+            chosen.append(node)
+            open_nodes.discard(top)
+            open_nodes.update(node.inputs)
+            several = len(node.inputs) > 1 or sum(node.op != "identity" for node in chosen) > 1
+            if several and len(open_nodes) == 1:
+                pieces.append((next(iter(open_nodes)), chosen[::-1]))
+        return pieces[::-1]
 
     def computed(self, piece: Piece, x: Array) -> Array:
         """Return the result of a subgraph.
@@ -194,23 +194,23 @@ def _moves(subgraphs: _Subgraphs, last: Node) -> Replacement:
             sources = subgraphs.computed(piece, np.arange(1.0, math.prod(shape) + 1.0).reshape(shape))
         except MISFITS:
             continue
-        found = arrangement(sources.astype(np.int64) - 1, shape) if sources.all() else None  # 0: none of the values
-        if found is not None:
-            return _renamed(found.nodes(f"{last.name}~moved", root, shape), last.name)
+        move = arrangement(sources.astype(np.int64) - 1, shape) if sources.all() else None  # 0: none of the values
+        if move is not None:
+            return _renamed(move.nodes(f"{last.name}~moved", root, shape), last.name)
     return None
 
 
 def _product_of_rows(subgraphs: _Subgraphs, last: Node) -> Replacement:
     """Return the product of each row of a tensor, between two changes of shape, as the product of its last axis."""
     shapes = subgraphs.graph.shapes
-    made = shapes[last.name]
-    for root, nodes in subgraphs.pieces(last, _OF_ROWS) if last.op in _RESHAPES and len(made) == 3 else ():
+    target = shapes[last.name]
+    for root, nodes in subgraphs.pieces(last, _OF_ROWS) if last.op in _RESHAPES and len(target) == 3 else ():
         plain, text = _without_function(nodes)
         others = [node for node in plain if node.op not in (*_RESHAPES, "identity")]
         matrix = _matrix(others[0]) if len(others) == 1 else None
-        if matrix is None or shapes[root] != (*made[:-1], matrix.shape[0]) or made[-1] != matrix.shape[1]:
+        if matrix is None or shapes[root] != (*target[:-1], matrix.shape[0]) or target[-1] != matrix.shape[1]:
             continue
-        chain = emit.Chain(f"{last.name}~row", root, made)
+        chain = emit.Chain(f"{last.name}~row", root, target)
         chain.extend([emit.product(chain.name, root, shapes[root], matrix, others[0].weights.get("bias"))])
         if text:
             chain.function(text)
@@ -240,8 +240,8 @@ def _functions(subgraphs: _Subgraphs, last: Node) -> Replacement:
         numbers = [float(value.reshape(-1)[0]) for value in constants]
 
         def function(x: Doubles, piece: Piece = piece) -> Doubles:
-            made: Doubles = np.asarray(subgraphs.computed(piece, x[None, None]), np.float64)
-            return np.array(np.broadcast_to(made, (1, 1, *x.shape)).reshape(x.shape))
+            values: Doubles = np.asarray(subgraphs.computed(piece, x[None, None]), np.float64)
+            return np.array(np.broadcast_to(values, (1, 1, *x.shape)).reshape(x.shape))
 
         try:
             text = activation_like(function, numbers, _tolerance(numbers))
@@ -265,14 +265,14 @@ def _inverse_root(subgraphs: _Subgraphs, node: Node) -> Replacement:
 def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
     """Return a decomposed normalisation as one operator, or as those of a normalisation over a map."""
     shapes = subgraphs.graph.shapes
-    made = shapes[last.name]
+    target = shapes[last.name]
     if last.op not in _OF_NORMS or last.op in _STATISTICS or last.op == "identity":
         return None
     pieces = subgraphs.pieces(last, _OF_NORMS, _MOST_SHOWN)
-    for piece in sorted(pieces, key=lambda piece: shapes[piece[0]] != made):  # without a change of shape if possible
+    for piece in sorted(pieces, key=lambda piece: shapes[piece[0]] != target):  # without a change of shape if possible
         root, nodes = piece
         shape = shapes[root]
-        if shape[-1:] != made[-1:] or math.prod(shape) != math.prod(made) or not _may_normalise(nodes):
+        if shape[-1:] != target[-1:] or math.prod(shape) != math.prod(target) or not _may_normalise(nodes):
             continue
         inner = shape if emit.in_textures(shape) else (1, math.prod(shape[:-1]), shape[-1])
         numbers = [float(value.reshape(-1)[0]) for value in _constants(nodes) if value.size == 1]
@@ -287,7 +287,7 @@ def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
         except MISFITS:
             continue
         if norm is not None:
-            made_of = _norm_nodes(f"{last.name}~norm", root, shape, inner, made, norm, text)
+            made_of = _norm_nodes(f"{last.name}~norm", root, shape, inner, target, norm, text)
             return _renamed(made_of, last.name)
     return None
 
@@ -321,7 +321,7 @@ def _may_normalise(nodes: Sequence[Node]) -> bool:
 
 
 def _norm_nodes(
-    name: str, source: str, shape: Shape, inner: Shape, made: Shape, norm: Norm, function: str
+    name: str, source: str, shape: Shape, inner: Shape, target: Shape, norm: Norm, function: str
 ) -> list[Node]:
     """Return the nodes of a normalisation of a tensor of ``shape`` in the shape ``inner``, then of a function."""
     chain = emit.Chain(name, source, shape)
@@ -333,7 +333,7 @@ def _norm_nodes(
         chain.extend(emit.over_map(own, read, inner, norm.groups, norm.epsilon, norm.gamma, norm.beta))
     if function:
         chain.function(function)
-    chain.reshaped(made)
+    chain.reshaped(target)
     return chain.nodes
 
 

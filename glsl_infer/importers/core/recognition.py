@@ -67,15 +67,15 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
 def _texts(numbers: Iterable[float]) -> Iterable[str]:
     """Yield the activations to try for a function with these constants, simple ones first."""
     yield from _WITHOUT_NUMBERS
-    known: list[float] = []
+    distinct: list[float] = []
     for number in numbers:
         for candidate in (number, -number, 1.0 / number if number else 0.0):
-            if math.isfinite(candidate) and candidate not in known and len(known) < _MOST_NUMBERS:
-                known.append(candidate)
-    for candidate in known:
+            if math.isfinite(candidate) and candidate not in distinct and len(distinct) < _MOST_NUMBERS:
+                distinct.append(candidate)
+    for candidate in distinct:
         yield from _valid(f"{name}({candidate!r})" for name in _WITH_A_NUMBER)
-    for one in known:
-        yield from _valid(f"{name}({one!r},{other!r})" for other in known for name in _WITH_TWO)
+    for one in distinct:
+        yield from _valid(f"{name}({one!r},{other!r})" for other in distinct for name in _WITH_TWO)
 
 
 def _valid(texts: Iterable[str]) -> Iterable[str]:
@@ -130,18 +130,18 @@ def norm_like(
     rng = np.random.default_rng(0)
     level = rng.normal(0.0, 1.0, shape[-1:])
     spreads = (*([1.0] * _SHOWN), 0.05, 0.01)
-    given = [spread * (level + rng.normal(0.0, 1.0, shape)) for spread in spreads]
+    samples = [spread * (level + rng.normal(0.0, 1.0, shape)) for spread in spreads]
     with np.errstate(all="ignore"):
-        made = [function(x) for x in given]
-        if any(y.shape != shape or not np.isfinite(y).all() for y in made):
+        outputs = [function(x) for x in samples]
+        if any(y.shape != shape or not np.isfinite(y).all() for y in outputs):
             return None
         epsilons = [0.0, *{float(number) for number in numbers if 0.0 < number < 0.1}]
         for epsilon in epsilons[:_MOST_NUMBERS]:
             for kind, groups in _hypotheses(shape, maps):
-                plain = [_normalised(x, kind, groups, epsilon) for x in given]
-                found = _fitted(plain, made, max(tolerance, _OF_LENGTH) if kind == "unit" else tolerance)
-                if found is not None:
-                    return Norm(kind, groups, epsilon, *found)
+                plain = [_normalised(x, kind, groups, epsilon) for x in samples]
+                scale_and_shift = _fitted(plain, outputs, max(tolerance, _OF_LENGTH) if kind == "unit" else tolerance)
+                if scale_and_shift is not None:
+                    return Norm(kind, groups, epsilon, *scale_and_shift)
     return None
 
 
@@ -167,18 +167,18 @@ def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Do
 
 
 def _fitted(
-    plain: Sequence[Doubles], made: Sequence[Doubles], tolerance: float
+    plain: Sequence[Doubles], outputs: Sequence[Doubles], tolerance: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return (gamma, beta) per channel that map ``plain`` to ``made``, or None if they do not fit."""
+    """Return (gamma, beta) per channel that map ``plain`` to ``outputs``, or None if they do not fit."""
     channels = plain[0].shape[-1]
-    x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, made))
+    x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, outputs))
     centred = x - x.mean(0)
     spread = np.square(centred).sum(0)
     if not np.isfinite(x).all() or (spread <= 1e-12).any():
         return None
     gamma = (centred * y).sum(0) / spread
     beta = y.mean(0) - gamma * x.mean(0)
-    for one, other in zip(plain, made):
+    for one, other in zip(plain, outputs):
         off = np.abs(gamma * one + beta - other)
         if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
             return None

@@ -17,6 +17,9 @@ from glsl_infer.graph import Graph, Shape
 SHADER, CPU, DROPPED, REFUSED, UNKNOWN = PLACES = ("shader", "CPU", "dropped", "refused", "unknown")
 """Execution place of a layer. Unknown: it is after an unsupported layer whose output has an unknown shape."""
 
+AFTER_UNKNOWN = "comes after a layer whose output is not known"
+"""Note of a layer with the status unknown."""
+
 
 def runs(operators: Iterable[str]) -> str:
     """Return where operators run without placement: on the CPU if one of them does not have a shader."""
@@ -49,8 +52,8 @@ class LayerStatus:
 
     def refused(self, error: ModelError) -> LayerStatus:
         """Return the row of the same layer, with the status refused."""
-        given, advice = (error.given, error.advice) if error.name else (str(error), "")
-        return replace(self, runs=REFUSED, problem=given, advice=advice)
+        problem, advice = (error.problem, error.advice) if error.name else (str(error), "")
+        return replace(self, runs=REFUSED, problem=problem, advice=advice)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from glsl_infer.importers.core.constants import pixel_slopes
 from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.elementwise import log_softmax
 
-Found = Callable[[Call, Any], Activation]
+ActivationFinder = Callable[[Call, Any], Activation]
 """Function of a call and a layer or operation: its activation. The layer can be an option of the call's layer."""
 
 SPARSE_SIGMOID = sigmoids.piecewise_linear(0.5, 0.5)
@@ -53,7 +53,7 @@ SOFTMAX = "softmax"
 """Not an activation of a graph, because its values depend on other channels."""
 
 
-def _made(call: Call, make: Callable[[], Activation], advice: str) -> Activation:
+def _parsed(call: Call, make: Callable[[], Activation], advice: str) -> Activation:
     """Return an activation parsed from its own text, with the parameters as in a graph."""
     try:
         return activation(make().text)
@@ -68,33 +68,33 @@ def _relu(call: Call, layer: Any) -> Activation:
         raise call.refused(f"a ReLU with max_value={layer.max_value}", "give a positive max_value")
     if slope or threshold:
         make = (lambda: bent.bent_relu(slope, threshold, maximum)) if threshold or np.isfinite(maximum) else None
-        return _made(call, make or (lambda: bent.leaky_relu(slope)), "give a max_value above the threshold")
-    return _made(call, lambda: clipped.relu(maximum), "give a positive max_value")
+        return _parsed(call, make or (lambda: bent.leaky_relu(slope)), "give a max_value above the threshold")
+    return _parsed(call, lambda: clipped.relu(maximum), "give a positive max_value")
 
 
 def _pieces(call: Call, layer: Any) -> Activation:
     advice = "its weights have left what training leads to; take an earlier state"
-    return _made(call, lambda: sigmoids.of_pieces(layer.function()), advice)
+    return _parsed(call, lambda: sigmoids.of_pieces(layer.function()), advice)
 
 
 def _prelu(call: Call, layer: Any) -> Activation:
     if not layer.built:
-        advice = "make it a layer of its own behind that layer"
+        advice = "make it a separate layer after that layer"
         raise call.refused("a PReLU as the activation of another layer, whose slopes no file keeps", advice)
     slopes = array(layer.alpha)
     per_channel = slopes.reshape(-1, slopes.shape[-1])
     if (per_channel != per_channel[0]).any():
-        advice = "make it a layer of its own behind a map, or give it shared_axes=[1, 2]: one slope for each channel"
+        advice = "make it a separate layer after a map, or give it shared_axes=[1, 2]: one slope for each channel"
         raise call.refused(f"a PReLU with slopes of its own for each pixel, {slopes.shape}", advice)
-    return _made(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
+    return _parsed(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
 
 
 def _leaky(call: Call, layer: Any) -> Activation:
-    return _made(call, lambda: bent.leaky_relu(float(layer.negative_slope)), "its slope must be finite")
+    return _parsed(call, lambda: bent.leaky_relu(float(layer.negative_slope)), "its slope must be finite")
 
 
 def _elu(call: Call, layer: Any) -> Activation:
-    return _made(call, lambda: smooth.elu(float(layer.alpha)), "its alpha must be finite")
+    return _parsed(call, lambda: smooth.elu(float(layer.alpha)), "its alpha must be finite")
 
 
 def _gelu(call: Call, layer: Any) -> Activation:
@@ -104,10 +104,10 @@ def _gelu(call: Call, layer: Any) -> Activation:
 def _clip(call: Call, layer: Any) -> Activation:
     low, high = layer.x_min, layer.x_max
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        raise call.refused("a clip to limits that are no numbers", "give two numbers")
+        raise call.refused("a clip to limits that are not numbers", "give two numbers")
     if low == 0:
-        return _made(call, lambda: clipped.relu(float(high)), "give a limit above 0")
-    return _made(call, lambda: powers.clip(float(low), float(high)), "give a lower and a higher limit")
+        return _parsed(call, lambda: clipped.relu(float(high)), "give a limit above 0")
+    return _parsed(call, lambda: powers.clip(float(low), float(high)), "give a lower and a higher limit")
 
 
 def power(call: Call) -> list[Node]:
@@ -118,24 +118,24 @@ def power(call: Call) -> list[Node]:
             "a power whose exponent is not a number", "give it as a number, or use keras.ops.exp of a product"
         )
     advice = "multiply the tensor by itself, or use keras.ops.exp"
-    return [_node(call.name, call.inputs, _made(call, lambda: powers.power(float(exponent)), advice))]
+    return [_node(call.name, call.inputs, _parsed(call, lambda: powers.power(float(exponent)), advice))]
 
 
-def _of(option: str, make: Callable[[float], Activation]) -> Found:
+def _of(option: str, make: Callable[[float], Activation]) -> ActivationFinder:
     """Return the finder of a function with one option."""
-    return lambda call, layer: _made(call, lambda: make(float(getattr(layer, option))), f"give another {option}")
+    return lambda call, layer: _parsed(call, lambda: make(float(getattr(layer, option))), f"give another {option}")
 
 
 def _threshold(call: Call, layer: Any) -> Activation:
     limit, value = float(layer.threshold), float(layer.default_value)
-    return _made(call, lambda: shrinking.threshold(limit, value), "its numbers must be finite")
+    return _parsed(call, lambda: shrinking.threshold(limit, value), "its numbers must be finite")
 
 
-def _always(function: Activation) -> Found:
+def _always(function: Activation) -> ActivationFinder:
     return lambda call, layer: function
 
 
-LAYERS: Mapping[str, Found] = {
+LAYERS: Mapping[str, ActivationFinder] = {
     "ClippedLinear": _pieces,
     "ELU": _elu,
     "LeakyReLU": _leaky,
@@ -146,7 +146,7 @@ LAYERS: Mapping[str, Found] = {
 }
 """Layers that are activations, by class name. They occur alone, or as the ``activation=`` of another layer."""
 
-OPERATIONS: Mapping[str, Found] = {
+OPERATIONS: Mapping[str, ActivationFinder] = {
     **{name: _always(activation(text)) for name, text in elementwise.activations(elementwise.KERAS).items()},
     "Celu": _of("alpha", shrinking.celu),
     "Clip": _clip,
@@ -163,10 +163,10 @@ OPERATIONS: Mapping[str, Found] = {
 """Finders of the activations of ``keras.ops``, by class name."""
 
 
-def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
+def converters(kinds: Mapping[str, ActivationFinder]) -> dict[str, Converter]:
     """Return a converter for each layer or operation that is an activation."""
 
-    def converter(kind: Found) -> Converter:
+    def converter(kind: ActivationFinder) -> Converter:
         return lambda call: [_node(call.name, call.inputs, kind(call, call.layer))]
 
     return {name: converter(kind) for name, kind in kinds.items()}
@@ -183,22 +183,22 @@ def activation_layer(call: Call) -> list[Node]:
     """Convert an ``Activation`` layer."""
     if _is_log_softmax(call):
         return log_softmax(call.name, call.inputs[0], -1)
-    return [_node(call.name, call.inputs, _given(call))]
+    return [_node(call.name, call.inputs, _own_function(call))]
 
 
-def function_of(call: Call, given: Any) -> Activation:
+def function_of(call: Call, argument: Any) -> Activation:
     """Return the function of a layer's option, such as ``activation``. Softmax is refused."""
-    found = _found(call, given)
-    if found is None:
+    activation = _function(call, argument)
+    if activation is None:
         raise call.refused(f"activation '{SOFTMAX}' here", "use a function of single numbers")
-    return found
+    return activation
 
 
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
     """Return the nodes of a layer's ``activation=``, or []. ``after`` is the node that they read."""
     if _is_log_softmax(call):
         return log_softmax(f"{call.name}-activation", after or call.name, -1)
-    function = _given(call)
+    function = _own_function(call)
     if function == clipped.LINEAR:
         return []
     return [_node(f"{call.name}-activation", (after or call.name,), function)]
@@ -214,16 +214,16 @@ def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> No
     return Node(name, "activation", inputs, {"function": function.text})
 
 
-def _given(call: Call) -> Activation | None:
+def _own_function(call: Call) -> Activation | None:
     """Return the ``activation`` of a layer; None for softmax."""
-    return _found(call, call.layer.activation)
+    return _function(call, call.layer.activation)
 
 
-def _found(call: Call, given: Any) -> Activation | None:
-    kind = type(given).__name__
+def _function(call: Call, argument: Any) -> Activation | None:
+    kind = type(argument).__name__
     if kind in LAYERS:
-        return LAYERS[kind](call, given)
-    name = str(getattr(given, "__name__", kind))
+        return LAYERS[kind](call, argument)
+    name = str(getattr(argument, "__name__", kind))
     if name == SOFTMAX:
         return None
     if name not in FUNCTIONS:

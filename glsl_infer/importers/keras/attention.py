@@ -73,8 +73,8 @@ def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], att
     rank, heads = len(shapes[0]), int(attrs["heads"])
     batch = len(call.arguments[0].shape) - rank  # 0 if the parts of the batch have an axis
     over = tuple(int(axis) - batch for axis in getattr(call.layer, "_attention_axes", None) or range(1, rank))
-    apart = tuple(axis for axis in range(rank - 1) if axis not in over)
-    order = (*apart, *over, rank - 1)
+    batch_axes = tuple(axis for axis in range(rank - 1) if axis not in over)
+    order = (*batch_axes, *over, rank - 1)
     if any(len(shape) != rank for shape in shapes) or not set(over) <= set(range(rank - 1)):
         raise call.refused(f"attention over axes {over} of {', '.join(map(str, shapes))}", "give all as many axes")
     nodes: list[Node] = []
@@ -83,20 +83,20 @@ def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], att
         nodes.append(Node(f"{call.name}-{part}", op, tuple(reads), settings))
         return nodes[-1].name
 
-    ready, alone = [], tuple(shapes[0][axis] for axis in apart)
+    ready, alone = [], tuple(shapes[0][axis] for axis in batch_axes)
     for part, name, shape in zip(("query", "keys", "values"), operands, shapes):
-        moved = add(f"{part}-moved", "tensor_transpose", [name], axes=order)
+        transposed = add(f"{part}-moved", "tensor_transpose", [name], axes=order)
         positions = math.prod(shape[axis] for axis in over)
         groups = (math.prod(alone), positions, heads, shape[-1] // heads)
-        cut = add(f"{part}-heads", "tensor_reshape", [moved], shape=groups)
+        cut = add(f"{part}-heads", "tensor_reshape", [transposed], shape=groups)
         ready.append(add(f"{part}-first", "tensor_transpose", [cut], axes=(0, 2, 1, 3)))
     query, keys, values = ready
     scores = add("scores", "matmul", [query, keys], transpose_b=True, scale=attrs["scale"])
     mixed = add("mixed", "matmul", [add("softmax", "tensor_softmax", [scores], axis=-1), values])
-    joined = add("joined", "tensor_transpose", [mixed], axes=(0, 2, 1, 3))
+    merged = add("joined", "tensor_transpose", [mixed], axes=(0, 2, 1, 3))
     sizes = (*alone, *(shapes[0][axis] for axis in over), shapes[2][-1])
-    whole = add("whole", "tensor_reshape", [joined], shape=sizes)
-    add("back", "tensor_transpose", [whole], axes=tuple(order.index(axis) for axis in range(rank)))
+    reshaped = add("whole", "tensor_reshape", [merged], shape=sizes)
+    add("back", "tensor_transpose", [reshaped], axes=tuple(order.index(axis) for axis in range(rank)))
     return nodes
 
 
@@ -127,8 +127,8 @@ def _by_role(call: Call) -> tuple[str, str, str]:
 
 def _require_plain(call: Call) -> None:
     """Refuse masks, and scores as an output."""
-    masks = [given for given in call.arguments if getattr(given, "dtype", None) == "bool"]
-    if masks or any(given is True for given in call.arguments):
+    masks = [argument for argument in call.arguments if getattr(argument, "dtype", None) == "bool"]
+    if masks or any(argument is True for argument in call.arguments):
         raise call.refused(
             "a mask, a causal mask or its scores as a result", "call it on query, value and key, and nothing else"
         )

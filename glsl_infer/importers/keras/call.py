@@ -37,9 +37,9 @@ class Call:
     output: int = 0
     shape: Shape = ()
 
-    def refused(self, given: str, advice: str) -> ModelError:
+    def refused(self, problem: str, advice: str) -> ModelError:
         """Return the error for an unsupported call: the problem and the advice."""
-        return ModelError.layer(self.name, given, advice)
+        return ModelError.layer(self.name, problem, advice)
 
     def node(self, op: str, attrs: dict[str, Any] | None = None, **weights: NDArray[np.float32]) -> Node:
         """Return the node for the call."""
@@ -65,13 +65,13 @@ class Call:
 
     def require_channels_last(self) -> None:
         """Refuse any data format except channels_last."""
-        given = getattr(self.layer, "data_format", None)
-        if given is None:
+        data_format = getattr(self.layer, "data_format", None)
+        if data_format is None:
             from keras import config
 
-            given = config.image_data_format()
-        if given != "channels_last":
-            raise self.refused(f"data_format='{given}'", "only 'channels_last' can be exported")
+            data_format = config.image_data_format()
+        if data_format != "channels_last":
+            raise self.refused(f"data_format='{data_format}'", "only 'channels_last' can be exported")
 
     def require_channel_axis(self) -> None:
         """Refuse any axis except the last."""

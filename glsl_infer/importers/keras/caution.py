@@ -144,11 +144,11 @@ def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
         )
     parts = str(module or "").split(".")
     inside = parts[2:] if parts[1:2] == ["src"] else parts[1:]
-    known = (".".join(inside), name) in _OF_NETWORKS
-    if parts[0] == "keras" and inside and inside[0] not in _ROOMS and not known:
-        given = entry.get("config") if name == "function" else name
+    is_allowed = (".".join(inside), name) in _OF_NETWORKS
+    if parts[0] == "keras" and inside and inside[0] not in _ROOMS and not is_allowed:
+        part = entry.get("config") if name == "function" else name
         raise ModelError(
-            f"{source}: names '{module}.{given:.60}', which is not part of a network; nothing of it was loaded; do not "
+            f"{source}: names '{module}.{part:.60}', which is not part of a network; nothing of it was loaded; do not "
             "trust this file"
         )
     if name == "function" and parts[0] not in ("", "builtins", "keras"):
@@ -170,8 +170,8 @@ def bounded(keras: Any, source: object) -> Iterator[None]:
     original = kind.add_weight
 
     def add_weight(self: Any, shape: Any = None, *args: Any, **options: Any) -> Any:
-        given = shape if isinstance(shape, (tuple, list)) else (shape,)
-        sizes = [size for size in given if isinstance(size, int)]
+        shape_sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+        sizes = [size for size in shape_sizes if isinstance(size, int)]
         try:
             weights.add(4 * math.prod(sizes), str(getattr(self, "name", "")))
         except ModelError as error:

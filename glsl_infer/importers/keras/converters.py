@@ -32,7 +32,7 @@ def _layer_scale(call: Call) -> list[Node]:
 def _scaled_residual(call: Call) -> list[Node]:
     """Convert the CustomScaleLayer of Keras' InceptionResNetV2: a map plus a constant times another map."""
     if len(call.inputs) != 2:
-        raise call.refused(f"{len(call.inputs)} inputs", "give it a map and what is added to it")
+        raise call.refused(f"{len(call.inputs)} inputs", "give it two maps")
     scaled = Node(call.name, "rescaling", call.inputs[1:], {"scales": (float(call.layer.scale),), "offsets": (0.0,)})
     return [scaled, Node(f"{call.name}-sum", "add", (call.inputs[0], call.name), {"activation": "linear"})]
 
@@ -151,10 +151,12 @@ def identity(call: Call) -> list[Node]:
 def _random_crop(call: Call) -> list[Node]:
     """Convert a RandomCrop. At inference Keras 3 returns the map unchanged, regardless of the declared shape."""
     call.require_channels_last()
-    given = (1, *call.shapes[0])
-    made = tuple(call.layer(np.zeros(given, np.float32), training=False).shape)
-    if made != given:
-        raise call.refused(f"a RandomCrop that makes {made[1:]} of {given[1:]}", "use CenterCrop or Resizing")
+    input_shape = (1, *call.shapes[0])
+    output_shape = tuple(call.layer(np.zeros(input_shape, np.float32), training=False).shape)
+    if output_shape != input_shape:
+        raise call.refused(
+            f"a RandomCrop that makes {output_shape[1:]} of {input_shape[1:]}", "use CenterCrop or Resizing"
+        )
     return [call.node("identity")]
 
 
@@ -206,7 +208,7 @@ LAYERS: Mapping[str, Converter] = {
     **normalizations.LAYERS,
     "ChannelShuffle": _channel_shuffle,
     **elementwise.LAYERS,
-    "Concatenate": moves.joined,
+    "Concatenate": moves.concatenate,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
     "GlobalAveragePooling2D": geometry.global_pool("mean"),

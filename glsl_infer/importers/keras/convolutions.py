@@ -72,7 +72,7 @@ def transposed(call: Call) -> list[Node]:
         bias(call, weights.shape[2]),
         strides=strides,
         shape=shape,
-        wanted=tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3]),
+        output_size=tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3]),
         same=layer.padding != "valid",
         dilations=dilations,
         activation=activation if alone else (),

@@ -36,9 +36,9 @@ class Frames:
         self._steps: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, str] = {}
 
-    def below(self, sequence: str, whole: str) -> None:
-        """Record that a sequence is stored as the map ``whole``, with the frames below each other."""
-        self._below[sequence] = whole
+    def below(self, sequence: str, stacked_map: str) -> None:
+        """Record that a sequence is stored as the map ``stacked_map``, with the frames below each other."""
+        self._below[sequence] = stacked_map
 
     def unrolled(self, call: Call, step: Step) -> str:
         """Call ``step`` for every frame of a call's input; return the node that concatenates the results.
@@ -50,41 +50,41 @@ class Frames:
         if count > MOST_FRAMES:
             kind = type(call.layer).__name__
             raise call.refused(f"a {kind} over {count} steps", f"give it at most {MOST_FRAMES}")
-        made = tuple(
+        steps = tuple(
             step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
         )
-        return self._together(call.name, made)
+        return self._together(call.name, steps)
 
     def _frame(self, call: Call, number: int) -> str:
-        source, given = call.inputs[0], call.shapes[0]
+        source, shape = call.inputs[0], call.shapes[0]
         if source in self._steps:
             return self._steps[source][number]
         name = self._builder.free_name(f"{call.name}-frame{number}")
         if source in self._below:
-            attrs = {"begin": (number * given[1], 0), "size": (given[1], given[2]), "strides": (1, 1)}
+            attrs = {"begin": (number * shape[1], 0), "size": (shape[1], shape[2]), "strides": (1, 1)}
             return self._builder.add([Node(name, "spatial_slice", (self._below[source],), attrs)])
-        begin = (number, *(0 for _ in given[1:]))
-        cut = {"begin": begin, "size": (1, *given[1:]), "strides": tuple(1 for _ in given)}
+        begin = (number, *(0 for _ in shape[1:]))
+        cut = {"begin": begin, "size": (1, *shape[1:]), "strides": tuple(1 for _ in shape)}
         nodes = [Node(name, "tensor_slice", (source,), cut)]
-        nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": given[1:]}))
+        nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": shape[1:]}))
         return self._builder.add(nodes)
 
-    def _together(self, name: str, made: tuple[str, ...]) -> str:
+    def _together(self, name: str, steps: tuple[str, ...]) -> str:
         added = []
-        for number, step in enumerate(made):
+        for number, step in enumerate(steps):
             own = self._builder.free_name(f"{name}-step{number}")
             shape = {"shape": (1, *self._builder.shapes[step])}
             added.append(self._builder.add([Node(own, "reshape", (step,), shape)]))
-        whole = self._builder.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
-        self._steps[whole] = made
-        return whole
+        sequence = self._builder.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
+        self._steps[sequence] = steps
+        return sequence
 
 
 def along_channels(layer: Any, shape: Shape) -> bool:
     """Return whether an inner layer can process a sequence of vectors at once, with the same result as step by step."""
     kind = type(layer)
-    known = kind.__name__ in _ALONG_CHANNELS and kind.__module__.partition(".")[0] == "keras"
-    return known and len(shape) == 2 and getattr(layer, "axis", -1) == -1
+    is_known = kind.__name__ in _ALONG_CHANNELS and kind.__module__.partition(".")[0] == "keras"
+    return is_known and len(shape) == 2 and getattr(layer, "axis", -1) == -1
 
 
 def inner_of(call: Call) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.ops.channel_gather import ZERO
 
 
 def _cropped(call: Call, begin: tuple[int, int], size: Sequence[int]) -> list[Node]:
@@ -35,16 +34,16 @@ def pad_images(call: Call) -> list[Node]:
     """Convert ``keras.ops.image.pad_images``."""
     call.require_channels_last()
     top, left = _before(call, "padding", 1)
-    bottom, right = (made - size for made, size in zip(call.shape[:2], call.shapes[0]))
+    bottom, right = (padded - size for padded, size in zip(call.shape[:2], call.shapes[0]))
     return [call.node("zero_padding", {"padding": (top, bottom - top, left, right - left)})]
 
 
 def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
     """Return the leading rows and columns that are added or removed. The options may only have the trailing ones."""
     counts = []
-    for first, last, made, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
+    for first, last, padded, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
         front, back = (getattr(call.layer, f"{side}_{kind}") for side in (first, last))
-        counts.append(int(sign * (made - size) - back if front is None else front))
+        counts.append(int(sign * (padded - size) - back if front is None else front))
     return counts[0], counts[1]
 
 
@@ -121,12 +120,12 @@ def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
 def _full(call: Call, key: Sequence[Any]) -> list[Any]:
     """Return an index with an entry for every axis, and None for every new axis."""
     entries, rank = list(key), len(call.shapes[0]) + 1
-    taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    consumed = sum(entry is not None and entry is not Ellipsis for entry in entries)
     places = [index for index, entry in enumerate(entries) if entry is Ellipsis]
     if places:
-        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - taken)
+        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - consumed)
         return entries
-    return entries + [slice(None)] * (rank - taken)
+    return entries + [slice(None)] * (rank - consumed)
 
 
 def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
@@ -146,16 +145,16 @@ def split(call: Call) -> list[Node]:
     """Convert one output of ``keras.ops.split``, or of ``keras.ops.unstack``."""
     axis, shape = call.axis(call.layer.axis), call.shapes[0]
     if type(call.layer).__name__ == "Unstack":
-        ends, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
+        boundaries, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
     else:
         sections, result = call.layer.indices_or_sections, None
-        ends = (
+        boundaries = (
             [shape[axis] // sections * number for number in range(sections + 1)]
             if isinstance(sections, int)
             else [0, *(int(end) for end in sections), shape[axis]]
         )
     parts = [range(length) for length in shape]
-    parts[axis] = parts[axis][ends[call.output] : ends[call.output + 1]]
+    parts[axis] = parts[axis][boundaries[call.output] : boundaries[call.output + 1]]
     return _sliced(call, parts, result)
 
 
@@ -185,25 +184,11 @@ def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert ``keras.ops.pad``: shaders pad rows and columns, and channels by zeros."""
+    """Convert ``keras.ops.pad``."""
     widths, mode, value = padding_widths(call)
     if any(widths[0]):
         raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
-    if len(widths) != 4 or (any(widths[3]) and (mode != "constant" or value)):
-        flat = tuple(count for pair in widths[1:] for count in pair)
-        return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
-    padding, chain = (*widths[1], *widths[2]), emit.Chain(call.name, call.inputs[0], call.shapes[0])
-    if mode != "constant":
-        chain.add("mirror_padding", padding=padding, mode=mode)
-    elif value:
-        chain.add("constant_padding", padding=padding, value=value)
-    elif any(padding) or not any(widths[3]):
-        chain.add("zero_padding", padding=padding)
-    if any(widths[3]):
-        before, after = widths[3]
-        channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
-        chain.add("channel_gather", part="channels", channels=channels)
-    return chain.nodes
+    return emit.padded(call.name, call.inputs[0], call.shapes[0], widths[1:], mode, value)
 
 
 def space_to_depth(call: Call) -> list[Node]:

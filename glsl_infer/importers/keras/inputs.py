@@ -37,13 +37,13 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
         ModelError: the layers cannot be called on such inputs.
     """
     names = [str(tensor.name) for tensor in model.inputs]
-    whole = by_name("--input-shape", shapes or {}, names)
+    new_shapes = by_name("--input-shape", shapes or {}, names)
     for tensor in model.inputs:
-        wanted = whole.get(tensor.name)
-        if wanted is not None and (len(wanted) != len(tensor.shape) or wanted[0] != 1):
+        requested = new_shapes.get(tensor.name)
+        if requested is not None and (len(requested) != len(tensor.shape) or requested[0] != 1):
+            option = f"--input-shape {'x'.join(map(str, requested))}"
             raise InputError(
-                f"--input-shape {'x'.join(map(str, wanted))}: input '{tensor.name}' has {len(tensor.shape)} axes; give "
-                "a size for each, with a batch of 1"
+                f"{option}: input '{tensor.name}' has {len(tensor.shape)} axes; give a size for each, with a batch of 1"
             )
     unknown = [name for name in sizes if name and name not in names]
     if unknown:
@@ -56,38 +56,40 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
         size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)
         if size is None or len(tensor.shape) != 4:
             continue
-        if any(own not in (None, wanted) for own, wanted in zip(tensor.shape[1:3], size)):
+        if any(own not in (None, requested) for own, requested in zip(tensor.shape[1:3], size)):
             own = "x".join("any" if length is None else str(length) for length in tensor.shape[1:3])
             raise InputError(f"--input-size {size[0]}x{size[1]}: input '{tensor.name}' is {own}, and not free")
         if tensor.name in free:
             chosen[tensor.name] = size
-    if sizes and not chosen and not whole:
+    if sizes and not chosen and not new_shapes:
         raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
-    if not chosen and not whole:
+    if not chosen and not new_shapes:
         return model
     installed = keras()
-    given = [
+    inputs = [
         installed.Input(
-            whole[tensor.name][1:] if tensor.name in whole else _filled(tensor.shape[1:], chosen.get(tensor.name)),
+            new_shapes[tensor.name][1:]
+            if tensor.name in new_shapes
+            else _filled(tensor.shape[1:], chosen.get(tensor.name)),
             name=tensor.name,
             dtype=tensor.dtype,
         )
         for tensor in model.inputs
     ]
     try:
-        tensors = given  # a Sequential has no structure of inputs
+        tensors = inputs  # a Sequential has no structure of inputs
         if not isinstance(model, installed.Sequential):
-            tensors = installed.tree.pack_sequence_as(model.input, given)
+            tensors = installed.tree.pack_sequence_as(model.input, inputs)
         return installed.models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
     except Exception as error:  # Keras raises a dozen exception classes here; all mean a size that does not fit
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"model '{model.name}' cannot be built for inputs of that size: {said[0]}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"model '{model.name}' cannot be built for inputs of that size: {lines[0]}") from error
 
 
 def _filled(shape: tuple[int | None, ...], size: tuple[int, int] | None) -> tuple[int | None, ...]:
     if size is None:
         return shape
-    return tuple(wanted if own is None else own for wanted, own in zip((*size, None), shape))
+    return tuple(requested if own is None else own for requested, own in zip((*size, None), shape))
 
 
 _SIZED = (
@@ -130,10 +132,10 @@ def input_nodes(call: Call) -> list[Node]:
     return [row, Node(f"{call.name}-axes", "reshape", (call.name,), {"shape": shape})]
 
 
-def picture_shape(operation: Any, shapes: Sequence[Shape], made: Shape) -> Shape:
+def picture_shape(operation: Any, shapes: Sequence[Shape], keras_shape: Shape) -> Shape:
     """Return the shape of an operation's output, with the channel axis of a grey image that Keras lacks."""
-    is_grey = len(shapes) == 1 and shapes[0] == (*made, 1) and type(operation).__name__ in _KEEPS_AXES
-    return shapes[0] if is_grey else made
+    is_grey = len(shapes) == 1 and shapes[0] == (*keras_shape, 1) and type(operation).__name__ in _KEEPS_AXES
+    return shapes[0] if is_grey else keras_shape
 
 
 def _is_grey(operation: Any, shape: Shape) -> bool:
@@ -142,17 +144,17 @@ def _is_grey(operation: Any, shape: Shape) -> bool:
 
 
 def _reads_grey(node: Any, shape: Shape) -> bool:
-    operation, made = node.operation, tuple(node.output_tensors[0].shape[1:])
+    operation, output_shape = node.operation, tuple(node.output_tensors[0].shape[1:])
     kind = type(operation).__name__
     if getattr(operation, "inputs", None) and hasattr(operation, "layers"):  # a nested model
         return all(_is_grey(tensor._keras_history.operation, shape) for tensor in operation.inputs)
     if kind in ("Reshape", "ExpandDims"):
-        return made == (*shape, 1) or len(made) == 1
-    if kind not in _KEEPS_AXES or made != shape:
+        return output_shape == (*shape, 1) or len(output_shape) == 1
+    if kind not in _KEEPS_AXES or output_shape != shape:
         return kind == "Flatten"
-    given = (*node.arguments.args, *node.arguments.kwargs.values())
-    beside = [value for value in given if not hasattr(value, "_keras_history")] if kind in _OF_NUMBERS else []
+    arguments = (*node.arguments.args, *node.arguments.kwargs.values())
+    constants = [value for value in arguments if not hasattr(value, "_keras_history")] if kind in _OF_NUMBERS else []
     own = [getattr(operation, name, None) for name in ("mean", "scale", "offset")]
-    numbers = [value for value in (*beside, *own) if value is not None]
+    numbers = [value for value in (*constants, *own) if value is not None]
     plain = all(math.prod(getattr(value, "shape", np.shape(value))) == 1 for value in numbers)
     return plain and len(node.input_tensors) == 1 and _is_grey(operation, shape)

@@ -94,10 +94,10 @@ def _layer(entry: Config) -> Config:
         return _called(name, "thresholded_relu", {"theta": settings.get("theta", 1.0)})
     if kind == "RandomCrop":  # at inference it crops the middle
         kind, settings = "Resizing", {**settings, "crop_to_aspect_ratio": True, "seed": None}
-    known = _known(kind)
-    if known is None or kind in RUN_OTHERS:
+    keras3_kind = _keras3_class(kind)
+    if keras3_kind is None or kind in RUN_OTHERS:
         return _own(entry, settings)
-    return {**_object(known, _settings(known, name, settings)), "build_config": {}}
+    return {**_object(keras3_kind, _settings(keras3_kind, name, settings)), "build_config": {}}
 
 
 def _object(kind: str, settings: Config) -> Config:
@@ -118,7 +118,7 @@ def _own(entry: Config, settings: Config) -> Config:
     }
 
 
-def _known(kind: str) -> str | None:
+def _keras3_class(kind: str) -> str | None:
     """Return the name of a class in Keras 3, or None."""
     layers = keras().layers
     for name in (_RENAMED.get(kind, kind), _VERSIONED.sub("", kind)):
@@ -145,12 +145,12 @@ def _called(name: str, function: str, options: Config) -> Config:
 
 
 def _sequential(name: str, settings: Config, entry: Config) -> Config:
-    given = settings["layers"]
-    layers = [_layer(layer) for layer in given]
-    first = given[0] if given else {}
+    old_layers = settings["layers"]
+    layers = [_layer(layer) for layer in old_layers]
+    first = old_layers[0] if old_layers else {}
     shape = _first_shape(first) or settings.get("build_input_shape")
     shape = shape or settings.get("batch_input_shape") or (entry.get("build_config") or {}).get("input_shape")
-    if given and first["class_name"] != "InputLayer" and isinstance(shape, list):
+    if old_layers and first["class_name"] != "InputLayer" and isinstance(shape, list):
         layers.insert(0, _object("InputLayer", {"batch_shape": shape, "dtype": "float32", "name": f"{name}_input"}))
     return {"name": name, "layers": layers}
 
@@ -180,28 +180,29 @@ def _functional(name: str, settings: Config) -> Config:
         # Keras 3 counts the calls of functional models from 1 here, and from 0 inside nodes.
         return [plain_name(layer), call - first[layer] + (1 if layer in functional else 0), tensor]
 
-    def ends(value: Any) -> Any:
+    def converted(value: Any) -> Any:
+        """Return the references in the inputs or outputs of the model as Keras 3 counts them."""
         if _is_reference(value, nodes):
             return output(value)
         if isinstance(value, dict):
-            return {key: ends(part) for key, part in value.items()}
-        parts = [ends(part) for part in value]
+            return {key: converted(part) for key, part in value.items()}
+        parts = [converted(part) for part in value]
         return parts[0] if len(parts) == 1 else parts  # with a list of one, each call would return a list
 
     layers: list[Config] = []
     functional: set[str] = set()
     for layer in settings["layers"]:
-        made = _layer(layer)
-        if {"input_layers", "output_layers"} <= made["config"].keys():
+        new_layer = _layer(layer)
+        if {"input_layers", "output_layers"} <= new_layer["config"].keys():
             functional.add(layer["name"])
-        recurrent = made["class_name"] in _RECURRENT
+        recurrent = new_layer["class_name"] in _RECURRENT
         calls = [_call(node, nodes, first, recurrent=recurrent) for node in layer.get("inbound_nodes", [])]
-        layers.append({**made, "name": plain_name(layer["name"]), "inbound_nodes": calls})
+        layers.append({**new_layer, "name": plain_name(layer["name"]), "inbound_nodes": calls})
     rewritten_model = {"name": name, "layers": layers}
     if "trainable" in settings:
         rewritten_model["trainable"] = settings["trainable"]
     for key in ("input_layers", "output_layers"):
-        rewritten_model[key] = ends(settings[key])
+        rewritten_model[key] = converted(settings[key])
     return rewritten_model
 
 
@@ -259,12 +260,12 @@ def _call(node: Any, layers: Mapping[str, Any], first: Mapping[str, int], *, rec
         return [tensors(part) for part in value] if isinstance(value, list) else value
 
     inputs = tensors(node)
-    given = {key: tensors(value) for key, value in list(options.items()) if value is not None}
+    arguments = {key: tensors(value) for key, value in list(options.items()) if value is not None}
     if isinstance(inputs, list) and len(inputs) == 1:
         inputs = inputs[0]
     if recurrent and isinstance(inputs, list):
-        inputs, given["initial_state"] = inputs[0], inputs[1:]
-    return {"args": [inputs], "kwargs": given}
+        inputs, arguments["initial_state"] = inputs[0], inputs[1:]
+    return {"args": [inputs], "kwargs": arguments}
 
 
 def _tensor(layer: str, call: int, number: int) -> Config:
@@ -339,8 +340,8 @@ def _object_of(value: Config) -> Any:
 
 def _activation(value: Any) -> Any:
     """Return an activation. In Keras 2 the hard sigmoid has another slope: clip(0.2 x + 0.5, 0, 1)."""
-    made = _object_of(value) if isinstance(value, dict) else value
-    return dict(_HARD_SIGMOID) if made in ("hard_sigmoid", "hardSigmoid") else made
+    activation = _object_of(value) if isinstance(value, dict) else value
+    return dict(_HARD_SIGMOID) if activation in ("hard_sigmoid", "hardSigmoid") else activation
 
 
 def _is_of_keras(module: str) -> bool:

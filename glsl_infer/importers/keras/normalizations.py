@@ -102,10 +102,10 @@ def _operation(kind: str) -> Converter:
         from keras import config
 
         _refuse_rms_scaling(call)
-        given = [argument for argument in call.arguments if not hasattr(argument, "_keras_history")]
-        given += [None] * (2 - len(given))
+        parameters = [argument for argument in call.arguments if not hasattr(argument, "_keras_history")]
+        parameters += [None] * (2 - len(parameters))
         epsilon = config.epsilon() if call.layer.epsilon is None else float(call.layer.epsilon)
-        gamma, beta = (_weight(call, value, default) for value, default in zip(given, (1.0, 0.0)))
+        gamma, beta = (_weight(call, value, default) for value, default in zip(parameters, (1.0, 0.0)))
         return _normalised(call, kind, epsilon, gamma, beta)
 
     return convert
@@ -138,10 +138,10 @@ def _log_softmax(call: Call) -> list[Node]:
 def batch_norm(call: Call) -> list[Node]:
     """Convert ``keras.ops.batch_normalization`` with constants: a factor and an offset along the axis."""
     names = ("mean", "variance", "offset", "scale")
-    given = dict(zip(names, (*call.arguments[1:], None, None)))
-    if len(call.inputs) != 1 or any(is_tensor(value) for value in given.values()):
+    parameters = dict(zip(names, (*call.arguments[1:], None, None)))
+    if len(call.inputs) != 1 or any(is_tensor(value) for value in parameters.values()):
         raise call.refused("statistics that the network computes", "use keras.ops arithmetic, or a layer")
-    numbers = {key: None if value is None else array(value).astype(np.float64) for key, value in given.items()}
+    numbers = {key: None if value is None else array(value).astype(np.float64) for key, value in parameters.items()}
     mean, variance, offset, scale = (numbers[name] for name in names)
     assert mean is not None
     assert variance is not None

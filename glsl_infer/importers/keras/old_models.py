@@ -11,7 +11,7 @@ from typing import Any
 
 from glsl_infer.errors import GlslInferError, ModelError
 from glsl_infer.importers.keras import caution, keras2, tfjs
-from glsl_infer.importers.keras.old_weights import Assignment
+from glsl_infer.importers.keras.old_weights import Assignment, Named
 from glsl_infer.support import json_text
 
 _NEW = 3
@@ -38,8 +38,20 @@ class OldModel:
     stored: dict[str, Any]
     config: dict[str, Any]
 
-    def load_weights(self, model: Any) -> None:
-        """Load the weights of the file into a model that was built from ``config``.
+    def separate_weights(self) -> Named | None:
+        """Return the weights if they are in separate files, as those of TensorFlow.js; else None.
+
+        Raises:
+            ModelError: a file is missing or invalid.
+        """
+        return tfjs.weights_of(self.path) if self.path.suffix.lower() == tfjs.SUFFIX else None
+
+    def load_weights(self, model: Any, separate: Named | None) -> None:
+        """Load the weights into a model that was built from ``config``.
+
+        Args:
+            model: the model.
+            separate: result of ``separate_weights``.
 
         Raises:
             ModelError: the weights do not match the model.
@@ -47,8 +59,8 @@ class OldModel:
         assignment = Assignment(model)
         import h5py
 
-        if self.path.suffix.lower() == tfjs.SUFFIX:
-            assignment.by_names(tfjs.weights_of(self.path))
+        if separate is not None:
+            assignment.by_names(separate)
         elif self.path.suffix.lower() in _H5:
             with h5py.File(self.path, "r") as root:
                 assignment.by_layers(root.get("model_weights", root))

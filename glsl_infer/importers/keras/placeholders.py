@@ -71,14 +71,14 @@ def own_objects(config: Any) -> dict[str, Any]:
     A functional model of a user's class has its own training step, but computes the same as its config. Keras' own
     model replaces it. A function of the user, such as an initializer, is refused only if its values matter.
     """
-    made: dict[str, Any] = dict.fromkeys(own_models(config), keras().Model)
+    objects: dict[str, Any] = dict.fromkeys(own_models(config), keras().Model)
     for entry in objects_in(config):
         functions = [value.get("config") for value in entry["config"].values() if _is_function(value)]
-        made.update({name: _function(name) for name in functions if not _is_registered(name)})
+        objects.update({name: _function(name) for name in functions if not _is_registered(name)})
         own = next(own_modules.objects_called(entry["class_name"].rpartition(">")[2]), None)
         if inspect.isclass(own) and issubclass(own, keras().layers.Layer) and _module_of(entry) != "keras":
-            made[_name_of(entry)] = own
-    return made
+            objects[_name_of(entry)] = own
+    return objects
 
 
 def own_models(config: Any) -> list[str]:
@@ -123,8 +123,8 @@ def _replace(entry: dict[str, Any]) -> bool:
     kind = entry["class_name"]
     registered = entry.get("registered_name")
     never = kind in RUN_OTHERS | READ_FILES
-    known = _module_of(entry) == "keras" and not never
-    if known or (not never and _is_registered(str(registered or kind))):
+    is_keras = _module_of(entry) == "keras" and not never
+    if is_keras or (not never and _is_registered(str(registered or kind))):
         return False
     name = str(entry["config"].get("name", kind))
     config = {"name": name, "stands_for": kind}

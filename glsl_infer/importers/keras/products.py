@@ -110,8 +110,8 @@ def einsum_dense(call: Call) -> list[Node]:
     """Convert an EinsumDense: an einsum with a kernel, a bias and an activation."""
     layer = call.layer
     equation = str(layer.equation).replace(" ", "")
-    given, arrow, result = equation.partition("->")
-    term, _, other = given.partition(",")
+    operands, arrow, result = equation.partition("->")
+    term, _, other = operands.partition(",")
     if "." in equation:  # ...: the axes without letters
         free = "ABCDEFGH"[: len(call.shapes[0]) + 1 - len(term.replace("...", ""))]
         term, result = term.replace("...", free), result.replace("...", free)
@@ -126,12 +126,12 @@ def einsum_dense(call: Call) -> list[Node]:
 
 def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32], equation: str) -> list[Node]:
     """Return the nodes of an einsum of a tensor and a constant: one matrix product between two transpositions."""
-    given, other, result = terms
-    summed = [axis for axis in given if axis in other]
-    kept, new = [axis for axis in given if axis not in other], [axis for axis in other if axis not in given]
-    sizes = {**dict(zip(given, call.shapes[0])), **dict(zip(other, weights.shape))}
-    plain = all(len(set(term)) == len(term) for term in terms) and len(given) == len(call.shapes[0])
-    if not plain or not set(result) <= {*given, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
+    own, other, result = terms
+    summed = [axis for axis in own if axis in other]
+    kept, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
+    sizes = {**dict(zip(own, call.shapes[0])), **dict(zip(other, weights.shape))}
+    plain = all(len(set(term)) == len(term) for term in terms) and len(own) == len(call.shapes[0])
+    if not plain or not set(result) <= {*own, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
         advice = f"name no axis twice, and give it axes of at most {MOST_PRODUCTS} products"
         raise call.refused(f"the einsum '{equation}'", advice)
     if not summed or sorted(result) != sorted(kept + new):
@@ -142,7 +142,7 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
 
     matrix = weights.transpose([other.index(axis) for axis in summed + new])
     matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
-    order = tuple(given.index(axis) for axis in kept + summed)
+    order = tuple(own.index(axis) for axis in kept + summed)
     return _in_turn(
         call,
         ("tensor_transpose", {"axes": order}, {}),
@@ -158,16 +158,16 @@ def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[n
 
     The axes of the result come first, in their order, and the summed axes last.
     """
-    given, other, result = terms
-    gone = "".join(dict.fromkeys(axis for axis in given + other if axis not in result))
+    term, other, result = terms
+    gone = "".join(dict.fromkeys(axis for axis in term + other if axis not in result))
     axes = result + gone
-    mine = [axis for axis in axes if axis in given]
-    sizes = iter(call.shapes[0][given.index(axis)] for axis in mine)
+    mine = [axis for axis in axes if axis in term]
+    sizes = iter(call.shapes[0][term.index(axis)] for axis in mine)
     theirs = weights.transpose([other.index(axis) for axis in axes if axis in other])
     constant = theirs.reshape([weights.shape[other.index(axis)] if axis in other else 1 for axis in axes])
     steps: list[Step] = [
-        ("tensor_transpose", {"axes": tuple(given.index(axis) for axis in mine)}, {}),
-        ("tensor_reshape", {"shape": tuple(next(sizes) if axis in given else 1 for axis in axes)}, {}),
+        ("tensor_transpose", {"axes": tuple(term.index(axis) for axis in mine)}, {}),
+        ("tensor_reshape", {"shape": tuple(next(sizes) if axis in term else 1 for axis in axes)}, {}),
         ("tensor_binary", {"operation": "multiply"}, {"constant": np.ascontiguousarray(constant)}),
     ]
     if gone:
@@ -236,12 +236,12 @@ def _of_tensordot(operation: Any, rank: int) -> int | None:
 
 def _of_einsum(operation: Any, rank: int) -> int | None:
     terms, _, result = str(operation.subscripts).replace(" ", "").partition("->")
-    given, _, other = terms.partition(",")
-    if len(given) != rank or len(set(given)) != rank or len(other) != 2 or given[-1] not in other:
+    term, _, other = terms.partition(",")
+    if len(term) != rank or len(set(term)) != rank or len(other) != 2 or term[-1] not in other:
         return None
-    summed = other.index(given[-1])
+    summed = other.index(term[-1])
     new = other[1 - summed]
-    return summed if new not in given and result == given[:-1] + new else None
+    return summed if new not in term and result == term[:-1] + new else None
 
 
 _SUMMED: Mapping[str, Any] = {

@@ -63,19 +63,19 @@ def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions |
     foreign = placeholders.of_config(path, config)
     model = foreign or load_model(path)
     try:
-        made = survey_of(model, input_range, ends)
+        report = survey_of(model, input_range, ends)
     except ModelError as error:
         if type(model).__name__ == "Sequential" or not getattr(
             model, "built", False
         ):  # the shape of its input is unknown
             raise
-        made = ImportReport((), None, problems=(error,))
+        report = ImportReport((), None, problems=(error,))
     warnings = [
         f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"
         for name in dict.fromkeys(placeholders.own_models(config))
     ]
-    convertible = foreign is None and bool(made.problems) and keras().backend.backend() == "tensorflow"
-    return replace(made, warnings=tuple(warnings), convertible=convertible)
+    convertible = foreign is None and bool(report.problems) and keras().backend.backend() == "tensorflow"
+    return replace(report, warnings=tuple(warnings), convertible=convertible)
 
 
 def load_model(path: str | Path) -> Any:
@@ -115,8 +115,9 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     """Return the model of a file saved by Keras 2.
 
     Raises:
-        ModelError: Keras 3 cannot build the model, or its weights do not match.
+        ModelError: Keras 3 cannot build the model, or its weights are missing or do not match.
     """
+    separate_weights = old.separate_weights()
     try:
         with stderr_silenced(), bounded(installed, old.path):
             own = placeholders.own_objects(old.config)
@@ -126,7 +127,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     except Exception as error:  # Keras raises a dozen exception classes here; all mean an invalid model
         raise old.cannot(error) from error
     try:
-        old.load_weights(model)
+        old.load_weights(model, separate_weights)
     except (ModelError, OSError, KeyError, ValueError) as error:
         raise old.cannot(error) from error
     return model
@@ -177,8 +178,8 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
 
 def _of_bytes(model: Any) -> dict[str, Range]:
     """Return the ranges of images with an integer type: with values between 0 and 1, all would be 0."""
-    whole = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
-    return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
+    integer_inputs = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
+    return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in integer_inputs}
 
 
 def tensors_of(model: Any) -> dict[str, Any]:
@@ -227,7 +228,7 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
     named: list[tuple[str, Any]] = []
     for tensor in model.outputs:
         name = tensor._keras_history.operation.name
-        taken = {known for known, _ in named}
+        used = {other for other, _ in named}
         free = (name, *(f"{name}~{index}" for index in range(1, len(named) + 1)))
-        named.append((next(choice for choice in free if choice not in taken), tensor))
+        named.append((next(choice for choice in free if choice not in used), tensor))
     return named

@@ -1,4 +1,4 @@
-"""Means, sums, extrema, deviations and their indices along axes -> nodes."""
+"""Means, sums, extrema and their indices, deviations and norms along axes -> nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from glsl_infer.graph import Node
+from glsl_infer.graph.activations import powers
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.elementwise import chain_of
@@ -49,8 +50,8 @@ def _spread(*, root: bool) -> Converter:
 def _log_sum_exp(call: Call) -> list[Node]:
     over, chain = call.axes(call.layer.axis), chain_of(call)
     largest = chain.add("tensor_reduce", reduction="max", axes=over, keep=True)
-    apart = Node(f"{call.name}-apart", "tensor_binary", (call.inputs[0], largest), {"operation": "subtract"})
-    chain.extend([apart])
+    differences = Node(f"{call.name}-apart", "tensor_binary", (call.inputs[0], largest), {"operation": "subtract"})
+    chain.extend([differences])
     chain.add("tensor_function", part="exp", function="exponential")
     chain.add("tensor_reduce", part="sum", reduction="sum", axes=over, keep=True)
     chain.add("tensor_function", part="log", function="log")
@@ -80,8 +81,29 @@ def _index(*, smallest: bool) -> Converter:
 
 
 def _moments(call: Call) -> list[Node]:
-    given = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)
-    return OPERATIONS["Var" if call.output else "Mean"](replace(call, layer=given))
+    arguments = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)
+    return OPERATIONS["Var" if call.output else "Mean"](replace(call, layer=arguments))
+
+
+def norm(call: Call) -> list[Node]:
+    """Convert ``keras.ops.norm`` of all values along the axes. Matrix norms are refused."""
+    order, axis = call.layer.ord, call.layer.axis
+    several = axis is None or (isinstance(axis, (list, tuple)) and len(axis) > 1)
+    orders = (None, "fro") if several else (None, "fro", 1, 2, float("inf"))
+    if order not in orders or axis is None:
+        raise call.refused(f"a norm with ord={order!r}, axis={axis}", "name the axes; of two of them, give no ord")
+    function = powers.ABSOLUTE if order in (1, float("inf")) else powers.SQUARE
+    values = call.node(_function_op(call), {"function": function.text})
+    arguments = SimpleNamespace(axis=axis, keepdims=call.layer.keepdims)
+    reduce = OPERATIONS["Max" if order == float("inf") else "Sum"]
+    nodes = [values, *reduce(replace(call, layer=arguments, name=f"{call.name}-sum", inputs=(call.name,)))]
+    if function == powers.SQUARE:
+        nodes.append(Node(f"{call.name}-root", _function_op(call), (nodes[-1].name,), {"function": powers.SQRT.text}))
+    return nodes
+
+
+def _function_op(call: Call) -> str:
+    return "activation" if emit.in_textures(*call.shapes, call.shape) else "tensor_function"
 
 
 OPERATIONS: Mapping[str, Converter] = {
@@ -93,6 +115,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Mean": reduction("mean"),
     "Min": reduction("min"),
     "Moments": _moments,
+    "Norm": norm,
     "Std": _spread(root=True),
     "Sum": reduction("sum"),
     "Var": _spread(root=False),

@@ -22,24 +22,24 @@ def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialia
         ModelError: a pixel depends on too many others.
     """
     nodes: list[Node] = []
-    for axis, (given, wanted) in enumerate(zip(call.shapes[0][:2], size)):
-        if given == wanted:
+    for axis, (before, after) in enumerate(zip(call.shapes[0][:2], size)):
+        if before == after:
             continue
-        sums = weighted_sums(_matrix(given, wanted, interpolation, antialias=antialias), np.zeros(wanted), axis)
+        sums = weighted_sums(_matrix(before, after, interpolation, antialias=antialias), np.zeros(after), axis)
         if sums is None:
-            raise call.refused(f"a resize of {given} to {wanted} pixels, smoothed", "pool by whole factors before it")
+            raise call.refused(f"a resize of {before} to {after} pixels, smoothed", "pool by whole factors before it")
         name = f"{call.name}-columns" if nodes else call.name
         nodes.append(Node(name, "resample", (nodes[-1].name,) if nodes else call.inputs, *sums))
     return nodes or [call.node("identity")]
 
 
-def _matrix(given: int, wanted: int, interpolation: str, *, antialias: bool) -> NDArray[np.float64]:
-    """Return Keras' matrix (wanted, given): the weights of the ``given`` pixels of a row for each ``wanted`` pixel."""
+def _matrix(before: int, after: int, interpolation: str, *, antialias: bool) -> NDArray[np.float64]:
+    """Return Keras' matrix (after, before): the weights of the ``before`` pixels of a row for each ``after`` pixel."""
     from keras import ops
 
-    units = np.eye(given, dtype=np.float32)[:, None]
-    made = ops.image.resize(units, (wanted, 1), interpolation, antialias=antialias, data_format="channels_last")
-    return np.asarray(ops.convert_to_numpy(made), np.float64).reshape(wanted, given)
+    units = np.eye(before, dtype=np.float32)[:, None]
+    resized = ops.image.resize(units, (after, 1), interpolation, antialias=antialias, data_format="channels_last")
+    return np.asarray(ops.convert_to_numpy(resized), np.float64).reshape(after, before)
 
 
 _METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
@@ -78,10 +78,14 @@ def _fitting(call: Call, size: tuple[int, int]) -> tuple[int, int]:
 
 def _cropped(call: Call, size: tuple[int, int]) -> list[Node]:
     """Crop the middle of the map to the aspect ratio of ``size``."""
-    given = call.shapes[0][:2]
-    kept = tuple(max(min(most, fit), 1) for most, fit in zip(given, _fitting(call, size)))
-    begin = tuple((most - part) // 2 for most, part in zip(given, kept))
-    return [call.node("spatial_slice", {"begin": begin, "size": kept, "strides": (1, 1)})] if kept != given else []
+    size_before = call.shapes[0][:2]
+    cropped = tuple(max(min(most, fit), 1) for most, fit in zip(size_before, _fitting(call, size)))
+    begin = tuple((most - part) // 2 for most, part in zip(size_before, cropped))
+    return (
+        [call.node("spatial_slice", {"begin": begin, "size": cropped, "strides": (1, 1)})]
+        if cropped != size_before
+        else []
+    )
 
 
 def _padded(call: Call, size: tuple[int, int]) -> list[Node]:
@@ -110,8 +114,8 @@ def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: b
     if interpolation in METHODS or (smoothed and interpolation == "bilinear"):
         return resampled(call, size, interpolation, antialias=antialias)
     if interpolation not in _METHODS:
-        known = ", ".join((*_METHODS, *METHODS))
-        raise call.refused(f"interpolation='{interpolation}'", f"use one of: {known}")
+        methods = ", ".join((*_METHODS, *METHODS))
+        raise call.refused(f"interpolation='{interpolation}'", f"use one of: {methods}")
     return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]
 
 
@@ -134,8 +138,8 @@ def affine(call: Call) -> list[Node]:
     call.require_channels_last()
     constant = layer.fill_mode == "constant" and float(layer.fill_value or 0) != 0
     if layer.interpolation not in ("bilinear", "nearest") or layer.fill_mode not in _PADDINGS or constant:
-        given = f"interpolation='{layer.interpolation}', fill_mode='{layer.fill_mode}', fill_value={layer.fill_value}"
-        raise call.refused(given, f"use bilinear or nearest, and fill_mode {', '.join(_PADDINGS)} with fill_value=0")
+        options = f"interpolation='{layer.interpolation}', fill_mode='{layer.fill_mode}', fill_value={layer.fill_value}"
+        raise call.refused(options, f"use bilinear or nearest, and fill_mode {', '.join(_PADDINGS)} with fill_value=0")
     picture, transform = call.arguments[:2]
     if not is_tensor(picture) or len(call.shapes[0]) != 3:
         raise call.refused(

@@ -23,9 +23,9 @@ class _Row:
     def __init__(self, call: Call) -> None:
         if len(call.shapes[0]) != 2:
             raise call.refused(f"an input of shape {call.shapes[0]}", "give it a sequence: (length, channels)")
-        given = getattr(call.layer, "data_format", "channels_last")
-        if given != "channels_last":
-            raise call.refused(f"data_format='{given}'", "only 'channels_last' can be exported")
+        data_format = getattr(call.layer, "data_format", "channels_last")
+        if data_format != "channels_last":
+            raise call.refused(f"data_format='{data_format}'", "only 'channels_last' can be exported")
         self.call = call
         self.length, self.channels = call.shapes[0]
         self.nodes = [call.node("reshape", {"shape": (1, self.length, self.channels)})]
@@ -112,7 +112,7 @@ def _conv_transpose(call: Call) -> list[Node]:
         bias(call, weights.shape[1]),
         strides=(1, stride),
         shape=(1, *call.shapes[0]),
-        wanted=(1, call.shape[0]),
+        output_size=(1, call.shape[0]),
         same=layer.padding != "valid",
         dilations=(1, dilation),
         activation=activations.own_activation(call, f"{call.name}-row"),
@@ -163,8 +163,8 @@ def _masking(call: Call) -> list[Node]:
     value = {"constant": np.array([call.layer.mask_value], np.float32)}
     other = Node(call.name, "tensor_binary", (source,), {"operation": "not_equal"}, value)
     over = {"reduction": "max", "axes": (last,), "keep": True}
-    kept = Node(f"{call.name}-mask", "tensor_reduce", (other.name,), over)
-    return [other, kept, Node(f"{call.name}-kept", "tensor_binary", (source, kept.name), {"operation": "multiply"})]
+    mask = Node(f"{call.name}-mask", "tensor_reduce", (other.name,), over)
+    return [other, mask, Node(f"{call.name}-kept", "tensor_binary", (source, mask.name), {"operation": "multiply"})]
 
 
 _OPS = {"LSTMCell": "lstm", "GRUCell": "gru", "SimpleRNNCell": "recurrent"}
@@ -246,8 +246,8 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
         return nodes
     if merge == "concat":
         return [*nodes, Node(f"{call.name}-both", "tensor_concat", tuple(parts), {"axis": -1})]
-    joined = {"operation": "multiply" if merge == "mul" else "add"}
-    nodes.append(Node(f"{call.name}-both", "tensor_binary", tuple(parts), joined))
+    merging = {"operation": "multiply" if merge == "mul" else "add"}
+    nodes.append(Node(f"{call.name}-both", "tensor_binary", tuple(parts), merging))
     if merge == "ave":
         half = {"constant": np.array([0.5], np.float32)}
         nodes.append(Node(f"{call.name}-mean", "tensor_binary", (nodes[-1].name,), {"operation": "multiply"}, half))

@@ -29,8 +29,8 @@ def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
     """Return the converter of an operation with the effect of ``move`` on indices. Their first axis is the batch."""
 
     def convert(call: Call) -> list[Node]:
-        given = call.shapes[0]
-        numbers = np.arange(math.prod(given)).reshape(1, *given)
+        shape = call.shapes[0]
+        numbers = np.arange(math.prod(shape)).reshape(1, *shape)
         try:
             result = move(call, numbers)
         except (ValueError, TypeError, IndexError) as error:
@@ -68,13 +68,13 @@ def _take(call: Call, numbers: Numbers) -> Numbers:
         raise ValueError("its indices are computed by the network; use keras.ops.take_along_axis")
     if over is None:
         raise ValueError("it has no axis")
-    taken: Numbers = np.take(numbers, np.asarray(array(indices), np.int64), over)
-    return taken
+    selected: Numbers = np.take(numbers, np.asarray(array(indices), np.int64), over)
+    return selected
 
 
 def _unstack(call: Call, numbers: Numbers) -> Numbers:
-    taken: Numbers = np.take(numbers, call.output, call.layer.axis)
-    return taken
+    selected: Numbers = np.take(numbers, call.output, call.layer.axis)
+    return selected
 
 
 def _rotated(call: Call, numbers: Numbers) -> Numbers:
@@ -86,8 +86,8 @@ def _stack(call: Call) -> list[Node]:
     over = call.layer.axis % rank - 1
     if over < 0:
         raise call.refused("a stack of batches", "give another axis than the first")
-    given = call.shapes[0]
-    longer = (*given[:over], 1, *given[over:])
+    shape = call.shapes[0]
+    longer = (*shape[:over], 1, *shape[over:])
     if len(call.inputs) != len(call.arguments[0] if len(call.arguments) == 1 else call.arguments):
         raise call.refused("a stack with constants in it", "give it tensors of the model")
     nodes = []
@@ -101,32 +101,32 @@ def _take_along(call: Call) -> list[Node]:
     table, indices = call.arguments[:2]
     over = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
-        given, wanted = call.shapes
-        if [size for place, size in enumerate(given) if place != over] == [
-            size for place, size in enumerate(wanted) if place != over
+        source_shape, indices_shape = call.shapes
+        if [size for place, size in enumerate(source_shape) if place != over] == [
+            size for place, size in enumerate(indices_shape) if place != over
         ]:
             return [call.node("gather_elements", {"axis": over})]
         return _taken_along(call, over)
     if not is_tensor(table):
         raise call.refused("numbers of a constant", "give it a tensor of the model")
-    numbers, given = array(indices), call.shapes[0]
+    numbers, source_shape = array(indices), call.shapes[0]
     if numbers.shape[0] != 1:
         raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    whole = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(given))
-    return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], whole))]
+    result_shape = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(source_shape))
+    return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], result_shape))]
 
 
 def _taken_along(call: Call, over: int) -> list[Node]:
     """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
-    for name, given, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
-        whole = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(given))
-        if whole == given:
+    for name, own_shape, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
+        full_shape = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(own_shape))
+        if full_shape == own_shape:
             names.append(name)
             continue
-        numbers = np.broadcast_to(np.arange(math.prod(given)).reshape(given), whole)
+        numbers = np.broadcast_to(np.arange(math.prod(own_shape)).reshape(own_shape), full_shape)
         own = f"{call.name}-{'table' if name is call.inputs[0] else 'indices'}"
-        nodes += in_places(own, name, given, numbers)
+        nodes += in_places(own, name, own_shape, numbers)
         names.append(nodes[-1].name)
     return [*nodes, Node(f"{call.name}-taken", "gather_elements", tuple(names), {"axis": over})]
 
@@ -136,13 +136,13 @@ def cut(call: Call, places: Numbers) -> list[Node]:
     numbers = places[0]
     if not numbers.size:
         raise call.refused("an index that leaves nothing", "take a number at least")
-    found = [np.unique(part) for part in np.unravel_index(numbers.reshape(-1), call.shapes[0])]
-    lines = [_line(part) for part in found]
-    if math.prod(map(len, found)) == numbers.size and all(lines):
+    indices = [np.unique(part) for part in np.unravel_index(numbers.reshape(-1), call.shapes[0])]
+    lines = [_line(part) for part in indices]
+    if math.prod(map(len, indices)) == numbers.size and all(lines):
         begin, strides = zip(*(line for line in lines if line))
-        size = tuple(map(len, found))
-        whole = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
-        block = whole[tuple(slice(int(part[0]), int(part[-1]) + 1, step) for part, step in zip(found, strides))]
+        size = tuple(map(len, indices))
+        all_indices = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
+        block = all_indices[tuple(slice(int(part[0]), int(part[-1]) + 1, step) for part, step in zip(indices, strides))]
         if np.array_equal(block.reshape(-1), numbers.reshape(-1)):
             node = call.node("tensor_slice", {"begin": begin, "size": size, "strides": strides})
             if size == numbers.shape:
@@ -159,8 +159,8 @@ def _line(part: Numbers) -> tuple[int, int] | None:
 
 def _sections(call: Call, numbers: Numbers) -> Numbers:
     sections = call.layer.indices_or_sections
-    given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
-    return np.split(numbers, given, call.layer.axis)[call.output]
+    boundaries = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
+    return np.split(numbers, boundaries, call.layer.axis)[call.output]
 
 
 def adaptive(reduction: str) -> Converter:
@@ -169,12 +169,12 @@ def adaptive(reduction: str) -> Converter:
     def convert(call: Call) -> list[Node]:
         call.require_channels_last()
         height, width, channels = call.shapes[0]
-        wanted = call.shape[:2]
-        if not height % wanted[0] and not width % wanted[1]:
-            pool = (height // wanted[0], width // wanted[1])
+        output_size = call.shape[:2]
+        if not height % output_size[0] and not width % output_size[1]:
+            pool = (height // output_size[0], width // output_size[1])
             attrs = {"pool": pool, "strides": pool, "padding": (0, 0, 0, 0)}
             return [call.node("average_pool" if reduction == "mean" else "max_pool", attrs)]
-        windows = [_windows(size, count) for size, count in zip((height, width), wanted)]
+        windows = [_windows(size, count) for size, count in zip((height, width), output_size)]
         return _largest(call, windows) if reduction == "max" else _means(call, windows, channels)
 
     return convert
@@ -206,11 +206,11 @@ def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> lis
         matrix = np.zeros((size, len(ranges)), np.float32)
         for place, window in enumerate(ranges):
             matrix[window.start : window.stop, place] = 1.0 / len(window)
-        turned = f"{call.name}-{part}-last" if nodes else call.name
+        transposed = f"{call.name}-{part}-last" if nodes else call.name
         # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each axis is last once.
-        nodes.append(Node(turned, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
+        nodes.append(Node(transposed, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
         before = f"{call.name}-{part}"
-        nodes.append(Node(before, "linear", (turned,), {}, {"kernel": matrix}))
+        nodes.append(Node(before, "linear", (transposed,), {}, {"kernel": matrix}))
     nodes.append(Node(f"{call.name}-back", "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
     return nodes
 
@@ -230,9 +230,9 @@ def adaptive_row(reduction: str) -> Converter:
         matrix = np.zeros((length, len(windows)), np.float32)
         for place, window in enumerate(windows):
             matrix[window.start : window.stop, place] = 1.0 / len(window)
-        turned = call.node("tensor_transpose", {"axes": (1, 0)})
+        transposed = call.node("tensor_transpose", {"axes": (1, 0)})
         mean = Node(f"{call.name}-means", "linear", (call.name,), {}, {"kernel": matrix})
-        return [turned, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]
+        return [transposed, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]
 
     return convert
 
@@ -275,10 +275,10 @@ def _filled(value: Callable[[Call], Any]) -> Converter:
     """Return the converter of an operation whose result has the input's shape and one value everywhere."""
 
     def convert(call: Call) -> list[Node]:
-        given = value(call)
-        if is_tensor(given) or np.size(given) != 1:
+        constant = value(call)
+        if is_tensor(constant) or np.size(constant) != 1:
             raise call.refused("a fill by numbers that the network computes", "give it one number")
-        number = float(np.asarray(given).reshape(-1)[0])
+        number = float(np.asarray(constant).reshape(-1)[0])
         if len(call.shapes[0]) == 3:
             return [constant_map(call.name, np.full(call.shapes[0], number))]
         chain = chain_of(call)
@@ -319,10 +319,10 @@ def _patches(call: Call) -> list[Node]:
     inside = [np.arange(length) * step for length, step in zip(size, dilation)]
     numbers = np.arange(height * width * channels).reshape(height, width, channels)
     rows, columns = (start[:, None] + offset for start, offset in zip(starts, inside))
-    taken = numbers[rows[:, None, :, None], columns[None, :, None, :]]
-    shape = (*taken.shape[:2], math.prod(taken.shape[2:]))
+    patches = numbers[rows[:, None, :, None], columns[None, :, None, :]]
+    shape = (*patches.shape[:2], math.prod(patches.shape[2:]))
     padded = replace(call, inputs=(name,), shapes=((height, width, channels),))
-    return [*nodes, *placed(padded, taken.reshape(shape))]
+    return [*nodes, *placed(padded, patches.reshape(shape))]
 
 
 FILLS: Mapping[str, Converter] = {

@@ -36,12 +36,12 @@ class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
         """Return the result of the function. The options have the names in ``tf``."""
         kwargs.pop("name", None)
         result = _FUNCTIONS[_short(self.function)](*args, **{**kwargs, **self.options})
-        made = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]
-        given = {id(value) for value in keras.tree.flatten((args, kwargs))}
-        if len(made) == 1 and _is_tensor(result) and id(result) not in given:
+        outputs = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]
+        input_ids = {id(value) for value in keras.tree.flatten((args, kwargs))}
+        if len(outputs) == 1 and _is_tensor(result) and id(result) not in input_ids:
             result._keras_history.operation.name = self.name
         # Keras finds the input tensors of later calls in this list.
-        self._inbound_nodes.append(SimpleNamespace(output_tensors=made))
+        self._inbound_nodes.append(SimpleNamespace(output_tensors=outputs))
         return result
 
 
@@ -138,10 +138,10 @@ def _resize(
 
 
 def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, **_: Any) -> Any:
-    def turned(value: Any, turn: bool) -> Any:
+    def matrix(value: Any, turn: bool) -> Any:
         return ops.swapaxes(value, -1, -2) if turn else value
 
-    return ops.matmul(turned(_constant(a), transpose_a), turned(_constant(b), transpose_b))
+    return ops.matmul(matrix(_constant(a), transpose_a), matrix(_constant(b), transpose_b))
 
 
 def _l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, **_: Any) -> Any:

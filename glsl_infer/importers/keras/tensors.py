@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import (
     activations,
     elementwise,
@@ -21,9 +22,8 @@ from glsl_infer.importers.keras import (
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.converters import of_same_values
-from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.products import by_matrix, by_matrix_or, dot, einsum, einsum_dense, matmul
-from glsl_infer.importers.keras.reductions import reduction
+from glsl_infer.importers.keras.reductions import norm, reduction
 
 
 def _layer_norm(call: Call) -> list[Node]:
@@ -42,11 +42,19 @@ def _top_k(call: Call) -> list[Node]:
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
 
 
-def _functions(kinds: Mapping[str, activations.Found]) -> dict[str, Converter]:
-    def converter(found: activations.Found) -> Converter:
-        return lambda call: [call.node("tensor_function", {"function": found(call, call.layer).text})]
+def _one_hot(call: Call) -> list[Node]:
+    shape = call.shapes[0]
+    axis = int(call.layer.axis) % (len(shape) + 2) - 1
+    if axis < 0:
+        raise call.refused("a batch of classes", "give another axis than the first")
+    return emit.one_hot(call.name, call.inputs[0], shape, int(call.layer.num_classes), axis, 0.0, 1.0)
 
-    return {name: converter(found) for name, found in kinds.items()}
+
+def _functions(kinds: Mapping[str, activations.ActivationFinder]) -> dict[str, Converter]:
+    def converter(activation_of: activations.ActivationFinder) -> Converter:
+        return lambda call: [call.node("tensor_function", {"function": activation_of(call, call.layer).text})]
+
+    return {name: converter(activation_of) for name, activation_of in kinds.items()}
 
 
 def _sorted(call: Call) -> list[Node]:
@@ -83,6 +91,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "ExpandDims": of_same_values,
     "Matmul": by_matrix_or(matmul),
     "Norm": norm,
+    "OneHot": _one_hot,
     "PadImages": geometry.pad_images,
     "Tensordot": by_matrix,
     "Sort": _sorted,

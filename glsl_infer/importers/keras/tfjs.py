@@ -54,10 +54,13 @@ def weights_of(path: Path) -> Named:
     """
     counter, weights = limits.Weights(path), Named()
     for group in _json(path)["weightsManifest"]:
-        names = [str(name) for name in group["paths"]]
+        names = [str(Path(str(name))) for name in group["paths"]]
         wrong = [name for name in names if Path(name).name != name]
         if wrong:
             raise ModelError(f"{path}: its weights are in '{wrong[0]:.60}'; only files next to it are read")
+        missing = [name for name in names if not (path.parent / name).exists()]
+        if missing:
+            raise ModelError(f"{path.parent / missing[0]}: no such file; copy all files of the model to one folder")
         data = b"".join(read_bytes(path.parent / name, ".bin", limits.most_bytes()) for name in names)
         first = 0
         for entry in group["weights"]:

@@ -12,7 +12,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.emit import in_textures
-from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.keras import batch_axis, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
@@ -35,15 +35,15 @@ class Walk:
     Args:
         builder: the graph under construction.
         prefix: prefix of the names of the model's layers.
-        known: nodes of known tensors.
+        names: nodes of tensors that are imported already.
         outer: the traversal of the enclosing model.
     """
 
-    def __init__(self, builder: GraphBuilder, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
+    def __init__(self, builder: GraphBuilder, prefix: str, names: Mapping[Key, str], outer: Walk | None = None) -> None:
         self._builder = builder
         self._prefix = prefix
         self._inside = outer is not None
-        self._names = dict(known)
+        self._names = dict(names)
         self._batch: dict[str, int] = outer._batch if outer else {}
         self._parts: dict[str, int] = outer._parts if outer else {}
         self.frames: Frames = outer.frames if outer else Frames(builder)
@@ -56,9 +56,9 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            waiting = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
-            if waiting:
-                stack += reversed(waiting)
+            missing = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
+            if missing:
+                stack += reversed(missing)
             else:
                 self._import(stack.pop())
         name = self._names[key(tensor)]
@@ -70,8 +70,8 @@ class Walk:
                 ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
             )
         if self._parts.get(name):
-            given = f"an output with {self._parts[name]} parts of each image in its batch"
-            self._builder.refusals.append(ModelError.layer(name, given, "reshape it to (-1, parts, ...)"))
+            problem = f"an output with {self._parts[name]} parts of each image in its batch"
+            self._builder.refusals.append(ModelError.layer(name, problem, "reshape it to (-1, parts, ...)"))
         return name
 
     def _import(self, tensor: Any) -> None:
@@ -95,23 +95,23 @@ class Walk:
         layer = _at_inference(operation)
         call_node, builder = operation._inbound_nodes[call_index], self._builder
         tensors = call_node.output_tensors
-        given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
+        arguments = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
         row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
         before = len(builder.nodes)
         try:
             if builder.unknown & set(inputs):
-                _converter(Call(layer, name, inputs, (), given))  # refuses unsupported layers, without shapes
-                builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                _converter(Call(layer, name, inputs, (), arguments))  # refuses unsupported layers, without shapes
+                builder.rows[name] = replace(row, note=AFTER_UNKNOWN)
                 names = [name, *(builder.free_name(name) for _ in tensors[1:])]
                 builder.unknown.update(names)
                 return dict(enumerate(names))
             shapes = tuple(builder.shapes[source] for source in inputs)
-            made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
-            call = Call(layer, name, inputs, shapes, given, index, made)
+            shape = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
+            call = Call(layer, name, inputs, shapes, arguments, index, shape)
             if _reads_mask(layer) and any(_is_masked(before) for before in call_node.arguments.keras_tensors):
                 advice = "take Masking out of the model, and give it sequences without steps to leave out"
                 raise call.refused(f"{kind_of(layer)} on masked steps", advice)
-            output = self._made(call, tensor)
+            output = self._converted(call, tensor)
         except ModelError as refusal:
             builder.rows[name] = row.refused(refusal)
             parts = max((self._parts.get(source, 1) for source in inputs), default=1)
@@ -127,7 +127,7 @@ class Walk:
         builder.rows[name] = replace(row, shape=builder.shapes[output], runs=place, operators=operators, note=note)
         return {index: output}
 
-    def _made(self, call: Call, tensor: Any) -> str:
+    def _converted(self, call: Call, tensor: Any) -> str:
         """Add the nodes of a call; return the one that computes ``tensor``.
 
         Raises:
@@ -198,8 +198,8 @@ class Walk:
             raise ModelError.layer(
                 name, f"a model of {len(model.inputs)} inputs called on {len(inputs)}", "call it on all of them"
             )
-        known = {key(tensor): given for tensor, given in zip(model.inputs, inputs)}
-        walk = Walk(self._builder, f"{name}/", known, self)
+        names = {key(tensor): node for tensor, node in zip(model.inputs, inputs)}
+        walk = Walk(self._builder, f"{name}/", names, self)
         return [walk.tensor(output) for output in model.outputs]
 
 
@@ -272,16 +272,16 @@ def _converter(call: Call) -> Converter:
     if function is not None:
         return lambda call: own_layers.by_function(call, function)
     # By name in Keras or this package only: a class of another package may be called Add and differ.
-    known = package in ("keras", "glsl_infer")
-    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
-    to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
+    is_known = package in ("keras", "glsl_infer")
+    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if is_known else None
+    to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if is_known else None
     if to_kernels is not None and (convert is None or not in_textures(*call.shapes, call.shape)):
         return to_kernels
     if convert is not None:
         return convert if to_kernels is None else _either(convert, to_kernels)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = INSTEAD.get(kind) if known else own_layers.advice(call.layer)
+    advice = INSTEAD.get(kind) if is_known else own_layers.advice(call.layer)
     if advice is None:
         both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
         names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})

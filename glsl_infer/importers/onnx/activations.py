@@ -113,12 +113,10 @@ def _computed_limits(call: Call) -> View:
 
     view = call.view()
     for place, operation in ((1, "maximum"), (2, "minimum")):
-        limit = call.given[place] if call.has(place) else None
+        limit = call.operands[place] if call.has(place) else None
         none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
         if limit is not None and not none:
-            made = of_two(call, operation, view, limit)
-            assert isinstance(made, View)
-            view = made
+            view = of_two(call, operation, view, limit)
     return view
 
 
@@ -162,8 +160,10 @@ def _prelu_in_pieces(call: Call, slopes: np.ndarray) -> list[View]:
     node, fine = (view.node, cut[0]) if cut else (nodes.shaped(view.node, tuple(a.size for a in view.stored)), view)
     upper = nodes.function(node, "relu")
     lower = nodes.function(_scaled(call, node, -1.0, 0.0), "relu")
-    held = np.broadcast_to(fine.as_stored(slopes), [atom.size for atom in fine.stored]).reshape(nodes.shape(node))
-    product = nodes.constant("multiply", lower, -held)
+    stored_slopes = np.broadcast_to(fine.as_stored(slopes), [atom.size for atom in fine.stored]).reshape(
+        nodes.shape(node)
+    )
+    product = nodes.constant("multiply", lower, -stored_slopes)
     result = nodes.emit("tensor_binary", upper, product, part="sum", operation="add")
     return [View(result, fine.stored, fine.axes)]
 

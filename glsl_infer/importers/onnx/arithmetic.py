@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +12,36 @@ from glsl_infer.graph.elementwise import BINARY
 from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
-from glsl_infer.importers.onnx.call import Call, Converter, Given, broadcast, of_rank
+from glsl_infer.importers.onnx.call import Call, Converter, Operand, broadcast, of_rank
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
 _FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
 
+def aligned(call: Call) -> Call:
+    """Return a call of before opset 7, whose second input begins at an axis of the first, in NumPy's broadcasting."""
+    first, second = call.operands[:2]
+    if first is None or second is None:
+        return call
+    axis = call.axis(int(call.attribute("axis")), len(first.shape))
+    shape = (*second.shape, *(1,) * (len(first.shape) - axis - len(second.shape)))
+    return call.of(first, second.reshaped(shape) if isinstance(second, View) else second.reshape(shape))
+
+
 def operated(call: Call, operation: str) -> list[View]:
     """Return an operation on two tensors, or on a tensor and a constant, on the CPU."""
-    if len(call.given) != 2 or any(value is None for value in call.given):
-        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged; give it two")
+    if len(call.operands) != 2 or any(value is None for value in call.operands):
+        raise call.refused(f"of {len(call.operands)} tensors", "the file is damaged; give it two")
     first = call.is_constant(0)
     return [
         broadcast(
-            call, "tensor_binary", call.given, ("constant",) * 2, operation, operation=operation, constant_first=first
+            call,
+            "tensor_binary",
+            call.operands,
+            ("constant",) * 2,
+            operation,
+            operation=operation,
+            constant_first=first,
         )
     ]
 
@@ -49,24 +64,25 @@ def _remainder(call: Call) -> list[View]:
 
 
 def _where(call: Call) -> list[View]:
-    if len(call.given) != 3 or any(value is None for value in call.given):
-        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged; give it three")
-    return [broadcast(call, "select", call.given, ("condition", "yes", "no"))]
+    if len(call.operands) != 3 or any(value is None for value in call.operands):
+        raise call.refused(f"of {len(call.operands)} tensors", "the file is damaged; give it three")
+    return [broadcast(call, "select", call.operands, ("condition", "yes", "no"))]
 
 
 def cast(call: Call, kind: str) -> list[View]:
     """Return values as another type: truncated for an integer type, 1 or 0 for a Boolean."""
-    given = call.type(0)
-    if kind == types.BOOL and given != types.BOOL:
+    source_type = call.type(0)
+    if kind == types.BOOL and source_type != types.BOOL:
         view = call.view()
         node = call.nodes.constant("not_equal", view.node, np.zeros(1))
         return [View(node, view.stored, view.axes)]
-    if types.is_whole(kind) and not types.is_whole(given):
+    if types.is_whole(kind) and not types.is_whole(source_type):
         return unary(call, "truncate", "whole")
     return [call.view()]
 
 
 _OPERATIONS = {**elementwise.operations(elementwise.ONNX), "Mean": "add", "Sum": "add"}
+_OF_CONSTANTS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 
 Doubles = NDArray[np.float64]
 
@@ -74,48 +90,53 @@ Doubles = NDArray[np.float64]
 def binary(call: Call) -> list[View]:
     """Convert an operation on tensors and constants, evaluated from left to right."""
     operation = _OPERATIONS[call.kind]
-    given = list(call.given)
-    if not given or any(value is None for value in given):
-        raise call.refused(f"of {len(given)} tensors", "give it one or more")
+    operands = list(call.operands)
+    if not operands or any(value is None for value in operands):
+        raise call.refused(f"of {len(operands)} tensors", "give it one or more")
     if call.kind == "Div" and types.is_whole(call.type(0)) and types.is_whole(call.type(1)):
         operation = "whole_divide"
     if not BINARY[operation].glsl:
         return operated(call, operation)
-    result: Given = given[0]
-    for value in given[1:]:
-        result = of_two(call, operation, result, value)
-    if call.kind == "Mean" and len(given) > 1:
-        result = of_two(call, "divide", result, np.asarray(float(len(given))))
+    result: Operand = operands[0]
+    for value in operands[1:]:
+        if isinstance(result, View) or isinstance(value, View):
+            result = of_two(call, operation, result, value)
+        else:
+            result = np.asarray(_OF_CONSTANTS[operation](np.asarray(result), np.asarray(value)), np.float64)
+    if call.kind == "Mean" and len(operands) > 1:
+        result = of_two(call, "divide", result, np.asarray(float(len(operands))))
     assert isinstance(result, View)
-    return applied(call, "linear") if len(given) == 1 else [result]
+    return applied(call, "linear") if len(operands) == 1 else [result]
 
 
-def of_two(call: Call, operation: str, a: Given, b: Given) -> View | NDArray[Any]:
-    """Return an operation on two operands. If both are constants, the result is a constant, else a tensor."""
+def of_two(call: Call, operation: str, a: Operand, b: Operand) -> View:
+    """Return an operation on two operands.
+
+    Raises:
+        ModelError: both are constants.
+    """
     if isinstance(a, View) and isinstance(b, View):
         return _tensors(call, operation, a, b)
     if isinstance(a, View):
         return _with_constant(call, operation, a, np.asarray(b), first=False)
     if isinstance(b, View):
         return _with_constant(call, operation, b, np.asarray(a), first=True)
-    compute = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
-    result: NDArray[Any] = np.asarray(compute[operation](np.asarray(a), np.asarray(b)), np.float64)
-    return result
+    raise call.refused("of constants alone", "convert the model anew")
 
 
 def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.generic], *, first: bool) -> View:
     if operation == "add" and np.isneginf(np.asarray(value, np.float64)).any():  # a mask before a softmax
         return broadcast(call, "tensor_binary", [view, value], ("", "constant"), "masked", operation="add")
     constant = call.finite(value, "a constant")
-    whole = np.broadcast_shapes(view.shape, constant.shape)
-    if whole != view.shape:
-        if np.prod(whole) != view.size:
+    shape = np.broadcast_shapes(view.shape, constant.shape)
+    if shape != view.shape:
+        if np.prod(shape) != view.size:
             return _widened(call, operation, view, constant, first=first)
-        grown = view.reshaped(call.file_shape(whole))
+        grown = view.reshaped(call.file_shape(shape))
         assert grown is not None
         view = grown
-    node, fine, held = _beside(call, view, constant)
-    result = _constant_node(call, operation, node, held, first=first)
+    node, fine, stored = _beside(call, view, constant)
+    result = _constant_node(call, operation, node, stored, first=first)
     return View(result, fine.stored, fine.axes)
 
 
@@ -128,18 +149,18 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
         view = View(node, view.stored, view.axes)
         return node, view, view.as_stored(constant)
     fine, groups = cut
-    held = fine.as_stored(constant)
+    stored = fine.as_stored(constant)
     sizes: list[int] = []
     place = 0
-    whole = list(held.shape)
+    lengths_by_axis = list(stored.shape)
     for group in groups:
-        lengths = held.shape[place : place + len(group)]
+        lengths = stored.shape[place : place + len(group)]
         full = any(length > 1 for length in lengths)
         for offset, atom in enumerate(group):
-            whole[place + offset] = atom.size if full else 1
+            lengths_by_axis[place + offset] = atom.size if full else 1
         sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
         place += len(group)
-    return view.node, fine, np.broadcast_to(held, whole).reshape(sizes)
+    return view.node, fine, np.broadcast_to(stored, lengths_by_axis).reshape(sizes)
 
 
 def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
@@ -236,10 +257,10 @@ def _uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequ
     """Return whether every tensor has either all axes of a dimension or none."""
     for view in views:
         for group in groups:
-            whole = [view.shape[axis] == shape[axis] for axis in group]
-            if any(whole) != all(whole) and group:
+            covered = [view.shape[axis] == shape[axis] for axis in group]
+            if any(covered) != all(covered) and group:
                 return False
-            if group and not any(whole) and any(view.shape[axis] > 1 for axis in group):
+            if group and not any(covered) and any(view.shape[axis] > 1 for axis in group):
                 return False
     return True
 
@@ -263,9 +284,7 @@ def _triangle(call: Call) -> list[View]:
     view, upper = call.view(), bool(call.attribute("upper", 1))
     shift = int(call.number(1, "a diagonal", "", 0.0))
     ones = np.ones(view.shape[-2:])
-    made = of_two(call, "multiply", view, np.triu(ones, shift) if upper else np.tril(ones, shift))
-    assert isinstance(made, View)
-    return [made]
+    return [of_two(call, "multiply", view, np.triu(ones, shift) if upper else np.tril(ones, shift))]
 
 
 CONVERTERS: dict[str, Converter] = {

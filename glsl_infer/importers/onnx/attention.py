@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
-from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Given, broadcast
+from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
 from glsl_infer.importers.onnx.geometry import reshaped
-from glsl_infer.importers.onnx.parts import as_view, joined
+from glsl_infer.importers.onnx.parts import as_view, concatenated
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
 from glsl_infer.importers.onnx.view import View
@@ -24,14 +24,14 @@ def _attention(call: Call) -> list[View]:
         raise call.refused("with the length of a cache", "export the model without a cache")
     if not all(map(call.has, range(3))):
         raise call.refused("without a query, keys and values", "the file is damaged; convert the model anew")
-    given = [_tensor(call, place) for place in range(3)]
-    flat = len(given[0].shape) == 3
-    query, keys, values = (_heads(call, view, "kv" if place else "q") for place, view in enumerate(given))
+    tensors = [_tensor(call, place) for place in range(3)]
+    flat = len(tensors[0].shape) == 3
+    query, keys, values = (_heads(call, view, "kv" if place else "q") for place, view in enumerate(tensors))
     before = 0
     if call.has(_PAST[0]) and call.has(_PAST[1]):
         past = [_tensor(call, place) for place in _PAST]
         before = past[0].shape[2]
-        keys, values = (joined(call, list(pair), 2) for pair in zip(past, (keys, values)))
+        keys, values = (concatenated(call, list(pair), 2) for pair in zip(past, (keys, values)))
     batch, heads, rows, width = query.shape
     groups, columns = keys.shape[1], keys.shape[2]
     if heads % groups or values.shape[1:3] != (groups, columns):
@@ -42,20 +42,20 @@ def _attention(call: Call) -> list[View]:
         """Return keys or values with an axis for the heads that share them."""
         return View(view.node, view.stored, (*view.axes[:2], (), *view.axes[2:]))
 
-    apart = (batch, groups, heads // groups)
-    turned = shared(keys.transposed((0, 1, 3, 2)))
-    scores = reshaped(call, product(call, reshaped(call, query, (*apart, rows, width)), turned, scale),
+    batch_of_heads = (batch, groups, heads // groups)
+    key_columns = shared(keys.transposed((0, 1, 3, 2)))
+    scores = reshaped(call, product(call, reshaped(call, query, (*batch_of_heads, rows, width)), key_columns, scale),
                       (batch, heads, rows, columns))  # fmt: skip
     shares = _shares(call, _capped(call, scores), before)
-    mixed = product(call, reshaped(call, shares, (*apart, rows, columns)), shared(values))
-    made = reshaped(call, mixed, (batch, heads, rows, values.shape[3]))
+    mixed = product(call, reshaped(call, shares, (*batch_of_heads, rows, columns)), shared(values))
+    result = reshaped(call, mixed, (batch, heads, rows, values.shape[3]))
     if flat:
-        made = reshaped(call, made.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
-    return [made, keys, values]
+        result = reshaped(call, result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
+    return [result, keys, values]
 
 
 def _tensor(call: Call, place: int) -> View:
-    value = call.given[place]
+    value = call.operands[place]
     view = as_view(call, value, call.views[0]) if isinstance(value, np.ndarray) else call.view(place)
     if len(view.shape) not in (3, 4):
         raise call.refused(f"on a tensor of shape {view.shape}", "give it three or four axes")
@@ -84,7 +84,7 @@ def _capped(call: Call, scores: View) -> View:
 
 def _shares(call: Call, scores: View, before: int) -> View:
     """Return the softmax of scores over the visible keys. A row without visible keys is 0."""
-    mask = call.given[_MASK] if call.has(_MASK) else None
+    mask = call.operands[_MASK] if call.has(_MASK) else None
     rows, columns = scores.shape[2:]
     if mask is not None and mask.shape[-1] != columns:
         raise call.refused(f"a mask of shape {mask.shape} for {columns} keys", "give it as many columns as keys")
@@ -95,7 +95,7 @@ def _shares(call: Call, scores: View, before: int) -> View:
         computed.append(mask)
     elif mask is not None:
         constant = constant & mask
-    seen: list[Given] = [*computed, *([] if constant.all() else [constant.astype(np.float64)])]
+    seen: list[Operand] = [*computed, *([] if constant.all() else [constant.astype(np.float64)])]
     for each in seen:
         scores = _where(call, each, scores, -FARTHEST)
     shares = probabilities(call, scores, 3)
@@ -104,7 +104,7 @@ def _shares(call: Call, scores: View, before: int) -> View:
     return shares
 
 
-def _where(call: Call, condition: Given, yes: View, no: float) -> View:
+def _where(call: Call, condition: Operand, yes: View, no: float) -> View:
     return broadcast(call, "select", (condition, yes, np.asarray(no)), ("condition", "yes", "no"))
 
 

@@ -16,7 +16,7 @@ from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
-Given = Union[View, Numbers, None]
+Operand = Union[View, Numbers, None]
 """An input of an operator: a computed tensor, a constant, or None if it is left out."""
 
 
@@ -25,7 +25,7 @@ class Call:
 
     Attributes:
         operator: the operator, as in the file.
-        given: its inputs, in the file's order.
+        operands: its inputs, in the order of the file.
         nodes: factory for its nodes.
         declared: shape of its first output in the file, or None.
     """
@@ -33,17 +33,17 @@ class Call:
     def __init__(
         self,
         operator: Operator,
-        given: Sequence[Given],
+        operands: Sequence[Operand],
         nodes: Nodes,
         kinds: Sequence[str] = (),
         declared: Shape | None = None,
     ) -> None:
-        self.operator, self.given, self.nodes = operator, tuple(given), nodes
+        self.operator, self.operands, self.nodes = operator, tuple(operands), nodes
         self._kinds, self.declared = tuple(kinds), declared
 
-    def of(self, *given: Given) -> Call:
+    def of(self, *operands: Operand) -> Call:
         """Return the call with other inputs."""
-        return Call(self.operator, given, self.nodes, self._kinds)
+        return Call(self.operator, operands, self.nodes, self._kinds)
 
     def type(self, place: int) -> str:
         """Return NumPy's name of the type of the input at ``place``."""
@@ -59,9 +59,9 @@ class Call:
         """The version of the operator's domain."""
         return self.operator.opset
 
-    def refused(self, given: str, advice: str) -> ModelError:
+    def refused(self, problem: str, advice: str) -> ModelError:
         """Return the error for an unsupported operator: the problem and the advice."""
-        return ModelError.layer(self.nodes.name, f"{self.kind}: {given}", advice)
+        return ModelError.layer(self.nodes.name, f"{self.kind}: {problem}", advice)
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute. A tensor attribute is an array.
@@ -76,7 +76,7 @@ class Call:
 
     def has(self, place: int) -> bool:
         """Return whether the input at ``place`` is present."""
-        return place < len(self.given) and self.given[place] is not None
+        return place < len(self.operands) and self.operands[place] is not None
 
     def view(self, place: int = 0) -> View:
         """Return the computed tensor at the input ``place``.
@@ -84,7 +84,7 @@ class Call:
         Raises:
             ModelError: the input is a constant, or is left out.
         """
-        value = self.given[place] if place < len(self.given) else None
+        value = self.operands[place] if place < len(self.operands) else None
         if not isinstance(value, View):
             what = "a constant" if isinstance(value, np.ndarray) else "nothing"
             raise self.refused(f"{what} as its input {place + 1}", "give it a tensor that the network computes")
@@ -93,11 +93,11 @@ class Call:
     @property
     def views(self) -> list[View]:
         """The computed tensors among its inputs."""
-        return [value for value in self.given if isinstance(value, View)]
+        return [value for value in self.operands if isinstance(value, View)]
 
     def is_constant(self, place: int) -> bool:
         """Return whether the input at ``place`` is a constant."""
-        return place < len(self.given) and isinstance(self.given[place], np.ndarray)
+        return place < len(self.operands) and isinstance(self.operands[place], np.ndarray)
 
     def constant(self, place: int, what: str) -> Numbers:
         """Return the constant at the input ``place``.
@@ -105,7 +105,7 @@ class Call:
         Raises:
             ModelError: the input is not a constant.
         """
-        value = self.given[place] if place < len(self.given) else None
+        value = self.operands[place] if place < len(self.operands) else None
         if not isinstance(value, np.ndarray):
             raise self.refused(f"{what} that the network computes", f"{what} must be a constant of the file")
         return value
@@ -218,33 +218,35 @@ FARTHEST = 3e38
 """Substitute for infinite values."""
 
 
-def broadcast(call: Call, op: str, given: Sequence[Given], names: Sequence[str], part: str = "", **attrs: Any) -> View:
+def broadcast(
+    call: Call, op: str, operands: Sequence[Operand], names: Sequence[str], part: str = "", **attrs: Any
+) -> View:
     """Return an elementwise operator of several tensors, with NumPy's broadcasting.
 
     Args:
         call: the operator of the file.
         op: the operator of the node, on the CPU.
-        given: tensors and constants.
+        operands: tensors and constants.
         names: names of the weights for the constants.
         part: suffix of the node's name.
         attrs: attributes of the node.
     """
-    shapes = [value.shape for value in given if value is not None]
+    shapes = [value.shape for value in operands if value is not None]
     shape = call.file_shape(np.broadcast_shapes(*shapes))
     rank = len(shape)
-    views = [of_rank(value, rank) for value in given if isinstance(value, View)]
+    views = [of_rank(value, rank) for value in operands if isinstance(value, View)]
     order = _order(max(views, key=lambda view: view.size), shape)
     long = [axis for axis in order if shape[axis] > 1]
     sources, weights = [], {}
-    for name, value in zip(names, given):
+    for name, value in zip(names, operands):
         if isinstance(value, View):
-            moved = relayout.ordered(call.nodes, of_rank(value, rank), order)
-            sources.append(call.nodes.shaped(moved.node, tuple(moved.shape[axis] for axis in long) or (1,)))
+            ordered = relayout.ordered(call.nodes, of_rank(value, rank), order)
+            sources.append(call.nodes.shaped(ordered.node, tuple(ordered.shape[axis] for axis in long) or (1,)))
         else:
-            whole = finite(value)
-            whole = whole.reshape((1,) * (rank - whole.ndim) + whole.shape)
-            sizes = tuple(whole.shape[axis] for axis in long) or (1,)
-            weights[name] = whole.transpose(order).reshape(sizes)
+            constant = finite(value)
+            constant = constant.reshape((1,) * (rank - constant.ndim) + constant.shape)
+            sizes = tuple(constant.shape[axis] for axis in long) or (1,)
+            weights[name] = constant.transpose(order).reshape(sizes)
     return fresh(call.nodes.emit(op, *sources, part=part or op, weights=weights, **attrs), shape, order)
 
 
@@ -270,15 +272,15 @@ def finite(value: Any) -> NDArray[np.float64]:
 
 def in_order(call: Call, view: View, order: Sequence[int], keep: Sequence[int] = ()) -> str:
     """Return a node with the axes of a tensor in an order, without those of length 1 that are not in ``keep``."""
-    moved = relayout.ordered(call.nodes, view, order)
+    ordered = relayout.ordered(call.nodes, view, order)
     sizes = tuple(view.shape[axis] for axis in order if view.shape[axis] > 1 or axis in keep)
-    return call.nodes.shaped(moved.node, sizes or (1,))
+    return call.nodes.shaped(ordered.node, sizes or (1,))
 
 
-def as_in_file(call: Call, given: Sequence[Given], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def as_in_file(call: Call, operands: Sequence[Operand], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     """Return nodes with all axes of the tensors in the file's order, and the constants by name."""
     sources, weights = [], {}
-    for name, value in zip(names, given):
+    for name, value in zip(names, operands):
         if isinstance(value, View):
             sources.append(relayout.in_file_order(call.nodes, value, value.shape or (1,)))
         else:

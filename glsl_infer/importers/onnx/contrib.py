@@ -1,13 +1,14 @@
-"""Operators of ONNX Runtime's own domain, rewritten as the standard ONNX operators that they fuse.
+"""Operators of ONNX Runtime's own domain and of ONNX's first opsets, rewritten as today's ONNX operators.
 
-ONNX Runtime writes such operators when it saves an optimised or quantised file. Operators with their own converter stay
-unchanged, as do operators whose rewriting depends on the ranks of tensors.
+ONNX Runtime writes operators of its domain when it saves an optimised or quantised file. Operators with their own
+converter stay unchanged, as do operators whose rewriting depends on the ranks of tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,16 @@ _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 def in_onnx(part: Part) -> Part:
-    """Return a graph with the rewritable operators of ONNX Runtime's domain replaced by ONNX operators."""
-    if all(operator.domain != DOMAIN for operator in part.operators):
+    """Return a graph with the rewritable operators replaced by ONNX operators."""
+    tables = {DOMAIN: _REWRITES, "": _OLD}
+    if not any(operator.kind in tables.get(operator.domain, ()) for operator in part.operators):
         return part
-    taken = {name for operator in part.operators for name in (*operator.inputs, *operator.outputs)}
+    used_names = {name for operator in part.operators for name in (*operator.inputs, *operator.outputs)}
     constants = dict(part.constants)
     operators: list[Operator] = []
     for operator in part.operators:
-        rewrite = _REWRITES.get(operator.kind) if operator.domain == DOMAIN else None
-        pieces = _Pieces(operator, constants, taken)
+        rewrite = tables.get(operator.domain, {}).get(operator.kind)
+        pieces = _Pieces(operator, constants, used_names)
         if rewrite is not None and rewrite(pieces):
             operators += pieces.operators
             constants.update(pieces.constants)
@@ -49,11 +51,11 @@ class _Pieces:
     Args:
         operator: the operator of the file.
         stored: constants of its graph, by name.
-        taken: names of the graph's tensors. Names of new tensors are added.
+        used_names: names of the graph's tensors. Names of new tensors are added.
     """
 
-    def __init__(self, operator: Operator, stored: Mapping[str, Callable[[], Numbers]], taken: set[str]) -> None:
-        self.operator, self._stored, self._taken = operator, stored, taken
+    def __init__(self, operator: Operator, stored: Mapping[str, Callable[[], Numbers]], used_names: set[str]) -> None:
+        self.operator, self._stored, self._used_names = operator, stored, used_names
         self.operators: list[Operator] = []
         self.constants: dict[str, Callable[[], Numbers]] = {}
 
@@ -79,12 +81,12 @@ class _Pieces:
 
     def name(self, what: str) -> str:
         """Return an unused name for a new tensor."""
-        name = wanted = f"{self.operator.outputs[0]}/{what}"
+        name = plain_name = f"{self.operator.outputs[0]}/{what}"
         count = 0
-        while name in self._taken:
+        while name in self._used_names:
             count += 1
-            name = f"{wanted}~{count}"
-        self._taken.add(name)
+            name = f"{plain_name}~{count}"
+        self._used_names.add(name)
         return name
 
     def constant(self, what: str, read: Callable[[], Numbers]) -> str:
@@ -95,9 +97,9 @@ class _Pieces:
 
     def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str] = (), **attributes: Any) -> str:
         """Add an operator of ONNX; return its first output, a new tensor by default."""
-        made = tuple(outputs) or (self.name(kind),)
-        self.operators.append(Operator(kind, "", _OPSET, self.operator.name, tuple(inputs), made, attributes))
-        return made[0]
+        results = tuple(outputs) or (self.name(kind),)
+        self.operators.append(Operator(kind, "", _OPSET, self.operator.name, tuple(inputs), results, attributes))
+        return results[0]
 
     def end(self, name: str) -> bool:
         """Rename the first output of the last new operator to the first output of the file's operator."""
@@ -126,11 +128,11 @@ def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[f
     if not function:
         return name
     if function == "Clip":
-        ends = [
+        limits = [
             pieces.constant(what, lambda value=value: np.asarray(value, np.float32))  # type: ignore[misc]
             for what, value in zip(("low", "high"), parameters)
         ]
-        return pieces.add("Clip", [name, *ends])
+        return pieces.add("Clip", [name, *limits])
     if function not in names:
         return ""
     attributes: dict[str, Any] = dict(zip(names[function], parameters))
@@ -189,8 +191,8 @@ def _skipped(kind: str) -> Callable[[_Pieces], bool]:
 
 def _whole_product(pieces: _Pieces, left: str, weights: int, scale: int, zero: int, bias: int) -> bool:
     """Rewrite a product by quantised weights."""
-    given = [pieces.input(place) for place in (weights, scale, zero)]
-    kernel = pieces.add("DequantizeLinear", given if given[2] else given[:2], axis=-1)
+    quantized = [pieces.input(place) for place in (weights, scale, zero)]
+    kernel = pieces.add("DequantizeLinear", quantized if quantized[2] else quantized[:2], axis=-1)
     return pieces.end(pieces.sum(pieces.add("MatMul", [left, kernel]), bias))
 
 
@@ -199,8 +201,8 @@ def _dynamic_product(pieces: _Pieces) -> bool:
 
 
 def _integer_product(pieces: _Pieces) -> bool:
-    given = [pieces.input(place) for place in (0, 2, 4)]
-    left = pieces.add("DequantizeLinear", given if given[2] else given[:2])
+    quantized = [pieces.input(place) for place in (0, 2, 4)]
+    left = pieces.add("DequantizeLinear", quantized if quantized[2] else quantized[:2])
     return _whole_product(pieces, left, 1, 3, 5, 6)
 
 
@@ -223,8 +225,8 @@ def _few_bits(pieces: _Pieces) -> bool:
         assert weights is not None and scales is not None
         centre: Any = float(1 << (bits - 1))
         if zeros is not None:
-            whole = zeros.dtype == np.uint8
-            centre = (unpacked(zeros, blocks) if whole else zeros.reshape(columns, blocks))[:, :, None]
+            is_packed = zeros.dtype == np.uint8
+            centre = (unpacked(zeros, blocks) if is_packed else zeros.reshape(columns, blocks))[:, :, None]
         values = unpacked(weights, blocks * block).reshape(columns, blocks, block) - centre
         values = values * scales.reshape(columns, blocks, 1)
         return np.ascontiguousarray(values.reshape(columns, -1)[:, :rows].T, np.float32)
@@ -250,10 +252,10 @@ def _lstm(pieces: _Pieces) -> bool:
         return read
 
     kernels = [pieces.constant("W", weights(1, 8)), pieces.constant("R", weights(2, 10))]
-    given = [pieces.input(0), *kernels, *(pieces.input(place) for place in range(3, 8))]
-    while not given[-1]:
-        given.pop()
-    pieces.add("LSTM", given, pieces.operator.outputs, **pieces.operator.attributes)
+    inputs = [pieces.input(0), *kernels, *(pieces.input(place) for place in range(3, 8))]
+    while not inputs[-1]:
+        inputs.pop()
+    pieces.add("LSTM", inputs, pieces.operator.outputs, **pieces.operator.attributes)
     return True
 
 
@@ -266,14 +268,14 @@ def _attention(pieces: _Pieces) -> bool:
     """Rewrite an Attention whose queries, keys and values are the product of one matrix."""
     if any(map(pieces.input, (3, 4, 6))) or pieces.attribute("do_rotary", 0):
         return False
-    made = pieces.sum(pieces.add("MatMul", [pieces.input(0), pieces.input(1)]), 2)
+    projected = pieces.sum(pieces.add("MatMul", [pieces.input(0), pieces.input(1)]), 2)
     parts = [pieces.name(what) for what in ("query", "key", "value")]
     sizes = pieces.attribute("qkv_hidden_sizes", ())
     if sizes:
         lengths = pieces.constant("sizes", lambda: np.asarray(sizes, np.int64))
-        pieces.add("Split", [made, lengths], parts, axis=2)
+        pieces.add("Split", [projected, lengths], parts, axis=2)
     else:
-        pieces.add("Split", [made], parts, axis=2, num_outputs=3)
+        pieces.add("Split", [projected], parts, axis=2, num_outputs=3)
     return _attended(pieces, parts, 5)
 
 
@@ -291,14 +293,14 @@ def _many_heads(pieces: _Pieces) -> bool:
 
 def _attended(pieces: _Pieces, parts: Sequence[str], bias: int) -> bool:
     heads = int(pieces.attribute("num_heads", 0))
-    given = [*parts, *([pieces.input(bias)] if pieces.input(bias) else [])]
+    inputs = [*parts, *([pieces.input(bias)] if pieces.input(bias) else [])]
     attributes: dict[str, Any] = {
         "q_num_heads": heads,
         "kv_num_heads": heads,
         "is_causal": int(pieces.attribute("unidirectional", 0)),
         "scale": float(pieces.attribute("scale", 0.0)),
     }
-    return heads > 0 and pieces.end(pieces.add("Attention", given, **attributes))
+    return heads > 0 and pieces.end(pieces.add("Attention", inputs, **attributes))
 
 
 def _channels_last(pieces: _Pieces) -> bool:
@@ -306,7 +308,7 @@ def _channels_last(pieces: _Pieces) -> bool:
     operator, attributes = pieces.operator, dict(pieces.operator.attributes)
     if not attributes.pop("channels_last", int(operator.kind == "NhwcMaxPool")):
         return operator.kind == "QLinearConv" and _same(pieces)
-    turned = pieces.add("Transpose", [pieces.input(0)], perm=_CHANNELS_FIRST)
+    channels_first = pieces.add("Transpose", [pieces.input(0)], perm=_CHANNELS_FIRST)
     kind, ours = operator.kind, operator.kind.startswith("QLinear") and operator.kind != "QLinearConv"
     inner = pieces.name(kind)
     pieces.operators.append(
@@ -315,7 +317,7 @@ def _channels_last(pieces: _Pieces) -> bool:
             kind="MaxPool" if kind == "NhwcMaxPool" else kind,
             domain=DOMAIN if ours else "",
             opset=1 if ours else _OPSET,
-            inputs=(turned, *operator.inputs[1:]),
+            inputs=(channels_first, *operator.inputs[1:]),
             outputs=(inner,),
             attributes=attributes,
         )
@@ -334,14 +336,14 @@ def _quantized(kind: str, tensors: Sequence[int], plain: Sequence[int] = ()) -> 
     """
 
     def rewrite(pieces: _Pieces) -> bool:
-        given = [pieces.input(place) for place in plain]
+        inputs = [pieces.input(place) for place in plain]
         for place in tensors:
             read = [pieces.input(place + offset) for offset in range(3)]
-            given.append(pieces.add("DequantizeLinear", read if read[2] else read[:2]))
+            inputs.append(pieces.add("DequantizeLinear", read if read[2] else read[:2]))
         result = tensors[-1] + 3
-        made = pieces.add(kind, given, **pieces.operator.attributes)
-        ends = [pieces.input(result), *filter(None, [pieces.input(result + 1)])]
-        return pieces.end(pieces.add("QuantizeLinear", [made, *ends]))
+        computed = pieces.add(kind, inputs, **pieces.operator.attributes)
+        parameters = [pieces.input(result), *filter(None, [pieces.input(result + 1)])]
+        return pieces.end(pieces.add("QuantizeLinear", [computed, *parameters]))
 
     return rewrite
 
@@ -368,3 +370,54 @@ _REWRITES: Mapping[str, Callable[[_Pieces], bool]] = {
     "SkipSimplifiedLayerNormalization": _skipped("SimplifiedLayerNormalization"),
 }
 """Rewriting by the operator's type. It adds the replacement, or returns False to keep the operator."""
+
+
+def _number(pieces: _Pieces, what: str, *shape: int) -> str:
+    """Return a constant with the values of an attribute."""
+    value = np.asarray(pieces.attribute(what, 1.0 if what in ("alpha", "scale") else 0.0), np.float32)
+    return pieces.constant(what, lambda: value.reshape(shape))
+
+
+def _affine(factor: str, offset: str, *shape: int) -> Callable[[_Pieces], bool]:
+    """Return the rewriting of a product and a sum with attributes. The sum's has a shape."""
+
+    def rewrite(pieces: _Pieces) -> bool:
+        product = pieces.add("Mul", [pieces.input(0), _number(pieces, factor)])
+        return pieces.end(pieces.add("Add", [product, _number(pieces, offset, *shape)]))
+
+    return rewrite
+
+
+def _scaled_tanh(pieces: _Pieces) -> bool:
+    inner = pieces.add("Tanh", [pieces.add("Mul", [pieces.input(0), _number(pieces, "beta")])])
+    return pieces.end(pieces.add("Mul", [inner, _number(pieces, "alpha")]))
+
+
+def _cropped(pieces: _Pieces) -> bool:
+    """Rewrite a Crop: a border is removed, or a part of ``scale`` rows and columns is taken after it."""
+    left, top, right, bottom = pieces.attribute("border", (0, 0, 0, 0))
+    size = pieces.attribute("scale", ())
+    ends = [top + size[0], left + size[1]] if size else [-bottom or 2**31, -right or 2**31]
+    given = {"starts": [top, left], "ends": ends, "axes": [2, 3]}
+    names = [pieces.constant(key, partial(np.asarray, value, np.int64)) for key, value in given.items()]
+    return pieces.end(pieces.add("Slice", [pieces.input(0), *names]))
+
+
+def _enlarged(pieces: _Pieces) -> bool:
+    """Rewrite an Upsample of opset 1, whose two factors are attributes of their own."""
+    factors = [pieces.attribute(f"{side}_scale", None) for side in ("height", "width")]
+    if None in factors:
+        return False
+    scales = {"scales": (1.0, 1.0, *factors), "mode": pieces.attribute("mode", "nearest")}
+    pieces.operators.append(replace(pieces.operator, attributes=scales))
+    return True
+
+
+_OLD: Mapping[str, Callable[[_Pieces], bool]] = {
+    "Affine": _affine("alpha", "beta"),
+    "Crop": _cropped,
+    "ImageScaler": _affine("scale", "bias", -1, 1, 1),
+    "ScaledTanh": _scaled_tanh,
+    "Upsample": _enlarged,
+}
+"""Rewriting of operators of ONNX's first opsets."""

@@ -109,8 +109,8 @@ def _of_batch(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     """Return a 1x1 convolution of several maps as a matrix product."""
     others = [axis for axis in view.order() or range(len(view.axes)) if axis != 1]
     unit = [axis for axis in range(len(view.axes)) if axis not in (*others, 1)]
-    moved = relayout.ordered(call.nodes, view, [*others, *unit, 1])
-    node = call.nodes.shaped(moved.node, (*(view.shape[axis] for axis in others), view.shape[1]))
+    reordered = relayout.ordered(call.nodes, view, [*others, *unit, 1])
+    node = call.nodes.shaped(reordered.node, (*(view.shape[axis] for axis in others), view.shape[1]))
     weights = {"kernel": kernel[:, :, 0, 0].T, "bias": bias}
     result = call.nodes.emit("linear", node, part="product", weights=weights)
     shape = tuple(len(bias) if axis == 1 else size for axis, size in enumerate(view.shape))
@@ -130,7 +130,7 @@ def transposed_convolution(call: Call) -> list[View]:
     if strides != (1, 1) and dilations != (1, 1):
         weights, dilations = _spread(weights, dilations), (1, 1)
     more = pair(call, "output_padding", rank - 2, 0)
-    wanted, cut = _sizes(call, shape, weights.shape[2:], strides, dilations, more)
+    output_size, crop = _sizes(call, shape, weights.shape[2:], strides, dilations, more)
     parts = []
     for group in range(groups):
         own = source
@@ -144,7 +144,7 @@ def transposed_convolution(call: Call) -> list[View]:
                 own,
                 weights[group * count : (group + 1) * count],
                 bias[group * weights.shape[1] : (group + 1) * weights.shape[1]],
-                (strides, dilations, wanted, cut),
+                (strides, dilations, output_size, crop),
                 (shape[0], shape[1], count),
             )
         )
@@ -161,9 +161,9 @@ def _transposed(
     shape: Shape,
 ) -> str:
     """Return one group of a transposed convolution. Leading pads are computed and then cropped."""
-    strides, dilations, wanted, cut = how
+    strides, dilations, output_size, crop = how
     name = call.nodes.new_name("transposed")
-    whole = (wanted[0] + cut[0], wanted[1] + cut[1])
+    full_size = (output_size[0] + crop[0], output_size[1] + crop[1])
     nodes: list[Node] = transposed(
         name,
         source,
@@ -171,19 +171,19 @@ def _transposed(
         bias,
         strides=strides,
         shape=shape,
-        wanted=whole,
+        output_size=full_size,
         same=False,
         dilations=dilations,
     )
-    made = call.nodes.add(nodes)
-    if not any(cut):
-        return made
-    return call.nodes.emit("spatial_slice", made, part="begin", begin=cut, size=wanted, strides=(1, 1))
+    node = call.nodes.add(nodes)
+    if not any(crop):
+        return node
+    return call.nodes.emit("spatial_slice", node, part="begin", begin=crop, size=output_size, strides=(1, 1))
 
 
 def _spread(weights: Weights, dilations: tuple[int, int]) -> Weights:
     """Return dilated weights with zeros between the taps."""
-    height, width = ((size - 1) * apart + 1 for size, apart in zip(weights.shape[2:], dilations))
+    height, width = ((size - 1) * dilation + 1 for size, dilation in zip(weights.shape[2:], dilations))
     wide = np.zeros((*weights.shape[:2], height, width), np.float32)
     wide[:, :, :: dilations[0], :: dilations[1]] = weights
     return wide
@@ -198,24 +198,28 @@ def _sizes(
     more: tuple[int, int],
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return (height, width) of the output, and the numbers of leading rows and columns to crop."""
-    auto, given = call.attribute("auto_pad", "NOTSET"), call.attribute("output_shape", ())
+    auto, output_shape = call.attribute("auto_pad", "NOTSET"), call.attribute("output_shape", ())
     pads = (
         padding(call, shape, window, strides, dilations) if auto not in ("SAME_UPPER", "SAME_LOWER") else (0, 0, 0, 0)
     )
-    wanted, cut = [], []
+    output_size, crop = [], []
     for axis in range(2):
         span = strides[axis] * (shape[axis] - 1) + more[axis] + (window[axis] - 1) * dilations[axis] + 1
         size, before = span - pads[2 * axis] - pads[2 * axis + 1], pads[2 * axis]
-        if auto in ("SAME_UPPER", "SAME_LOWER") or given:
-            own = given[axis - 2 + len(given)] if given and len(given) > 1 - axis else shape[axis] * strides[axis]
-            size = int(own) if given else shape[axis] * strides[axis]
+        if auto in ("SAME_UPPER", "SAME_LOWER") or output_shape:
+            own = (
+                output_shape[axis - 2 + len(output_shape)]
+                if output_shape and len(output_shape) > 1 - axis
+                else shape[axis] * strides[axis]
+            )
+            size = int(own) if output_shape else shape[axis] * strides[axis]
             total = max(span - size, 0)
             before = total // 2 if auto == "SAME_UPPER" else total - total // 2
         if size < 1 or before < 0:
             raise call.refused(f"an output of {size} pixels", "the file is damaged")
-        wanted.append(size)
-        cut.append(before)
-    return (wanted[0], wanted[1]), (cut[0], cut[1])
+        output_size.append(size)
+        crop.append(before)
+    return (output_size[0], output_size[1]), (crop[0], crop[1])
 
 
 CONVERTERS: dict[str, Converter] = {"Conv": convolution, "ConvTranspose": of_each(transposed_convolution, lines=False)}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from glsl_infer.errors import MissingExtraError, ModelError
 from glsl_infer.importers.core.limits import MOST_OPERATORS, read_bytes
 from glsl_infer.importers.onnx.contrib import in_onnx
-from glsl_infer.importers.onnx.functions import inlined
+from glsl_infer.importers.onnx.functions import called, inlined
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes, in_order
 from glsl_infer.importers.onnx.stored import Stored, text
 
@@ -83,6 +85,38 @@ def parse(proto: Any, source: str = "the model", name: str = "model", folder: Pa
         raise ModelError(f"{source}: a damaged ONNX file ({_line(error)}); get it anew") from None
 
 
+def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequence[int]]) -> Part | None:
+    """Return the operators by which ONNX defines another one, or None if ONNX does not define it by others.
+
+    Args:
+        operator: of ONNX's own domain, without nested graphs.
+        kinds: the types of its inputs.
+        shapes: the shapes of its inputs.
+    """
+    onnx = schema()
+    numbers = onnx.numpy_helper.from_array
+    attributes = {key: numbers(value()) if callable(value) else value for key, value in operator.attributes.items()}
+    try:
+        node = onnx.helper.make_node(operator.kind, operator.inputs, operator.outputs, **attributes)
+        defined = onnx.defs.get_schema(operator.kind, operator.opset, "")
+        function = defined.function_body if defined.has_function else None
+        if defined.has_context_dependent_function:
+            types = [onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind or np.float32)) for kind in kinds]
+            protos = [onnx.helper.make_tensor_type_proto(*each).SerializeToString() for each in zip(types, shapes)]
+            made = defined.get_context_dependent_function_with_opset_version(
+                operator.opset, node.SerializeToString(), protos
+            )
+            function = onnx.FunctionProto.FromString(made)
+    except Exception:  # from C++, for example because the attributes do not match the operator
+        return None
+    if function is None or not function.node:
+        return None
+    defaults = [each.default_value for each in defined.attributes.values() if each.default_value.name]
+    prefix = f"{next(filter(None, operator.outputs))}/"
+    graph = onnx.helper.make_graph(list(called(function, node, prefix, defaults)), operator.kind, [], [])
+    return _Reader(onnx, operator.kind, Stored(onnx, operator.kind, None), {"": operator.opset}).part(graph)
+
+
 def _line(error: Exception) -> str:
     return str(error).splitlines()[0][:120] if str(error) else type(error).__name__
 
@@ -95,11 +129,11 @@ class _Reader:
         self._left = MOST_OPERATORS
 
     def model(self, graph: Any, name: str, tensors: frozenset[str]) -> Model:
-        part = self._part(graph, 0)
-        given = [value for value in graph.input if text(value.name) not in part.constants]
-        sizes = [value.type.tensor_type.shape.dim for value in given]
+        part = self.part(graph)
+        graph_inputs = [value for value in graph.input if text(value.name) not in part.constants]
+        sizes = [value.type.tensor_type.shape.dim for value in graph_inputs]
         batches = {text(dims[0].dim_param) for dims in sizes if len(dims) > 1 and dims[0].dim_param}
-        inputs = tuple(self._declared(value, batches) for value in given)
+        inputs = tuple(self._declared(value, batches) for value in graph_inputs)
         outputs = tuple(self._declared(value) for value in graph.output)
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             names = [value.name for value in values]
@@ -107,10 +141,11 @@ class _Reader:
                 raise ModelError(
                     f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
                 )
-        known = {text(value.name): self._declared(value) for value in graph.value_info}
-        return Model(name, part, inputs, outputs, known, tensors)
+        declared_values = {text(value.name): self._declared(value) for value in graph.value_info}
+        return Model(name, part, inputs, outputs, declared_values, tensors)
 
-    def _part(self, graph: Any, depth: int) -> Part:
+    def part(self, graph: Any, depth: int = 0) -> Part:
+        """Return the operators and constants of a graph, which is nested in ``depth`` others."""
         if depth > MOST_PARTS_DEEP:
             raise ValueError("graphs inside graphs inside graphs")
         self._left -= len(graph.node) + len(graph.initializer)
@@ -126,6 +161,9 @@ class _Reader:
 
     def _operator(self, node: Any, depth: int) -> Operator:
         domain = DOMAINS.get(text(node.domain), text(node.domain))
+        attributes = {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute}
+        if node.op_type == "Cast" and isinstance(attributes.get("to"), str):  # before opset 6
+            attributes["to"] = self._onnx.TensorProto.DataType.Value(attributes["to"])
         return Operator(
             text(node.op_type),
             domain,
@@ -133,7 +171,7 @@ class _Reader:
             text(node.name)[:_NAME_LENGTH],
             tuple(map(text, node.input)),
             tuple(map(text, node.output)),
-            {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute},
+            attributes,
         )
 
     def _attribute(self, attribute: Any, depth: int) -> Any:
@@ -155,7 +193,7 @@ class _Reader:
             return self._stored.tensor(attribute.t)
         if kind == kinds.SPARSE_TENSOR:
             return self._stored.sparse(attribute.sparse_tensor)
-        return self._part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
+        return self.part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
 
     def _declared(self, value: Any, batches: Collection[str] = ()) -> Declared:
         """Return the declaration of a tensor. Axes with the names of batch axes get the size 1."""
@@ -173,7 +211,7 @@ class _Reader:
         return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
 
     def _sizes(self, sizes: Iterable[Any]) -> Sizes:
-        found = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)
-        if len(found) > _MOST_AXES:
-            raise ValueError(f"a tensor of {len(found)} axes")
-        return found
+        known_sizes = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)
+        if len(known_sizes) > _MOST_AXES:
+            raise ValueError(f"a tensor of {len(known_sizes)} axes")
+        return known_sizes

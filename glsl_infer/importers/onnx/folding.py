@@ -14,6 +14,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.folding import MISFITS, Folder, reshaped, squeezed, unsqueezed
+from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.view import View
@@ -24,13 +25,14 @@ Compute = Callable[[Folder, Inputs, Options], Any]
 """Function of a folder, the constants (None if left out), and the attributes: the result, or a list of results."""
 
 
-def fold(operator: Operator, inputs: Inputs, most: int) -> list[Numbers] | None:
+def fold(operator: Operator, inputs: Inputs, most: int, kinds: Sequence[str] = ()) -> list[Numbers] | None:
     """Return the results of an operator if they are constant; else None.
 
     Args:
         operator: the operator of the file.
         inputs: arrays, views, or None if left out.
         most: largest number of bytes of the results.
+        kinds: the types of its inputs, if they are known.
 
     Raises:
         ModelError: the constants do not match, or the result is too large.
@@ -40,8 +42,9 @@ def fold(operator: Operator, inputs: Inputs, most: int) -> list[Numbers] | None:
         return None
     computed = [isinstance(each, View) for each in inputs]
     if kind == "CastLike" and computed == [False, True]:
-        return [np.asarray(inputs[0], np.float32)]  # the network computes floats
-    if any(computed) and (kind not in ("Shape", "Size") or len(inputs) != 1):
+        like = kinds[1] if kinds and types.is_whole(kinds[1]) else types.FLOAT  # other values are computed as floats
+        return [np.asarray(inputs[0]).astype(like)]
+    if any(computed) and (kind not in ("EyeLike", "Shape", "Size") or len(inputs) != 1):
         return None
     if not operator.inputs and kind != "Constant":
         return None
@@ -186,15 +189,21 @@ def _along(numbers: Numbers, part: Numbers, options: Options) -> Any:
 
 
 def _quantized(folder: Folder, inputs: Inputs, options: Options) -> Any:
-    zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1, np.uint8)
-    info = np.iinfo(zero.dtype)
-    scales, zeros = (_along(inputs[0], np.asarray(each), options) for each in (inputs[1], zero))
-    return np.clip(np.rint(inputs[0] / scales) + zeros, info.min, info.max).astype(zero.dtype)
+    kind = _type(options["output_dtype"]) if options.get("output_dtype") else np.dtype(np.uint8)
+    zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1, kind)
+    scales, zeros = (_along(inputs[0], np.asarray(each), options) for each in (inputs[1], zero.astype(np.float64)))
+    return np.clip(np.rint(inputs[0] / scales) + zeros, *types.ends(str(zero.dtype))).astype(zero.dtype)
+
+
+def _type(number: int) -> np.dtype[Any]:
+    """Return an element type of a file."""
+    kind: np.dtype[Any] = np.dtype(schema().helper.tensor_dtype_to_np_dtype(number))
+    return kind
 
 
 def _cast(folder: Folder, inputs: Inputs, options: Options) -> Any:
-    kind = np.dtype(schema().helper.tensor_dtype_to_np_dtype(options["to"]))
-    if kind.kind not in "fiub":
+    kind = _type(options["to"])
+    if kind.kind != "f" and not types.is_whole(str(kind)):
         raise ValueError(f"a cast to {kind}")
     return np.asarray(inputs[0]).astype(kind)
 
@@ -280,17 +289,12 @@ _FOLDED: Mapping[str, Compute] = {
     "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),
     "Flatten": lambda f, x, o: x[0].reshape(flattened(x[0].shape, o.get("axis", 1))),
     "Gather": lambda f, x, o: f.take(x[0], x[1], o.get("axis", 0)),
-    "GatherElements": lambda f, x, o: np.take_along_axis(x[0], x[1].astype(np.int64), axis=o.get("axis", 0)),
     "GatherND": _gather_nd,
-    "HardSigmoid": lambda f, x, o: np.clip(o.get("alpha", 0.2) * x[0] + o.get("beta", 0.5), 0.0, 1.0).astype(
-        x[0].dtype
-    ),
     "MatMul": lambda f, x, o: f.matmul(x[0], x[1]),
     "Max": _from_left(np.maximum),
     "Min": _from_left(np.minimum),
     "Mod": lambda f, x, o: (np.fmod if o.get("fmod") else np.mod)(x[0], x[1]),
     "NonZero": _nonzero,
-    "OneHot": lambda f, x, o: f.one_hot(x[0], int(x[1].reshape(-1)[0]), o.get("axis", -1), x[2][0], x[2][1]),
     "Pad": _pad,
     "QuantizeLinear": _quantized,
     "Range": lambda f, x, o: f.arange(*x),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from glsl_infer.errors import ModelError
@@ -40,19 +41,34 @@ class _Inliner:
         if function is None:
             if len(nodes) >= self._most:
                 raise ModelError(f"{self._source}: its functions make more than {self._most:,} operators")
-            nodes.add().CopyFrom(node)
+            made = nodes.add()
+            made.CopyFrom(node)
+            for attribute in made.attribute:
+                if attribute.HasField("g"):
+                    attribute.g.CopyFrom(self.graph(attribute.g))
             return
         self._calls += 1
         if depth > _MOST_DEEP or self._calls > self._most:
             raise ModelError(f"{self._source}: its function '{node.op_type:.60}' calls itself, or others without end")
-        prefix = f"{node.name or node.op_type}~{self._calls}/"
-        names = dict(zip(function.input, node.input))
-        names.update(dict.fromkeys(function.input[len(node.input) :], ""))
-        names.update(zip(function.output, node.output))
-        given = {attribute.name: attribute for attribute in node.attribute}
-        given = {**{each.name: each for each in function.attribute_proto}, **given}
-        for inner in function.node:
-            self._add(nodes, _renamed(inner, names, prefix, given), depth + 1)
+        for inner in called(function, node, f"{node.name or node.op_type}~{self._calls}/"):
+            self._add(nodes, inner, depth + 1)
+
+
+def called(function: Any, node: Any, prefix: str, defaults: Sequence[Any] = ()) -> Iterator[Any]:
+    """Yield the operators of a function that an operator calls, with the names and attributes of the call.
+
+    Args:
+        function: the function.
+        node: the operator.
+        prefix: of the names of tensors inside the function.
+        defaults: attributes that the operator can leave out.
+    """
+    names = dict(zip(function.input, node.input))
+    names.update(dict.fromkeys(function.input[len(node.input) :], ""))
+    names.update(zip(function.output, node.output))
+    given = {each.name: each for each in (*defaults, *function.attribute_proto, *node.attribute)}
+    for inner in function.node:
+        yield _renamed(inner, names, prefix, given)
 
 
 def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, Any]) -> Any:

@@ -8,16 +8,13 @@ import numpy as np
 
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core import folding, moves
-from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.arithmetic import cast
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.folding import flattened
-from glsl_infer.importers.onnx.parts import joined, of_each
+from glsl_infer.importers.onnx.parts import concatenated, of_each
 from glsl_infer.importers.onnx.view import View, fresh
-
-WHOLE_KINDS = ("int", "uint", "bool")
-"""Prefixes of the names of types without fractions."""
 
 
 def reshaped(call: Call, view: View, shape: Shape) -> View:
@@ -84,14 +81,14 @@ def _cast(call: Call) -> list[View]:
 
 def _as_type(call: Call, kind: str) -> list[View]:
     tiny = kind.endswith(("int2", "int4"))  # values out of their range wrap around
-    if tiny or not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
+    if tiny or not (types.is_whole(kind) or kind.startswith(("float", "bfloat"))) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
     return cast(call, kind)
 
 
 def _cast_like(call: Call) -> list[View]:
     """Convert a CastLike, whose second input has the target type."""
-    like = call.given[1] if len(call.given) > 1 else None
+    like = call.operands[1] if len(call.operands) > 1 else None
     return _as_type(call, str(like.dtype) if isinstance(like, np.ndarray) else call.type(1))
 
 
@@ -112,7 +109,7 @@ def _tiled(call: Call, view: View, counts: list[int]) -> View:
         raise call.refused(f"{counts} times a tensor of {view.shape}", "the file is damaged")
     for axis, count in enumerate(counts):
         if count > 1:
-            view = joined(call, [view] * count, axis)
+            view = concatenated(call, [view] * count, axis)
     return view
 
 

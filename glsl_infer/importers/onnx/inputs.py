@@ -34,10 +34,10 @@ def agrees(shape: Shape | None, declared: Declared) -> bool:
     own = declared.shape
     if shape is None or own is None or len(own) != len(shape):
         return True
-    return all(size in (None, wanted) for size, wanted in zip(own, shape))
+    return all(size in (None, requested) for size, requested in zip(own, shape))
 
 
-def constant_of(declared: Declared, given: Any) -> Numbers:
+def constant_of(declared: Declared, constant: Any) -> Numbers:
     """Return the user's value of an input that becomes a constant.
 
     One value fills the entire tensor, and its open sizes become 1.
@@ -45,15 +45,14 @@ def constant_of(declared: Declared, given: Any) -> Numbers:
     Raises:
         ModelError: the number of values or their type does not match the input.
     """
-    numbers = np.asarray(given)
-    known = declared.shape is not None
-    shape = tuple(size or 1 for size in declared.shape or ()) if known else numbers.shape
+    numbers = np.asarray(constant)
+    shape = numbers.shape if declared.shape is None else tuple(size or 1 for size in declared.shape)
     kind = np.dtype(declared.type)
     with np.errstate(all="ignore"):
         values = numbers.astype(kind)
     if kind.kind != "f" and (values != numbers).any():
         raise ModelError.layer(
-            declared.name[:96], f"a constant of {given}", f"give numbers of the type {declared.type}"
+            declared.name[:96], f"a constant of {constant}", f"give numbers of the type {declared.type}"
         )
     if numbers.size not in (1, math.prod(shape)) or math.prod(shape) > MOST_NUMBERS:
         raise ModelError.layer(
@@ -69,7 +68,7 @@ def input_view(
     model: Model,
     sizes: Mapping[str, tuple[int, int]],
     builder: GraphBuilder,
-    given: Shape | None = None,
+    requested_shape: Shape | None = None,
 ) -> View:
     """Add the node of an input, and return its tensor.
 
@@ -78,7 +77,7 @@ def input_view(
         model: the file.
         sizes: (height, width) of inputs with open sizes, by name; an empty name selects the only such input.
         builder: the nodes so far.
-        given: the user's shape of the input, instead of the file's.
+        requested_shape: the user's shape of the input, instead of the file's.
 
     Raises:
         ModelError: the type is not supported, the input is a batch of images, is too large, or has an unknown size.
@@ -87,15 +86,15 @@ def input_view(
     if declared.type not in _TYPES:
         advice = f"inputs of float, int8 or uint8 are read; give its value: --constant {name}=VALUE"
         raise ModelError.layer(name, f"an input of type {declared.type}", advice)
-    if given is not None:
-        if declared.shape is not None and len(given) != len(declared.shape):
-            what = f"--input-shape {_sides(given)} for an input of shape ({_shown(declared.shape)})"
+    if requested_shape is not None:
+        if declared.shape is not None and len(requested_shape) != len(declared.shape):
+            what = f"--input-shape {_sides(requested_shape)} for an input of shape ({_shape_text(declared.shape)})"
             raise ModelError.layer(name, what, f"give {len(declared.shape)} sizes")
-        declared = replace(declared, shape=given)
+        declared = replace(declared, shape=requested_shape)
     if declared.shape is None:
         raise ModelError.layer(name, "an input of unknown shape", f"give --input-shape {name}=1x3x224x224, for example")
     last = _is_channels_last(declared, model)
-    shape = _known(name, declared.shape, sizes, channels_last=last)
+    shape = _complete_shape(name, declared.shape, sizes, channels_last=last)
     if math.prod(shape) > MOST_NUMBERS:
         raise ModelError.layer(name, f"an input of shape {shape}", f"at most {MOST_NUMBERS} numbers are possible")
     several = len(shape) > 2 and shape[0] != 1
@@ -139,7 +138,7 @@ def _sides(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
 
 
-def _shown(shape: Sizes) -> str:
+def _shape_text(shape: Sizes) -> str:
     return ", ".join("?" if size is None else str(size) for size in shape)
 
 
@@ -147,29 +146,31 @@ def _readers(declared: Declared, model: Model) -> list[Operator]:
     return [operator for operator in model.part.operators if declared.name in operator.inputs]
 
 
-def _known(name: str, shape: Sizes, sizes: Mapping[str, tuple[int, int]], *, channels_last: bool) -> tuple[int, ...]:
+def _complete_shape(
+    name: str, shape: Sizes, sizes: Mapping[str, tuple[int, int]], *, channels_last: bool
+) -> tuple[int, ...]:
     """Return a shape with a batch of 1, and the height and width that the user gave."""
-    known = [1 if size is None and not axis and len(shape) > 1 else size for axis, size in enumerate(shape)]
+    complete = [1 if size is None and not axis and len(shape) > 1 else size for axis, size in enumerate(shape)]
     places = (1, 2) if channels_last else (2, 3)
     own = name if name in sizes else ""
     if own in sizes and len(shape) == 4:
         for axis, size in zip(places, sizes[own]):
-            if known[axis] not in (None, size):
+            if complete[axis] not in (None, size):
                 raise ModelError.layer(
                     name,
-                    f"--input-size {sizes[own][0]}x{sizes[own][1]} for a fixed shape of {tuple(known)}",
+                    f"--input-size {sizes[own][0]}x{sizes[own][1]} for a fixed shape of {tuple(complete)}",
                     "leave it out",
                 )
-            known[axis] = size
-    if None in known:
-        free = [axis for axis, size in enumerate(known) if size is None]
+            complete[axis] = size
+    if None in complete:
+        free = [axis for axis, size in enumerate(complete) if size is None]
         picture = len(shape) == 4 and set(free) <= set(places)
-        example = "x".join("SIZE" if size is None else str(size) for size in known)
+        example = "x".join("SIZE" if size is None else str(size) for size in complete)
         advice = "give --input-size" if picture else f"give --input-shape {name}={example}"
         raise ModelError.layer(
-            name, f"an input of shape ({_shown(tuple(known))}), with sizes that the file leaves open", advice
+            name, f"an input of shape ({_shape_text(tuple(complete))}), with sizes that the file leaves open", advice
         )
-    return tuple(size for size in known if size is not None)
+    return tuple(size for size in complete if size is not None)
 
 
 def _is_channels_last(declared: Declared, model: Model) -> bool:
@@ -212,7 +213,7 @@ def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
 def _stored(name: str, model: Model) -> Shape:
     """Return the integers of a short constant of the file, or () if it is not one."""
     makers = (operator for operator in model.part.operators if name in operator.outputs)
-    written = next((made.attributes["value"] for made in makers if "value" in made.attributes), None)
+    written = next((maker.attributes["value"] for maker in makers if "value" in maker.attributes), None)
     read = model.part.constants.get(name, written)
     numbers = np.zeros(0) if read is None else np.asarray(read()).reshape(-1)
     return tuple(int(number) for number in numbers) if 0 < len(numbers) <= _MOST_AXES else ()

@@ -80,9 +80,9 @@ class Part:
     @property
     def reads(self) -> tuple[str, ...]:
         """The names of the tensors read from outside."""
-        made = {name for operator in self.operators for name in operator.outputs} | set(self.constants)
+        computed = {name for operator in self.operators for name in operator.outputs} | set(self.constants)
         read = [name for operator in self.operators for name in operator.reads]
-        return tuple(name for name in dict.fromkeys([*read, *self.outputs]) if name not in made)
+        return tuple(name for name in dict.fromkeys([*read, *self.outputs]) if name not in computed)
 
 
 @dataclass(frozen=True)

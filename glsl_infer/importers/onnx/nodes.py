@@ -81,9 +81,9 @@ class Nodes:
 
     def function(self, node: str, text: str) -> str:
         """Return a node that applies an activation, given as text, to another node."""
-        made = activation(text).text
+        function = activation(text).text
         op = "activation" if self.in_textures(node) else "tensor_function"
-        return self.emit(op, node, part=text.partition("(")[0], function=made)
+        return self.emit(op, node, part=text.partition("(")[0], function=function)
 
     def affine(self, node: str, scales: NDArray[Any], offsets: NDArray[Any]) -> str:
         """Return a node for ``scales * x + offsets``. The arrays broadcast to the node's shape."""
@@ -93,7 +93,7 @@ class Nodes:
         for operation, value, neutral in (("multiply", scales, 1.0), ("add", offsets, 0.0)):
             if (value != neutral).any():
                 node = self.with_constant(operation, node, value)
-        return node if self._made(node) else self.emit("identity", node)
+        return node if self._is_own(node) else self.emit("identity", node)
 
     def with_constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
         """Return a node for an operation on another and a constant, which broadcasts to its shape."""
@@ -112,23 +112,30 @@ class Nodes:
             constant_first=first,
         )
 
-    def _made(self, node: str) -> bool:
+    def _is_own(self, node: str) -> bool:
         return node == self.name or node.startswith(f"{self.name}-")
 
-    def is_positive(self, node: str) -> bool:
-        """Return whether all values of a node are at least 0. Inputs count as such: the user controls them."""
+    def is_positive(self, node: str, *, inputs: bool = True) -> bool:
+        """Return whether all values of a node are at least 0.
+
+        Args:
+            node: its name.
+            inputs: whether the values of inputs are, because the user controls them.
+        """
         by_name = {each.name: each for each in self._builder.nodes}
         while True:
-            made = by_name[node]
-            kind = ops.get(made.op)
-            if made.op in ("activation", "tensor_function"):
-                return made.activation.low >= 0.0
-            if made.operator.is_input or made.op in ("softmax", "channel_softmax", "tensor_softmax"):
+            maker = by_name[node]
+            kind = ops.get(maker.op)
+            if maker.op in ("activation", "tensor_function"):
+                return maker.activation.low >= 0.0
+            if maker.operator.is_input:
+                return inputs
+            if maker.op.endswith(("softmax", "argmax")):
                 return True
             moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
-            if not moves or len(made.inputs) != 1:
+            if not moves or len(maker.inputs) != 1:
                 return False
-            (node,) = made.inputs
+            (node,) = maker.inputs
 
     def in_textures(self, node: str) -> bool:
         """Return whether a node is a vector or a map, which textures can store."""

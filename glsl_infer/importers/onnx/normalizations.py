@@ -32,18 +32,18 @@ def _batch(call: Call) -> list[View]:
     epsilon = float(call.attribute("epsilon", 1e-5))
     if rank in (3, 4) and view.shape[0] == 1:
         node, _ = call.map()
-        made = call.nodes.emit("batch_norm", node, part="norm", weights=weights, epsilon=epsilon)
-        return [call.mapped(made, rank)]
+        normalized_node = call.nodes.emit("batch_norm", node, part="norm", weights=weights, epsilon=epsilon)
+        return [call.mapped(normalized_node, rank)]
     if rank == 2 and view.shape[0] == 1 and len(call.nodes.shape(view.node)) == 1:
         flat = relayout.ordered(call.nodes, view, (0, 1))
-        made = call.nodes.emit("batch_norm", flat.node, part="norm", weights=weights, epsilon=epsilon)
-        return [View(made, flat.stored, flat.axes)]
+        normalized_node = call.nodes.emit("batch_norm", flat.node, part="norm", weights=weights, epsilon=epsilon)
+        return [View(normalized_node, flat.stored, flat.axes)]
     scale = weights["gamma"] / np.sqrt(weights["variance"].astype(np.float64) + epsilon)
     offset = weights["beta"] - weights["mean"] * scale
     view, dim = placed(call.nodes, view, 1)
     shape = [channels if place == dim else 1 for place in range(len(call.nodes.shape(view.node)))]
-    made = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
-    return [View(made, view.stored, view.axes)]
+    normalized_node = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
+    return [View(normalized_node, view.stored, view.axes)]
 
 
 def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doubles) -> View:
@@ -102,8 +102,8 @@ def normalized(
         and kind == "layer"
         and len(long) > 1
     ):
-        made = over_map(call, 1, epsilon, np.ones(1), np.zeros(1))
-        return _weighted(call, made, weights)
+        result = over_map(call, 1, epsilon, np.ones(1), np.zeros(1))
+        return _weighted(call, result, weights)
     if len(long) > 1:
         return _over_axes(call, view, long, kind, epsilon, weights)
     (axis,) = long
@@ -117,16 +117,16 @@ def normalized(
             count = view.shape[axis]
             view = View(nodes.shaped(view.node, (1, view.size // count, count)), view.stored, view.axes)
     numbers: list[tuple[float, ...]] = []
-    rest = []
+    remaining = []
     for value, default in zip(weights, (1.0, 0.0)):
         wide = value.reshape((1,) * (len(view.axes) - value.ndim) + value.shape)
         own = wide.size in (1, wide.shape[axis])
         numbers.append(tuple(wide.reshape(-1).tolist()) if own else (default,))
-        rest.append(np.asarray(default) if own else value)
+        remaining.append(np.asarray(default) if own else value)
     op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
     attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon, "gamma": numbers[0], "beta": numbers[1]}
-    made = View(nodes.emit(op, view.node, part="norm", **attrs), view.stored, view.axes)
-    return _weighted(call, made, rest)
+    result = View(nodes.emit(op, view.node, part="norm", **attrs), view.stored, view.axes)
+    return _weighted(call, result, remaining)
 
 
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
@@ -134,9 +134,7 @@ def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
 
     for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
         if (value != neutral).any():
-            made = of_two(call, operation, view, value)
-            assert isinstance(made, View)
-            view = made
+            view = of_two(call, operation, view, value)
     return view
 
 
@@ -151,19 +149,23 @@ def in_pieces(call: Call) -> list[View]:
         for place, default in ((1, 1.0), (2, 0.0))
     ]
     kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
-    whole = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
-    if kind == "layer" and whole and {axis for axis in axes if view.shape[axis] > 1} == whole:
-        made = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
-        return [_weighted(call, made, weights)]
+    spatial = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
+    if kind == "layer" and spatial and {axis for axis in axes if view.shape[axis] > 1} == spatial:
+        result = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
+        return [_weighted(call, result, weights)]
     return [normalized(call, view, axes, kind, epsilon, weights)]
 
 
 def _of_groups(call: Call) -> View:
     view, groups = call.view(), int(call.attribute("groups"))
-    channels, given = view.shape[1], call.attribute("shape")
-    kept = len(given) in (0, 4) and all(size in (0, -1, own) for size, own in zip(given, view.shape))
-    if len(view.shape) != 4 or not kept or channels % groups:
-        raise call.refused(f"over {groups} groups of {view.shape}, then {given}", "give each group as many channels")
+    channels, grouped_shape = view.shape[1], call.attribute("shape")
+    keeps_spatial = len(grouped_shape) in (0, 4) and all(
+        size in (0, -1, own) for size, own in zip(grouped_shape, view.shape)
+    )
+    if len(view.shape) != 4 or not keeps_spatial or channels % groups:
+        raise call.refused(
+            f"over {groups} groups of {view.shape}, then {grouped_shape}", "give each group as many channels"
+        )
     gamma, beta = (np.repeat(bias_of(call, place, groups).astype(np.float64), channels // groups) for place in (1, 2))
     more, plus = (
         call.finite(call.constant(place, "weights"), "weights").reshape(-1) if call.has(place) else np.full(1, default)
@@ -178,8 +180,8 @@ def _over_axes(
     if kind != "layer":
         raise call.refused(f"over the axes {tuple(axes)}", "it can be over one axis")
     node = relayout.in_file_order(call.nodes, view, view.shape)
-    made = call.nodes.emit("tensor_norm", node, part="norm", axes=tuple(axes), epsilon=epsilon)
-    return _weighted(call, fresh(made, view.shape), weights)
+    normalized_node = call.nodes.emit("tensor_norm", node, part="norm", axes=tuple(axes), epsilon=epsilon)
+    return _weighted(call, fresh(normalized_node, view.shape), weights)
 
 
 def _mean_variance(call: Call) -> list[View]:
@@ -199,8 +201,10 @@ def _neighbours(call: Call) -> list[View]:
         "beta": float(call.attribute("beta", 0.75)),
     }
     bias = float(call.attribute("bias", 1.0))
-    made = call.nodes.emit("local_response_norm", node, part="norm", size=size, bias=bias, region="across", **attrs)
-    return [call.mapped(made, len(call.view().axes))]
+    normalized_node = call.nodes.emit(
+        "local_response_norm", node, part="norm", size=size, bias=bias, region="across", **attrs
+    )
+    return [call.mapped(normalized_node, len(call.view().axes))]
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from glsl_infer.cpu.custom import CUSTOM, function_of
 from glsl_infer.errors import ModelError, with_article
@@ -23,11 +23,13 @@ from glsl_infer.importers.onnx import (
     resizing,
     sequences,
 )
-from glsl_infer.importers.onnx.call import Call, Converter, Given, as_in_file
+from glsl_infer.importers.onnx.call import Call, Converter, Operand, as_in_file
 from glsl_infer.importers.onnx.norm_pieces import NORM
 from glsl_infer.importers.onnx.view import fresh
 
-OPERATORS: Mapping[str, Converter] = {
+OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
+    "DynamicQuantizeLinear": quantized.dynamic,
+    "Split": parts.split,
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
@@ -48,10 +50,13 @@ OPERATORS: Mapping[str, Converter] = {
 OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
 """Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
-_BY_DOMAIN = {"": OPERATORS, "com.microsoft": OF_MICROSOFT}
+_BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Operand]]]] = {
+    "": OPERATORS,
+    "com.microsoft": OF_MICROSOFT,
+}
 
 
-def convert(call: Call) -> list[Given]:
+def convert(call: Call) -> list[Operand]:
     """Return the outputs of an operator.
 
     Raises:
@@ -68,15 +73,19 @@ def convert(call: Call) -> list[Given]:
     if table is None:
         what = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
-    if kind == "DynamicQuantizeLinear" and not domain:
-        return list(quantized.dynamic(call))
     if kind == NORM:
         return list(normalizations.in_pieces(call))
     if kind not in table:
         raise ModelError.layer(
             call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)
         )
+    if call.opset < 7 and kind in _ALIGNED and "axis" in call.operator.attributes:
+        call = arithmetic.aligned(call)
     return list(table[kind](call))
+
+
+_ALIGNED = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
+"""Operators with the attributes ``broadcast`` and ``axis`` before opset 7."""
 
 
 _RUNTIME = ("com.microsoft", "com.ms.")
@@ -94,7 +103,7 @@ _INSTEAD = (
 )
 
 
-def _by_function(call: Call, function: str) -> list[Given]:
+def _by_function(call: Call, function: str) -> list[Operand]:
     """Return the result of the user's function on tensors in the file's shapes.
 
     The computed tensors are its positional arguments. Its keyword arguments are the constants, named ``constant0`` and
@@ -105,6 +114,6 @@ def _by_function(call: Call, function: str) -> list[Given]:
     plain = {
         name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
     }
-    sources, weights = as_in_file(call, call.given, [f"constant{place}" for place in range(len(call.given))])
+    sources, weights = as_in_file(call, call.operands, [f"constant{place}" for place in range(len(call.operands))])
     attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": plain})}
     return [fresh(call.nodes.emit(CUSTOM, *sources, part="function", weights=weights, **attrs), call.declared)]

@@ -23,15 +23,15 @@ def ended(view: View, name: str, builder: GraphBuilder) -> View:
     if len(shape) == 4 and shape[0] == 1:
         order = view.order()
         axes = next((axes for axes in _CHANNELS_LAST if order is not None and is_part(order, axes)), (2, 3, 1))
-        moved = relayout.ordered(nodes, view, axes)
-        held: Shape = tuple(shape[axis] for axis in axes)
-        if sum(size > 1 for size in held) < 2 and len(nodes.shape(moved.node)) == 1:
-            return moved
-        return View(nodes.shaped(moved.node, held), moved.stored, moved.axes)
+        ordered = relayout.ordered(nodes, view, axes)
+        node_shape: Shape = tuple(shape[axis] for axis in axes)
+        if sum(size > 1 for size in node_shape) < 2 and len(nodes.shape(ordered.node)) == 1:
+            return ordered
+        return View(nodes.shaped(ordered.node, node_shape), ordered.stored, ordered.axes)
     simple = relayout.simple(nodes, view)
     order = simple.order() or ()
     own = shape[1:] if len(shape) > 1 and shape[0] == 1 else shape
-    held = tuple(shape[axis] for axis in order) if len(order) > 1 else own
+    node_shape = tuple(shape[axis] for axis in order) if len(order) > 1 else own
     if len(shape) == 3 and len(order) < 2 and min(own) == 1:
-        held = own
-    return View(nodes.shaped(simple.node, held or (1,)), simple.stored, simple.axes)
+        node_shape = own
+    return View(nodes.shaped(simple.node, node_shape or (1,)), simple.stored, simple.axes)

@@ -11,7 +11,7 @@ import numpy as np
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.moves import MOST_JOINED
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.onnx.places import gathered, picked
@@ -25,7 +25,7 @@ MOST_STEPS = 64
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
 
-def taken(call: Call, view: View, axis: int, part: range) -> View:
+def sliced(call: Call, view: View, axis: int, part: range) -> View:
     """Return a slice of a tensor along one axis."""
     if part == range(view.shape[axis]):
         return view
@@ -33,7 +33,7 @@ def taken(call: Call, view: View, axis: int, part: range) -> View:
         raise call.refused("that leaves nothing", "take a number at least")
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
-    return resized(view, axis, len(part), _taken(call, view.node, dims, dim, part))
+    return resized(view, axis, len(part), _sliced_node(call, view.node, dims, dim, part))
 
 
 MOST_MAPS = 64
@@ -49,20 +49,20 @@ def of_each(convert: Converter, *, lines: bool = True) -> Converter:
     """
 
     def converted(call: Call) -> list[View]:
-        view = call.given[0] if call.given else None
+        view = call.operands[0] if call.operands else None
         if not isinstance(view, View) or len(view.axes) not in (3 if lines else 4, 4) or view.shape[0] == 1:
             return convert(call)
         if view.shape[0] > MOST_MAPS or len(call.views) > 1:
             raise call.refused(f"on a tensor of shape {view.shape}", f"give it a batch of at most {MOST_MAPS}")
         results = [
-            convert(call.of(taken(call, view, 0, range(n, n + 1)), *call.given[1:])) for n in range(view.shape[0])
+            convert(call.of(sliced(call, view, 0, range(n, n + 1)), *call.operands[1:])) for n in range(view.shape[0])
         ]
-        return [joined(call, outputs, 0) for outputs in zip(*results)]
+        return [concatenated(call, outputs, 0) for outputs in zip(*results)]
 
     return converted
 
 
-def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
+def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
     nodes = call.nodes
     if len(dims) in TEXTURE_RANKS or part.step == 1:
         parts = [part if place == dim else range(size) for place, size in enumerate(dims)]
@@ -73,29 +73,31 @@ def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) ->
         "size": (math.prod(dims[:dim]), len(part)),
         "strides": (1, part.step),
     }
-    sliced = nodes.emit("spatial_slice", block, part="part", **attrs)
-    return nodes.shaped(sliced, (*dims[:dim], len(part), *dims[dim + 1 :]))
+    node = nodes.emit("spatial_slice", block, part="part", **attrs)
+    return nodes.shaped(node, (*dims[:dim], len(part), *dims[dim + 1 :]))
 
 
 def _slice(call: Call) -> list[View]:
     view = call.view()
-    given = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
-                     for place in range(1, len(call.given)))]  # fmt: skip
-    for axis, part in enumerate(slices(view.shape, given, call.operator.attributes)):
-        view = taken(call, view, axis, range(view.shape[axis])[part])
+    bounds = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
+                     for place in range(1, len(call.operands)))]  # fmt: skip
+    for axis, part in enumerate(slices(view.shape, bounds, call.operator.attributes)):
+        view = sliced(call, view, axis, range(view.shape[axis])[part])
     return [view]
 
 
-def _split(call: Call) -> list[View]:
+def split(call: Call) -> list[Operand]:
+    """Convert a Split. A part of length 0 is an empty constant, which a Concat leaves out."""
     view = call.view()
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
-    given = [None, call.constant(1, "its sizes") if call.has(1) else None]
-    sizes = split_sizes(view.shape[axis], given, call.operator.attributes)
+    size_operands = [None, call.constant(1, "its sizes") if call.has(1) else None]
+    sizes = split_sizes(view.shape[axis], size_operands, call.operator.attributes)
     view, _ = placed(call.nodes, view, axis)
-    parts, begin = [], 0
+    parts, begin = list[Operand](), 0
     for name, size in zip(call.operator.outputs, sizes):
         part = range(begin, begin + size)
-        parts.append(taken(call, view, axis, part) if name else view)
+        empty = np.zeros((*view.shape[:axis], 0, *view.shape[axis + 1 :]), np.float32)
+        parts.append((sliced(call, view, axis, part) if size else empty) if name else view)
         begin += size
     return parts
 
@@ -111,10 +113,10 @@ def _gather(call: Call) -> list[View]:
         raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
     picked = _picked(call, view, axis, places)
     shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
-    made = picked.reshaped(shape)
-    if made is None:
+    reshaped = picked.reshaped(shape)
+    if reshaped is None:
         raise call.refused(f"indices of shape {indices.shape}", "give a list of indices")
-    return [made]
+    return [reshaped]
 
 
 def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
@@ -122,7 +124,7 @@ def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
     step = places[1] - places[0] if len(places) > 1 else 1
     run = range(places[0], places[0] + step * len(places), step) if step else range(0)
     if list(run) == list(places):
-        return taken(call, view, axis, run)
+        return sliced(call, view, axis, run)
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     if dim == len(dims) - 1 and len(dims) in TEXTURE_RANKS:
@@ -130,40 +132,40 @@ def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
         return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
     if len(places) > 64:
         return picked(call, view, axis, places)
-    return joined(call, [taken(call, view, axis, range(place, place + 1)) for place in places], axis)
+    return concatenated(call, [sliced(call, view, axis, range(place, place + 1)) for place in places], axis)
 
 
 def _concat(call: Call) -> list[View]:
-    return concatenated(call, call.given)
+    return concat_operands(call, call.operands)
 
 
-def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
+def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
     """Return tensors and constants concatenated along the attribute ``axis``."""
-    views = [value for value in given if isinstance(value, View)]
+    views = [value for value in operands if isinstance(value, View)]
     axis = call.axis(int(call.attribute("axis", 1)), len(views[0].axes))
-    given = _with_zero_channels(call, given, axis)
+    operands = _with_zero_channels(call, operands, axis)
     tensors = [
         as_view(call, value, views[0]) if isinstance(value, np.ndarray) else value
-        for value in given
+        for value in operands
         if not isinstance(value, np.ndarray) or value.size
     ]
-    made = [value for value in tensors if isinstance(value, View)]
-    shapes = {tuple(size for place, size in enumerate(view.shape) if place != axis) for view in made}
-    if len(shapes) != 1 or len(made) != len(tensors):
-        raise call.refused(f"of shapes {[view.shape for view in made]}", "the file is damaged")
-    return [joined(call, made, axis)]
+    all_views = [value for value in tensors if isinstance(value, View)]
+    shapes = {tuple(size for place, size in enumerate(view.shape) if place != axis) for view in all_views}
+    if len(shapes) != 1 or len(all_views) != len(tensors):
+        raise call.refused(f"of shapes {[view.shape for view in all_views]}", "the file is damaged")
+    return [concatenated(call, all_views, axis)]
 
 
-def _with_zero_channels(call: Call, given: Sequence[Given], axis: int) -> list[Given]:
+def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> list[Operand]:
     """Return the inputs with constants of zeros merged as channels into the adjacent map. A shader computes those."""
-    left = list(given)
-    for place, view in enumerate(given):
+    merged = list(operands)
+    for place, view in enumerate(operands):
         if not isinstance(view, View):
             continue
         fitting = [size for at, size in enumerate(view.shape) if at != axis]
         around = []
         for step in (-1, 1):
-            other = left[place + step] if 0 <= place + step < len(left) else None
+            other = merged[place + step] if 0 <= place + step < len(merged) else None
             shape = other.shape if isinstance(other, np.ndarray) and not other.any() else ()
             same = len(shape) == len(view.shape) and [size for at, size in enumerate(shape) if at != axis] == fitting
             around.append(shape[axis] if same else 0)
@@ -173,57 +175,61 @@ def _with_zero_channels(call: Call, given: Sequence[Given], axis: int) -> list[G
         dims = call.nodes.shape(view.node)
         if len(dims) != 3 or dim != 2:
             continue
-        channels = (*(-1,) * around[0], *range(dims[2]), *(-1,) * around[1])
-        node = call.nodes.emit("channel_gather", view.node, part="channels", channels=channels)
-        left[place] = resized(view, axis, len(channels), node)
+        merged[place] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
         for step, count in zip((-1, 1), around):
             if count:
-                left[place + step] = np.zeros(0, np.float32)
-    return left
+                merged[place + step] = np.zeros(0, np.float32)
+    return merged
 
 
-def as_view(call: Call, value: Numbers, beside: View) -> View:
+def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
+    """Return a map with channels of zeros before and after its own."""
+    widths = ((0, 0), (0, 0), tuple(around))
+    return call.nodes.add(emit.padded(call.nodes.new_name("channels"), node, call.nodes.shape(node), widths))
+
+
+def as_view(call: Call, value: Numbers, like: View) -> View:
     """Return a constant as a tensor: one value of another tensor, times 0, plus the constant."""
     shape = tuple(value.shape)
-    one = beside
-    for axis, size in enumerate(beside.shape):
-        one = taken(call, one, axis, range(min(size, 1)))
+    one = like
+    for axis, size in enumerate(like.shape):
+        one = sliced(call, one, axis, range(min(size, 1)))
     node = call.nodes.shaped(one.node, (1,) * max(len(shape), 2))
     zeros = call.nodes.constant("multiply", node, np.zeros(shape or (1,)))
     return fresh(call.nodes.constant("add", zeros, call.finite(value, "a constant")), shape)
 
 
-def joined(call: Call, views: Sequence[View], axis: int) -> View:
+def concatenated(call: Call, views: Sequence[View], axis: int) -> View:
     """Return tensors concatenated along an axis."""
     if len(views) == 1:
         return views[0]
     nodes = call.nodes
     order = common(nodes, views, axis)
-    moved = [
+    ordered = [
         relayout.ordered(nodes, view, [*order, *(a for a in range(len(view.axes)) if a not in order)]) for view in views
     ]
     shape = list(views[0].shape)
     shape[axis] = sum(view.shape[axis] for view in views)
-    same = _same_but_last(call, moved, order, axis)
+    same = _same_but_last(call, ordered, order, axis)
     if same is not None:
         return same
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
+    lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in ordered)
     height = next((each for each in range(len(shape)) if each not in order), 0)
     steps = (
         len(order) == 2
         and order[0] == axis
-        and len(moved) == shape[axis] <= MOST_STEPS
-        and all(nodes.in_textures(view.node) for view in moved)
+        and len(ordered) == shape[axis] <= MOST_STEPS
+        and all(nodes.in_textures(view.node) for view in ordered)
     )
     if len(order) == 2 and len(shape) == 3 and (lines or steps):
         axes = (height, *order)  # a line is a map of height 1, as are the steps of a sequence
-    sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
+    sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in ordered]
     dim = list(axes).index(axis)
     few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
     if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
         return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
-    return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
+    return fresh(_concat_node(call, sources, dim, len(axes)), tuple(shape), order)
 
 
 def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
@@ -232,9 +238,9 @@ def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis
     fits = all(len(shape) == 3 and shape[:2] == shapes[0][:2] for shape in shapes) and order[-1] == axis
     if not fits or any(view.shape[axis] != shape[2] for view, shape in zip(views, shapes)):
         return None
-    node = _joined(call, [view.node for view in views], 2, 3)
-    whole = views[0].merged()
-    return resized(whole, axis, sum(shape[2] for shape in shapes), node)
+    node = _concat_node(call, [view.node for view in views], 2, 3)
+    first = views[0].merged()
+    return resized(first, axis, sum(shape[2] for shape in shapes), node)
 
 
 def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
@@ -248,15 +254,15 @@ def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
         padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
     while len(padded) > MOST_JOINED:  # pairwise sums round each value as few times as possible
         pairs = list(zip(padded[::2], padded[1::2]))
-        rest = padded[2 * len(pairs) :]
-        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + rest
-    whole = padded[0]
+        unpaired = padded[2 * len(pairs) :]
+        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + unpaired
+    total = padded[0]
     for other in padded[1:]:
-        whole = nodes.emit("add", whole, other, part="joined", activation="linear")
-    return whole
+        total = nodes.emit("add", total, other, part="joined", activation="linear")
+    return total
 
 
-def _joined(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:
+def _concat_node(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:
     nodes = call.nodes
     if (rank == 3 and dim == 2) or rank == 1:
         return nodes.emit("concat", *sources, part="joined")
@@ -306,8 +312,7 @@ def _map_padded(
     if any(padding):
         node = _padded(call, node, padding, mode, value)
     if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
-        order = (*(-1,) * channels[0], *range(shape[2]), *(-1,) * channels[1])
-        node = call.nodes.emit("channel_gather", node, part="channels", channels=order)
+        node = _zero_channels(call, node, channels)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:
         view = _axis_padded(call, view, last, (channels, mode, value))
@@ -335,18 +340,18 @@ def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], 
     padded = _padded(call, block, (0, 0, before, after), mode, value)
     size = dims[dim] + before + after
     node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
-    return resized(view, axis, size, node)
+    return resized(view, axis, size, node, math.prod(dims[:dim]))
 
 
 def _wrapped(call: Call, view: View, axis: int, widths: tuple[int, int]) -> View:
     size = view.shape[axis]
     if min(widths) < 0 or max(widths) > size:
         raise call.refused(f"wrapping {widths} around {size}", "give no more than there is")
-    parts = [taken(call, view, axis, range(size - widths[0], size))] if widths[0] else []
+    parts = [sliced(call, view, axis, range(size - widths[0], size))] if widths[0] else []
     parts.append(view)
     if widths[1]:
-        parts.append(taken(call, view, axis, range(widths[1])))
-    return joined(call, parts, axis)
+        parts.append(sliced(call, view, axis, range(widths[1])))
+    return concatenated(call, parts, axis)
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -354,5 +359,4 @@ CONVERTERS: dict[str, Converter] = {
     "Gather": _gather,
     "Pad": _pad,
     "Slice": _slice,
-    "Split": _split,
 }

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.call import Call, Converter, as_in_file, finite, in_order
 from glsl_infer.importers.onnx.relayout import placed
 from glsl_infer.importers.onnx.view import View, fresh
@@ -38,7 +39,7 @@ def _top_k(call: Call) -> list[View]:
 
 def gathered(call: Call) -> list[View]:
     """Convert a Gather whose indices the network computes. Negative indices count from the end."""
-    indices = call.view(len(call.given) - 1)
+    indices = call.view(len(call.operands) - 1)
     at = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
     if call.is_constant(0):
         table = finite(call.constant(0, "a table"))
@@ -66,7 +67,7 @@ def picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
 
 def _gathered_elements(call: Call) -> list[View]:
     axis = call.axis(int(call.attribute("axis", 0)), len(_shape(call, 0)))
-    sources, weights = as_in_file(call, call.given, _READ)
+    sources, weights = as_in_file(call, call.operands, _READ)
     node = call.nodes.emit("gather_elements", *sources, part="taken", weights=weights, axis=axis)
     return [fresh(node, _shape(call, 1))]
 
@@ -77,24 +78,24 @@ def _gathered_points(call: Call) -> list[View]:
     if not indices or not 0 <= batch < len(indices) or batch + indices[-1] > len(table):
         raise call.refused(f"indices of shape {indices} of {table}", "the file is damaged")
     shape = call.file_shape((*indices[:-1], *table[batch + indices[-1] :]))
-    sources, weights = as_in_file(call, call.given, _READ)
+    sources, weights = as_in_file(call, call.operands, _READ)
     node = call.nodes.emit("gather_points", *sources, part="taken", weights=weights, batch=batch)
     return [fresh(node, shape)]
 
 
 def _scattered(call: Call) -> list[View]:
-    given = list(call.given)
+    operands = list(call.operands)
     reduction = call.attribute("reduction", "none")
-    if len(given) != 3 or any(value is None for value in given) or reduction not in ("none", "add"):
+    if len(operands) != 3 or any(value is None for value in operands) or reduction not in ("none", "add"):
         raise call.refused(f"with reduction='{reduction}'", "leave the reduction out, or add")
-    if call.kind == "ScatterElements":
+    if call.kind != "ScatterND":
         places = call.constant(1, "indices")
         rank = places.ndim
         axis = call.axis(int(call.attribute("axis", 0)), rank)
         points = np.stack(np.meshgrid(*map(np.arange, places.shape), indexing="ij"), axis=-1)
         points[..., axis] = places
-        given[1] = points
-    sources, weights = as_in_file(call, given, _WRITTEN)
+        operands[1] = points
+    sources, weights = as_in_file(call, operands, _WRITTEN)
     node = call.nodes.emit("scatter", *sources, part="written", weights=weights, reduction=reduction)
     return [fresh(node, _shape(call, 0))]
 
@@ -116,15 +117,14 @@ def _one_hot(call: Call) -> list[View]:
     if not 1 <= depth <= MOST_CLASSES:
         raise call.refused(f"{depth} classes", f"give 1 to {MOST_CLASSES}")
     shape = call.file_shape((*view.shape[:axis], depth, *view.shape[axis:]))
-    source = relayout.in_file_order(call.nodes, view, (*view.shape[:axis], 1, *view.shape[axis:]))
-    places = np.arange(depth, dtype=np.float64).reshape(-1, *[1] * (len(shape) - axis - 1))
-    places = np.broadcast_to(places, (*[1] * axis, *places.shape))
-    node = call.nodes.constant("equal", source, places)
-    if (off, on) != (0.0, 1.0):
-        node = call.nodes.constant(
-            "add", call.nodes.constant("multiply", node, np.asarray([on - off])), np.asarray([off])
-        )
-    return [fresh(node, shape)]
+    nodes = call.nodes
+    node = relayout.in_file_order(nodes, view, view.shape or (1,))
+    if not types.is_whole(call.type(0)):
+        node = nodes.emit("tensor_unary", node, part="whole", operation="truncate")
+    if not nodes.is_positive(node, inputs=False):  # negative indices count from the end
+        below = nodes.constant("multiply", nodes.constant("less", node, np.zeros(1)), np.asarray([depth]))
+        node = nodes.emit("tensor_binary", node, below, part="from_end", operation="add")
+    return [fresh(nodes.add(emit.one_hot(nodes.new_name("hot"), node, view.shape, depth, axis, off, on)), shape)]
 
 
 def _suppressed(call: Call) -> list[View]:
@@ -142,13 +142,13 @@ def _suppressed(call: Call) -> list[View]:
         "centres": bool(call.attribute("center_point_box", 0)),
     }
     sources = [relayout.in_file_order(call.nodes, view, view.shape[1:]) for view in (boxes, scores)]
-    kept = call.nodes.emit("class_suppression", *sources, part="kept", **attrs)
-    rows = call.nodes.shape(kept)[0]
-    return [fresh(call.nodes.emit("tensor_pad", kept, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
+    selected = call.nodes.emit("class_suppression", *sources, part="kept", **attrs)
+    rows = call.nodes.shape(selected)[0]
+    return [fresh(call.nodes.emit("tensor_pad", selected, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
 
 
 def _shape(call: Call, place: int) -> tuple[int, ...]:
-    value = call.given[place] if place < len(call.given) else None
+    value = call.operands[place] if place < len(call.operands) else None
     if value is None:
         raise call.refused("without its inputs", "the file is damaged")
     return tuple(value.shape)
@@ -160,6 +160,7 @@ CONVERTERS: dict[str, Converter] = {
     "GatherND": _gathered_points,
     "NonMaxSuppression": _suppressed,
     "OneHot": _one_hot,
+    "Scatter": _scattered,
     "ScatterElements": _scattered,
     "ScatterND": _scattered,
     "TopK": _top_k,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -37,8 +37,8 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         return fresh(node, shape)
     line = _line(nodes, view)
     if line is not None:
-        made = _of_window(call, view, line, kernel, bias)
-        return made
+        result = _of_window(call, view, line, kernel, bias)
+        return result
     others = [atom for axis in view.axes[:-1] for atom in axis]
     own = list(view.axes[last])
     if [atom for atom in view.stored if atom in own] != list(view.stored[len(view.stored) - len(own) :]):
@@ -54,9 +54,9 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         dims = nodes.shape(node)
     arrays = [np.ascontiguousarray(array, np.float32) for array in (matrix, bias)]
     node = nodes.add([emit.product(nodes.new_name("product"), view.node, dims, *arrays)])
-    made = fresh(node, (kernel.shape[1],))
+    result = fresh(node, (kernel.shape[1],))
     outer = tuple(atom for atom in view.stored if atom in others)
-    return View(node, (*outer, *made.stored), (*view.axes[:-1], made.axes[0]))
+    return View(node, (*outer, *result.stored), (*view.axes[:-1], result.axes[0]))
 
 
 def _line(nodes: Nodes, view: View) -> int | None:
@@ -85,34 +85,38 @@ def _of_window(call: Call, view: View, line: int, kernel: Weights, bias: Weights
     window = (dims[0], 1) if line else (1, dims[1])
     weights = weights.reshape(*window, dims[2], kernel.shape[1])
     node = nodes.emit("conv2d", view.node, part="product", weights={"kernel": weights, "bias": bias}, **PLAIN)
-    made = fresh(node, (kernel.shape[1],))
-    return View(node, (*groups[line], *made.stored), (*fine.axes[:-1], made.axes[0]))
+    columns = fresh(node, (kernel.shape[1],))
+    return View(node, (*groups[line], *columns.stored), (*fine.axes[:-1], columns.axes[0]))
 
 
 def _gemm(call: Call) -> list[View]:
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     view = call.view(0 if not call.is_constant(0) else 1)
-    turned = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
+    transposes = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
     if len(call.views) > 1 and not (call.is_constant(0) or call.is_constant(1)):
         return [
             _plus(
                 call,
-                _scaled(call, product(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
+                _scaled(
+                    call,
+                    product(call, _turned(call.view(0), transposes[0]), _turned(call.view(1), transposes[1])),
+                    alpha,
+                ),
                 beta,
             )
         ]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
-        left = left.T if turned[0] else left
-        result = _from_left(call, left * alpha, _turned(view, turned[1]))
+        left = left.T if transposes[0] else left
+        result = _from_left(call, left * alpha, _turned(view, transposes[1]))
         return [_plus(call, result, beta)]
     kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
-    kernel = (kernel.T if turned[1] else kernel) * alpha
+    kernel = (kernel.T if transposes[1] else kernel) * alpha
     bias = np.zeros(kernel.shape[-1])
     if call.has(2) and call.is_constant(2) and call.constant(2, "a bias").size in (1, len(bias)):
         bias = bias + beta * call.finite(call.constant(2, "a bias"), "a bias").reshape(-1)
-        return [by_matrix(call, _turned(view, turned[0]), kernel, bias)]
-    return [_plus(call, by_matrix(call, _turned(view, turned[0]), kernel, bias), beta)]
+        return [by_matrix(call, _turned(view, transposes[0]), kernel, bias)]
+    return [_plus(call, by_matrix(call, _turned(view, transposes[0]), kernel, bias), beta)]
 
 
 def _turned(view: View, swap: bool) -> View:
@@ -131,22 +135,20 @@ def _plus(call: Call, view: View, beta: float) -> View:
         return view
     from glsl_infer.importers.onnx.arithmetic import of_two
 
-    other = call.given[2]
+    other = call.operands[2]
     other = _scaled(call, other, beta) if isinstance(other, View) else beta * np.asarray(other, np.float64)
-    result = of_two(call, "add", view, other)
-    assert isinstance(result, View)
-    return result
+    return of_two(call, "add", view, other)
 
 
 def _matmul(call: Call) -> list[View]:
-    if len(call.given) != 2:
-        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged")
+    if len(call.operands) != 2:
+        raise call.refused(f"of {len(call.operands)} tensors", "the file is damaged")
     if call.is_constant(1):
         kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
         view = call.view()
         if kernel.ndim == 1:
-            made = by_matrix(call, view, kernel[:, None], np.zeros(1))
-            return [View(made.node, made.stored, made.axes[:-1])]
+            column = by_matrix(call, view, kernel[:, None], np.zeros(1))
+            return [View(column.node, column.stored, column.axes[:-1])]
         while kernel.ndim > 2 and kernel.shape[0] == 1:
             if kernel.ndim > len(view.axes):
                 view = View(view.node, view.stored, ((), *view.axes))
@@ -162,10 +164,10 @@ def _matmul(call: Call) -> list[View]:
     return [product(call, call.view(0), call.view(1))]
 
 
-def _constant_view(call: Call, value: NDArray[np.float64], beside: View) -> View:
+def _constant_view(call: Call, value: NDArray[np.float64], like: View) -> View:
     from glsl_infer.importers.onnx.parts import as_view
 
-    return as_view(call, value, beside)
+    return as_view(call, value, like)
 
 
 def _from_left(call: Call, left: Weights, view: View) -> View:
@@ -207,9 +209,9 @@ def _with_letters(equation: str, ranks: Sequence[int]) -> str:
 def _einsum(call: Call) -> list[View]:
     """Convert an Einsum of tensors in the file's order, with the batch."""
     equation = str(call.attribute("equation")).replace(" ", "")
-    shapes = [value.shape for value in call.given if value is not None]
+    shapes = [value.shape for value in call.operands if value is not None]
     equation = _with_letters(equation, [len(shape) for shape in shapes])
-    if "." in equation or not call.given or len(shapes) < len(call.given):
+    if "." in equation or not call.operands or len(shapes) < len(call.operands):
         raise call.refused(f"the equation '{equation:.60}'", "name every axis by a letter")
     if "->" not in equation:
         letters = equation.replace(",", "")
@@ -217,7 +219,7 @@ def _einsum(call: Call) -> list[View]:
     terms, _, result = equation.partition("->")
     sizes: dict[str, int] = {}
     sources = []
-    for term, value in zip(terms.split(","), call.given):
+    for term, value in zip(terms.split(","), call.operands):
         assert value is not None
         view = value if isinstance(value, View) else _constant_view(call, call.finite(value, "a tensor"), call.views[0])
         sizes.update(zip(term, view.shape))
@@ -233,16 +235,16 @@ def _fused_matmul(call: Call) -> list[View]:
     """Convert a FusedMatMul: a product, with the last two axes of each tensor optionally transposed, times a factor."""
     if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
         raise call.refused("with batches turned", "use the file from before ONNX Runtime optimised it")
-    given: list[Given] = []
+    operands: list[Operand] = []
     for place, name in enumerate(("transA", "transB")):
-        value, swap = call.given[place], bool(call.attribute(name, 0))
+        value, swap = call.operands[place], bool(call.attribute(name, 0))
         if isinstance(value, View):
             value = _turned(value, swap and len(value.axes) > 1)
         elif value is not None and swap and value.ndim > 1:
             value = np.swapaxes(value, -1, -2)
-        given.append(value)
-    (made,) = _matmul(Call(call.operator, given, call.nodes))
-    return [_scaled(call, made, float(call.attribute("alpha", 1.0)))]
+        operands.append(value)
+    (result,) = _matmul(Call(call.operator, operands, call.nodes))
+    return [_scaled(call, result, float(call.attribute("alpha", 1.0)))]
 
 
 OF_MICROSOFT: Mapping[str, Converter] = {"FusedMatMul": _fused_matmul, "TransposeMatMul": _fused_matmul}

@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
-from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import dequantized
-from glsl_infer.importers.onnx.parts import concatenated
+from glsl_infer.importers.onnx.parts import concat_operands
 from glsl_infer.importers.onnx.view import View
 
 
-def real(call: Call, place: int, axis: int = -1) -> Given:
+def real(call: Call, place: int, axis: int = -1) -> Operand:
     """Return the real values of the input at ``place``, whose scale and zero point follow at the next places.
 
     The scale is one value, or one per index of a kernel's first axis or of another tensor's ``axis``.
     """
-    value = call.given[place] if place < len(call.given) else None
+    value = call.operands[place] if place < len(call.operands) else None
     if not isinstance(value, np.ndarray):
         return value
-    zero = call.given[place + 2] if place + 2 < len(call.given) else None
+    zero = call.operands[place + 2] if place + 2 < len(call.operands) else None
     return dequantized([value, call.constant(place + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
 
 
@@ -30,20 +30,20 @@ def _same(call: Call) -> list[View]:
     return [call.view()]
 
 
-def _with(call: Call, kind: str, given: Sequence[Given], **attributes: object) -> Call:
+def _with(call: Call, kind: str, operands: Sequence[Operand], **attributes: object) -> Call:
     """Return the call of another operator, with the same attributes and other inputs."""
     operator = replace(
         call.operator, kind=kind, domain="", opset=21, attributes={**call.operator.attributes, **attributes}
     )
-    return Call(operator, given, call.nodes)
+    return Call(operator, operands, call.nodes)
 
 
 def _convolution(call: Call) -> list[View]:
-    kernel, bias = real(call, 3), call.given[8] if call.has(8) else None
+    kernel, bias = real(call, 3), call.operands[8] if call.has(8) else None
     if isinstance(bias, np.ndarray):
         scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
         bias = (bias * scale).astype(np.float32)
-    return convolutions.convolution(_with(call, "Conv", [call.given[0], kernel, bias]))
+    return convolutions.convolution(_with(call, "Conv", [call.operands[0], kernel, bias]))
 
 
 def _matmul(call: Call) -> list[View]:
@@ -51,36 +51,28 @@ def _matmul(call: Call) -> list[View]:
 
 
 def _gemm(call: Call) -> list[View]:
-    bias = call.given[6] if call.has(6) else None
+    bias = call.operands[6] if call.has(6) else None
     if isinstance(bias, np.ndarray):
         scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
         bias = (bias * scale).astype(np.float32)
     alpha = float(call.attribute("alpha", 1.0))
-    given: list[Given] = [call.given[0], real(call, 3, 0 if call.attribute("transB", 0) else -1), None]
-    made = products.CONVERTERS["Gemm"](_with(call, "Gemm", given, alpha=alpha))
+    operands: list[Operand] = [call.operands[0], real(call, 3, 0 if call.attribute("transB", 0) else -1), None]
+    results = products.CONVERTERS["Gemm"](_with(call, "Gemm", operands, alpha=alpha))
     if bias is None:
-        return made
-    result = arithmetic.of_two(call, "add", made[0], bias)
-    assert isinstance(result, View)
-    return [result]
+        return results
+    return [arithmetic.of_two(call, "add", results[0], bias)]
 
 
 def _binary(operation: str) -> Converter:
-    def convert(call: Call) -> list[View]:
-        result = arithmetic.of_two(call, operation, real(call, 0), real(call, 3))
-        if not isinstance(result, View):
-            raise call.refused("of constants alone", "convert the model anew")
-        return [result]
-
-    return convert
+    return lambda call: [arithmetic.of_two(call, operation, real(call, 0), real(call, 3))]
 
 
 def _mean(call: Call) -> list[View]:
-    return pooling.CONVERTERS["GlobalAveragePool"](_with(call, "GlobalAveragePool", call.given[:1]))
+    return pooling.CONVERTERS["GlobalAveragePool"](_with(call, "GlobalAveragePool", call.operands[:1]))
 
 
 def _pool(call: Call) -> list[View]:
-    return pooling.pool(_with(call, "AveragePool", call.given[:1]))
+    return pooling.pool(_with(call, "AveragePool", call.operands[:1]))
 
 
 def _sigmoid(call: Call) -> list[View]:
@@ -88,7 +80,7 @@ def _sigmoid(call: Call) -> list[View]:
 
 
 def _leaky(call: Call) -> list[View]:
-    return activations.CONVERTERS["LeakyRelu"](_with(call, "LeakyRelu", call.given[:1]))
+    return activations.CONVERTERS["LeakyRelu"](_with(call, "LeakyRelu", call.operands[:1]))
 
 
 def _softmax(call: Call) -> list[View]:
@@ -97,7 +89,7 @@ def _softmax(call: Call) -> list[View]:
 
 
 def _concat(call: Call) -> list[View]:
-    return concatenated(call, [real(call, place) for place in range(2, len(call.given), 3)])
+    return concat_operands(call, [real(call, place) for place in range(2, len(call.operands), 3)])
 
 
 def _integers(kind: str) -> Converter:
@@ -110,14 +102,14 @@ def _integers(kind: str) -> Converter:
             weights = weights - (
                 zero.reshape(-1, *(1,) * (weights.ndim - 1)) if kind == "Conv" and zero.size > 1 else zero
             )
-        given: list[Given] = [call.given[0], weights]
+        operands: list[Operand] = [call.operands[0], weights]
         table = convolutions.CONVERTERS if kind == "Conv" else products.CONVERTERS
-        return table[kind](_with(call, kind, given))
+        return table[kind](_with(call, kind, operands))
 
     return convert
 
 
-def dynamic(call: Call) -> list[Given]:
+def dynamic(call: Call) -> list[Operand]:
     """Convert a DynamicQuantizeLinear: values stay unchanged, so their scale is 1 and their zero point 0."""
     return [call.view(), np.ones((), np.float32), np.zeros((), np.uint8)]
 

@@ -10,7 +10,8 @@ from glsl_infer import ops
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range
-from glsl_infer.importers.onnx.call import Call, Given
+from glsl_infer.importers.onnx import types
+from glsl_infer.importers.onnx.call import Call, Operand
 from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.ops.operator import CopyOperator
@@ -33,64 +34,62 @@ _RESULT: Mapping[str, tuple[int, int]] = {
 """Input indices of the scale and the zero point of a result."""
 
 
-def note_of(operator: Operator, given: Sequence[Given]) -> Range | None:
+def represented_range(operator: Operator, operands: Sequence[Operand]) -> Range | None:
     """Return the lowest and the highest value that the result of an operator can represent, or None."""
     places = _RESULT.get(operator.kind)
     if places is None:
         return None
-    scale, zero = (given[place] if place < len(given) else None for place in places)
+    scale, zero = (operands[place] if place < len(operands) else None for place in places)
     if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
         return None
     stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
-    if stored.size != 1 or stored.dtype.kind not in "iu" or stored.dtype.itemsize > 2:
+    if stored.size != 1 or "int" not in str(stored.dtype) or stored.dtype.itemsize > 2:
         return None
-    info = np.iinfo(stored.dtype)
-    low, high = (
-        float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in (info.min, info.max)
-    )
+    ends = types.ends(str(stored.dtype))
+    low, high = (float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in ends)
     return (low, high) if low < high else None
 
 
-def saturated(call: Call, views: Sequence[Given]) -> list[Given]:
+def saturated(call: Call, views: Sequence[Operand]) -> list[Operand]:
     """Return the outputs of an operator, clamped to their range if it begins at 0.
 
     Quantisation tools omit a ReLU if the range of the result has the same effect.
     """
-    span = note_of(call.operator, call.given)
+    span = represented_range(call.operator, call.operands)
     if span is None or span[0] != 0.0 or call.kind == "DequantizeLinear":
         return list(views)
-    return [_from_0(call, view, span[1]) if isinstance(view, View) else view for view in views]
+    return [_clamped_from_0(call, view, span[1]) if isinstance(view, View) else view for view in views]
 
 
-def _from_0(call: Call, view: View, high: float) -> View:
+def _clamped_from_0(call: Call, view: View, high: float) -> View:
     if call.nodes.is_positive(view.node):
         return view
     return View(call.nodes.function(view.node, f"relu({high:.9g})"), view.stored, view.axes)
 
 
-def note(
+def store_range(
     builder: GraphBuilder,
     operator: Operator,
-    given: Sequence[Given],
-    views: Sequence[Given],
+    operands: Sequence[Operand],
+    views: Sequence[Operand],
     first: int,
-    known: Mapping[str, Range],
+    known_ranges: Mapping[str, Range],
 ) -> dict[str, Range]:
     """Store the range of a result with the node that computes it, not with the nodes after it that only move values.
 
     Args:
         builder: all nodes so far.
         operator: the operator of the file.
-        given: its inputs.
+        operands: its inputs.
         views: its outputs.
         first: number of nodes before this operator. A quantisation or dequantisation also sets the range of earlier
             nodes.
-        known: known ranges of inputs.
+        known_ranges: known ranges of inputs.
 
     Returns:
         The range of an input, by its name, if the result is an input.
     """
-    span, view = note_of(operator, given), views[0] if views else None
+    span, view = represented_range(operator, operands), views[0] if views else None
     if span is None or not isinstance(view, View):
         return {}
     places = {node.name: place for place, node in enumerate(builder.nodes)}
@@ -98,7 +97,7 @@ def note(
     while name in places and (looks_back or places[name] >= first):
         node = builder.nodes[places[name]]
         if node.operator.is_input:
-            return {} if name in known else {name: span}
+            return {} if name in known_ranges else {name: span}
         builder.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
         kind = ops.get(node.op)
         own = kind.keeps_range and places[name] >= first

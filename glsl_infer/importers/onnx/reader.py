@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.io_options import IoOptions, Range, with_file_ranges
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.onnx import output_tails
 from glsl_infer.importers.onnx.file import parse, read_model
@@ -36,7 +36,7 @@ class Imported:
         survey: the report on each operator, and the graph.
         inputs: the file's tensor of each input, by the graph's name.
         outputs: the file's tensor of each output, by its name.
-        made: the file's tensor that each node computes, by the node's name.
+        tensors: the file's tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
         spans: the value ranges of 8-bit inputs in the file, by the graph's names.
         constants: the inputs of the file that became constants, by their names in the file.
@@ -45,18 +45,18 @@ class Imported:
     survey: ImportReport
     inputs: Mapping[str, View]
     outputs: Mapping[str, View]
-    made: Mapping[str, View]
+    tensors: Mapping[str, View]
     names: Mapping[str, str]
     spans: Mapping[str, Range]
     constants: Mapping[str, NDArray[Any]]
 
-    def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    def stored_input(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array in the file's shape as the graph's input of this name stores it."""
         view, graph = self.inputs[name], self.survey.whole()
-        held: NDArray[Any] = np.ascontiguousarray(view.as_stored(np.asarray(values)).reshape(graph.shapes[view.node]))
-        return held
+        stored: NDArray[Any] = np.ascontiguousarray(view.as_stored(np.asarray(values)).reshape(graph.shapes[view.node]))
+        return stored
 
-    def returned(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    def file_output(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return an output of the graph in the file's shape."""
         return self.outputs[name].as_in_file(np.asarray(values))
 
@@ -70,11 +70,6 @@ def load(source: Source, input_range: Range | None = None, ends: IoOptions | Non
         MissingExtraError: the package ``onnx`` is not installed.
     """
     return survey(source, input_range, ends).whole()
-
-
-def read(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
-    """Read a model and return its graph, as ``load`` does."""
-    return load(source, input_range, ends)
 
 
 def survey(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
@@ -128,12 +123,12 @@ def to_graph(model: Model, input_range: Range | None = None, ends: IoOptions | N
 
 def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Imported:
     walk = Walk(model, ends)
-    wanted = list(ends.outputs) or [output.name for output in model.outputs]
-    walk.all(wanted)
+    outputs = list(ends.outputs) or [output.name for output in model.outputs]
+    walk.import_outputs(outputs)
     builder = walk.builder
     views: dict[str, View] = {}
     problems: list[InputError] = []
-    for name in wanted:
+    for name in outputs:
         try:
             view = walk.value(name)
         except ModelError as error:
@@ -141,27 +136,19 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
             continue
         if view is not None:
             views[name] = output_tails.ended(view, builder.free_name(f"{name[:96]}-output"), builder)
-    made = builder.report(
+    report = builder.report(
         model.name,
         [(name, view.node) for name, view in views.items()],
-        lambda graph: _with_ranges(ends, graph, input_range, walk.spans),
+        lambda graph: with_file_ranges(ends, graph, input_range, walk.spans),
         problems=problems,
-        complete=len(views) == len(wanted),
+        complete=len(views) == len(outputs),
     )
     inputs = {view.node: view for view in walk.inputs}
-    return _of_file(Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants), model)
+    return _of_file(Imported(report, inputs, views, walk.tensors, walk.names, walk.spans, walk.constants), model)
 
 
 def _of_file(imported: Imported, model: Model) -> Imported:
     """Return an import with only the tensors of the file's main graph, without those of branches and fusions."""
-    known = model.tensors | {declared.name for declared in model.inputs}
-    names = {node: name for node, name in imported.names.items() if name in known}
-    return replace(imported, made={node: imported.made[node] for node in names}, names=names)
-
-
-def _with_ranges(ends: IoOptions, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> IoOptions:
-    """Return the input and output options: those of the user, else the input ranges of a quantised file."""
-    given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
-    if "" not in given:
-        given = {**of_file(graph, spans), **given}
-    return replace(ends, ranges=given)
+    file_names = model.tensors | {declared.name for declared in model.inputs}
+    names = {node: name for node, name in imported.names.items() if name in file_names}
+    return replace(imported, tensors={node: imported.tensors[node] for node in names}, names=names)

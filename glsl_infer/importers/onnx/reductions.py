@@ -12,37 +12,37 @@ from numpy.typing import NDArray
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
-from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.call import Call, Converter, in_order
 from glsl_infer.importers.onnx.relayout import map_axes, placed
 from glsl_infer.importers.onnx.view import View, fresh
 
 _KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum", "ReduceProd": "product"}
-_DRAWN = ("max", "mean", "min", "sum")
 _BEFORE = {"ReduceL1": "absolute", "ReduceL2": "square", "ReduceSumSquare": "square", "ReduceLogSumExp": "exponential"}
 _AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log", "ReduceLogSumExp": "log"}
+"""Functions of the values before the reduction, and of its result."""
 
 
 def reduced(call: Call) -> list[View]:
-    """Convert a reduction along axes."""
+    """Convert a reduction along axes; without axes, along all of them."""
     view, kind = call.view(), _KINDS.get(call.kind, "sum")
     rank = len(view.axes)
-    given = call.integers(1, "axes", "axes")
-    if not given and call.attribute("noop_with_empty_axes", 0):
+    requested_axes = call.integers(1, "axes", "axes")
+    if not requested_axes and call.attribute("noop_with_empty_axes", 0):
         return [view]
-    axes = sorted({call.axis(axis, rank) for axis in given}) if given else list(range(rank))
+    axes = sorted({call.axis(axis, rank) for axis in requested_axes}) if requested_axes else list(range(rank))
     most = along(call, view, "max", axes) if call.kind == "ReduceLogSumExp" else None
     if most is not None:  # the exponential of a value of at most 0 is at most 1
-        view = _of_both(call, "subtract", view, most)
+        view = of_two(call, "subtract", view, most)
     if call.kind in _BEFORE:
         view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
     result = along(call, view, kind, axes)
     if call.kind in _AFTER:
         result = View(call.nodes.function(result.node, _AFTER[call.kind]), result.stored, result.axes)
     if most is not None:
-        result = _of_both(call, "add", result, most)
+        result = of_two(call, "add", result, most)
     if not call.attribute("keepdims", 1):
-        kept = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
-        result = View(result.node, result.stored, kept)
+        remaining = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
+        result = View(result.node, result.stored, remaining)
     return [result]
 
 
@@ -52,16 +52,16 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
         return view
-    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1:
-        return _of_map(call, view, kind, long)
-    line = len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1
-    if kind in _DRAWN and line:
-        spread = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
-        made = _of_map(call, spread, kind, [{1: 3, 2: 1}[long[0]]])
-        return View(made.node, made.stored, (made.axes[0], made.axes[3], made.axes[1]))
-    moved = relayout.simple(call.nodes, view)
-    order = moved.order() or ()
-    node = call.nodes.shaped(moved.node, tuple(view.shape[axis] for axis in order))
+    if kind in emit.WITH_SHADER and len(view.axes) == 4 and view.shape[0] == 1:
+        return _reduced_map(call, view, kind, long)
+    is_line = len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1
+    if kind in emit.WITH_SHADER and is_line:
+        as_map = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
+        row = _reduced_map(call, as_map, kind, [{1: 3, 2: 1}[long[0]]])
+        return View(row.node, row.stored, (row.axes[0], row.axes[3], row.axes[1]))
+    simple = relayout.simple(call.nodes, view)
+    order = simple.order() or ()
+    node = call.nodes.shaped(simple.node, tuple(view.shape[axis] for axis in order))
     dims = tuple(order.index(axis) for axis in long)
     if len(dims) == len(order):  # a scalar is a vector of length 1
         number = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=True)
@@ -70,56 +70,61 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     return fresh(left, shape, [axis for axis in order if axis not in long])
 
 
-def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
-    whole = map_axes(view)
-    node, dims = relayout.as_map(call.nodes, view, whole)
-    over = [whole.index(axis) for axis in axes]
+def _reduced_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
+    """Return a reduction of a tensor (1, channels, height, width), which textures store as a map."""
+    all_axes = map_axes(view)
+    node, dims = relayout.as_map(call.nodes, view, all_axes)
+    over = [all_axes.index(axis) for axis in axes]
     node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), node, dims, kind, over, keep=True))
-    return fresh(node, tuple(1 if axis in axes else size for axis, size in enumerate(view.shape)), whole)
+    return fresh(node, tuple(1 if axis in axes else size for axis, size in enumerate(view.shape)), all_axes)
 
 
 def _softmax(call: Call) -> list[View]:
+    """Convert a Softmax or LogSoftmax. Before opset 13, it is along all axes from ``axis`` on, as one axis."""
     view = call.view()
     rank = len(view.axes)
-    old = call.opset < 13
-    axis = call.axis(int(call.attribute("axis", 1 if old else -1)), rank)
-    if old and math.prod(view.shape[axis:]) != view.shape[axis]:
+    over_several = call.opset < 13
+    axis = call.axis(int(call.attribute("axis", 1 if over_several else -1)), rank)
+    if over_several and math.prod(view.shape[axis:]) != view.shape[axis]:
         flat = view.reshaped((math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
         if flat is None:
             flat = relayout.ordered(call.nodes, view, range(rank)).reshaped(
                 (math.prod(view.shape[:axis]), math.prod(view.shape[axis:]))
             )
         assert flat is not None
-        made = _of_softmax(call, flat, 1).reshaped(view.shape)
-        if made is None:
+        result = _of_softmax(call, flat, 1).reshaped(view.shape)
+        if result is None:
             raise call.refused(f"over all axes from {axis} on of {view.shape}", "export with opset 13 or later")
-        return [made]
+        return [result]
     return [_of_softmax(call, view, axis)]
 
 
 def _of_softmax(call: Call, view: View, axis: int) -> View:
-    """Return a softmax along one axis, or its logarithm."""
+    """Return a softmax along one axis, its logarithm, or 1 for the first maximum and 0 elsewhere."""
+    if call.kind == "Hardmax":
+        order = [*(each for each in range(len(view.axes)) if each != axis), axis]
+        node = in_order(call, view, order, keep=(axis,))
+        *others, count = call.nodes.shape(node)
+        best = call.nodes.emit("tensor_argmax", node, part="place", axis=len(others))
+        name = call.nodes.new_name("hot")
+        return fresh(
+            call.nodes.add(emit.one_hot(name, best, tuple(others), count, len(others), 0.0, 1.0)), view.shape, order
+        )
     if call.kind != "LogSoftmax":
         return probabilities(call, view, axis)
     if view.shape[axis] > 1 and len(call.nodes.shape(view.node)) > 1:
-        apart, made = _exponentials(call, view, axis)
-        total = along(call, made, "sum", [axis])
+        differences, exponentials = _exponentials(call, view, axis)
+        total = along(call, exponentials, "sum", [axis])
         logarithm = View(call.nodes.function(total.node, "log"), total.stored, total.axes)
-        return _of_both(call, "subtract", apart, logarithm)
-    made = probabilities(call, view, axis)
-    return View(call.nodes.function(made.node, "log"), made.stored, made.axes)
+        return of_two(call, "subtract", differences, logarithm)
+    exponentials = probabilities(call, view, axis)
+    return View(call.nodes.function(exponentials.node, "log"), exponentials.stored, exponentials.axes)
 
 
 def _exponentials(call: Call, view: View, axis: int) -> tuple[View, View]:
     """Return values minus their maximum along an axis, and the exponentials of these, which are at most 1."""
-    apart = _of_both(call, "subtract", view, along(call, view, "max", [axis]))
-    return apart, View(call.nodes.function(apart.node, "exponential"), apart.stored, apart.axes)
-
-
-def _of_both(call: Call, operation: str, one: View, other: View) -> View:
-    made = of_two(call, operation, one, other)
-    assert isinstance(made, View)
-    return made
+    differences = of_two(call, "subtract", view, along(call, view, "max", [axis]))
+    return differences, View(call.nodes.function(differences.node, "exponential"), differences.stored, differences.axes)
 
 
 def probabilities(call: Call, view: View, axis: int) -> View:
@@ -136,12 +141,12 @@ def probabilities(call: Call, view: View, axis: int) -> View:
     if nodes.in_textures(view.node) and dim == len(dims) - 1:
         return View(nodes.emit("softmax", view.node, part="softmax"), view.stored, view.axes)
     if nodes.in_textures(view.node) and len(view.axes) == 4 and view.shape[0] == 1 and axis > 1:
-        _, made = _exponentials(call, view, axis)
-        return _of_both(call, "divide", made, along(call, made, "sum", [axis]))
+        _, exponentials = _exponentials(call, view, axis)
+        return of_two(call, "divide", exponentials, along(call, exponentials, "sum", [axis]))
     return View(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim), view.stored, view.axes)
 
 
-def _extreme_place(call: Call) -> list[View]:
+def _extreme_index(call: Call) -> list[View]:
     """Convert an ArgMax or ArgMin along one axis."""
     view = call.view()
     rank = len(view.axes)
@@ -152,30 +157,36 @@ def _extreme_place(call: Call) -> list[View]:
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
     shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
-    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
+    if view.shape[axis] == 1:
+        indices = View(nodes.affine(view.node, np.zeros(1), np.zeros(1)), view.stored, view.axes)
+    elif rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
         node, _ = relayout.as_map(nodes, view)
-        made = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
+        indices = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
     else:
-        moved = relayout.simple(nodes, view)
-        order = moved.order() or ()
-        node = nodes.shaped(moved.node, tuple(view.shape[each] for each in order) or (1,))
+        simple = relayout.simple(nodes, view)
+        order = simple.order() or ()
+        node = nodes.shaped(simple.node, tuple(view.shape[each] for each in order) or (1,))
         if smallest:
             node = nodes.constant("multiply", node, np.asarray([-1.0]))
         node = nodes.emit("tensor_argmax", node, part="place", axis=order.index(axis) if axis in order else 0)
         if len(order) < 2:
             node = nodes.emit("tensor_reshape", node, part="number", shape=(1,))
-        made = fresh(node, shape, [each for each in order if each != axis])
+        indices = fresh(node, shape, [each for each in order if each != axis])
     if keep:
-        return [made]
-    return [View(made.node, made.stored, tuple(each for place, each in enumerate(made.axes) if place != axis))]
+        return [indices]
+    return [View(indices.node, indices.stored, tuple(each for place, each in enumerate(indices.axes) if place != axis))]
 
 
-def _normalized(call: Call) -> list[View]:
-    """Convert an LpNormalization by the length."""
-    if call.attribute("p", 2) != 2:
-        raise call.refused(f"p={call.attribute('p', 2)}", "give p=2")
-    view = call.view()
-    return [unit_length(call, view, call.axis(int(call.attribute("axis", -1)), len(view.axes)))]
+def _lp_normalized(call: Call) -> list[View]:
+    """Convert an LpNormalization by the length, or by the sum of absolute values."""
+    view, exponent = call.view(), call.attribute("p", 2)
+    axis = call.axis(int(call.attribute("axis", -1)), len(view.axes))
+    if exponent == 2:
+        return [unit_length(call, view, axis)]
+    if exponent != 1:
+        raise call.refused(f"p={exponent}", "give p=1 or p=2")
+    sizes = View(call.nodes.function(view.node, "absolute"), view.stored, view.axes)
+    return [of_two(call, "divide", view, along(call, sizes, "sum", [axis]))]
 
 
 def unit_length(call: Call, view: View, axis: int) -> View:
@@ -199,9 +210,10 @@ def unit_length(call: Call, view: View, axis: int) -> View:
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys((*_KINDS, *_BEFORE, *_AFTER), reduced),
-    "ArgMax": _extreme_place,
-    "ArgMin": _extreme_place,
+    "ArgMax": _extreme_index,
+    "ArgMin": _extreme_index,
+    "Hardmax": _softmax,
     "LogSoftmax": _softmax,
-    "LpNormalization": _normalized,
+    "LpNormalization": _lp_normalized,
     "Softmax": _softmax,
 }

@@ -41,18 +41,18 @@ def simple(nodes: Nodes, view: View, order: Sequence[int] | None = None) -> View
 
 def as_map(nodes: Nodes, view: View, order: Sequence[int] = (2, 3, 1)) -> tuple[str, Shape]:
     """Return a node, and its shape, whose (height, width, channels) are three axes of the file's tensor."""
-    moved = ordered(nodes, view, order)
+    reordered = ordered(nodes, view, order)
     height, width, channels = (view.shape[axis] for axis in order)
     shape = (height, width, channels)
-    return nodes.shaped(moved.node, shape), shape
+    return nodes.shaped(reordered.node, shape), shape
 
 
 def in_file_order(nodes: Nodes, view: View, shape: Shape | None = None) -> str:
     """Return a node with the values in the file's order. The default shape is the file's without the batch."""
-    moved = ordered(nodes, view, range(len(view.axes)))
+    reordered = ordered(nodes, view, range(len(view.axes)))
     if shape is None:
         shape = view.shape[1:] if len(view.shape) > 1 and view.shape[0] == 1 else view.shape
-    return nodes.shaped(moved.node, shape or (1,))
+    return nodes.shaped(reordered.node, shape or (1,))
 
 
 def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
@@ -65,9 +65,9 @@ def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
     cut = shadow.cut(dims)
     if cut is not None and len(dims) == 3:
         fine, groups = cut
-        moved = _in_map(nodes, node, groups, fine.axes[0])
-        if moved is not None:
-            return moved
+        reordered = _in_map(nodes, node, groups, fine.axes[0])
+        if reordered is not None:
+            return reordered
     if len(dims) == 1 and dims[0] <= LONGEST_VECTOR:
         return nodes.emit("vector_gather", node, part="order", channels=_places(shadow.stored, shadow.axes[0]))
     return _transposed(nodes, node, shadow)
@@ -82,11 +82,11 @@ def _transposed(nodes: Nodes, node: str, shadow: View) -> str:
     return nodes.emit("tensor_transpose", fine, part="order", axes=axes)
 
 
-def _places(given: Atoms, wanted: Atoms) -> tuple[int, ...]:
+def _places(source: Atoms, target: Atoms) -> tuple[int, ...]:
     """Return the source index of each element of a transposition of atoms."""
-    count = math.prod(atom.size for atom in given)
-    numbers = np.arange(count).reshape([atom.size for atom in given])
-    order = [list(given).index(atom) for atom in wanted]
+    count = math.prod(atom.size for atom in source)
+    numbers = np.arange(count).reshape([atom.size for atom in source])
+    order = [list(source).index(atom) for atom in target]
     return tuple(int(number) for number in numbers.transpose(order).reshape(-1))
 
 
@@ -102,10 +102,10 @@ def _in_map(nodes: Nodes, node: str, groups: Sequence[Atoms], target: Atoms) -> 
     )
 
 
-def _channels(nodes: Nodes, node: str, given: Atoms, wanted: Atoms) -> str:
-    if list(given) == list(wanted):
+def _channels(nodes: Nodes, node: str, source: Atoms, target: Atoms) -> str:
+    if list(source) == list(target):
         return node
-    return nodes.emit("channel_gather", node, part="order", channels=_places(given, wanted))
+    return nodes.emit("channel_gather", node, part="order", channels=_places(source, target))
 
 
 def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
@@ -119,17 +119,17 @@ def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: At
     if list(target[place : place + len(columns)]) != columns:
         return None
     place += len(columns)
-    rest = list(target[place:])
-    for count in range(len(rest) + 1):
-        across, left = rest[:count], rest[count:]
-        if not all(atom in channels for atom in rest) or not (down or across):
+    last = list(target[place:])
+    for count in range(len(last) + 1):
+        across, left = last[:count], last[count:]
+        if not all(atom in channels for atom in last) or not (down or across):
             continue
         block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
         if channels == [*left, *down, *across]:
             return nodes.emit("depth_to_space", node, part="pixels", block=_block(block), order="column_row_depth")
         if channels == [*down, *across, *left]:
             return nodes.emit("depth_to_space", node, part="pixels", block=_block(block))
-    across = [atom for atom in rest if atom in channels][: 1 if down else 0]
+    across = [atom for atom in last if atom in channels][: 1 if down else 0]
     return None if not down else _in_steps(nodes, node, groups, target, down, across)
 
 
@@ -138,9 +138,9 @@ def _in_steps(
 ) -> str | None:
     """Return a depth to space after a channel gather, or None if the target has another order."""
     channels = groups[2]
-    rest = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
-    left = [atom for atom in rest if atom not in across]
-    if rest != [*across, *left]:
+    last = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
+    left = [atom for atom in last if atom not in across]
+    if last != [*across, *left]:
         return None
     ready = _channels(nodes, node, channels, [*down, *across, *left])
     block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
@@ -162,26 +162,26 @@ def _run(target: Atoms, place: int, among: Atoms) -> list[Atom]:
 def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
     """Return the space to depth that moves the inner atoms of rows and columns to the channels."""
     rows, columns, channels = groups
-    above, beside = _head(rows, target, 0), []
-    beside = _head(columns, target, len(above))
-    if not above or not beside or len(above) + len(beside) == len(rows) + len(columns):
+    outer_rows, outer_columns = _head(rows, target, 0), []
+    outer_columns = _head(columns, target, len(outer_rows))
+    if not outer_rows or not outer_columns or len(outer_rows) + len(outer_columns) == len(rows) + len(columns):
         return None
-    inner = [rows[len(above) :], columns[len(beside) :]]
+    inner = [rows[len(outer_rows) :], columns[len(outer_columns) :]]
     down, across = (math.prod(atom.size for atom in part) for part in inner)
     height, width, _ = nodes.shape(node)
     parts = []
     for y, x in product(range(down), range(across)):
         attrs: dict[str, Any] = {"begin": (y, x), "size": (height // down, width // across), "strides": (down, across)}
         parts.append(nodes.emit("spatial_slice", node, part=f"{y}-{x}", **attrs))
-    joined = nodes.emit("concat", *parts, part="joined")
-    return _channels(nodes, joined, [*inner[0], *inner[1], *channels], target[len(above) + len(beside) :])
+    blocks = nodes.emit("concat", *parts, part="joined")
+    return _channels(nodes, blocks, [*inner[0], *inner[1], *channels], target[len(outer_rows) + len(outer_columns) :])
 
 
 def _head(atoms: Atoms, target: Atoms, place: int) -> list[Atom]:
     """Return the leading atoms that are consecutive in the target from a position on."""
     head: list[Atom] = []
-    for atom, wanted in zip(atoms, target[place:]):
-        if atom is not wanted:
+    for atom, expected in zip(atoms, target[place:]):
+        if atom is not expected:
             break
         head.append(atom)
     return head
@@ -194,17 +194,17 @@ _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
 def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     """Return a tensor, and the dimension of its node that equals an axis of the tensor."""
     near = view.merged()  # other axes may be split: each step of a sequence is then a slice of the map
-    if len(near.axes[axis]) == 1 and (found := _found(nodes, near, axis)) is not None:
-        return near, found
-    whole = simple(nodes, view).merged()
-    found = _found(nodes, whole, axis)
-    if found is not None:
-        return whole, found
-    order = _with_axis(whole.order() or (), axis, len(view.axes))
+    if len(near.axes[axis]) == 1 and (dimension := _found(nodes, near, axis)) is not None:
+        return near, dimension
+    contiguous = simple(nodes, view).merged()
+    dimension = _found(nodes, contiguous, axis)
+    if dimension is not None:
+        return contiguous, dimension
+    order = _with_axis(contiguous.order() or (), axis, len(view.axes))
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
-    node = nodes.shaped(whole.node, tuple(view.shape[each] for each in axes))
-    return View(node, whole.stored, whole.axes), list(axes).index(axis)
+    node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
+    return View(node, contiguous.stored, contiguous.axes), list(axes).index(axis)
 
 
 def _found(nodes: Nodes, view: View, axis: int) -> int | None:
@@ -227,9 +227,9 @@ def _with_axis(order: Sequence[int], axis: int, rank: int) -> tuple[int, ...]:
     return (axis, *order)
 
 
-def is_part(order: Sequence[int], whole: Sequence[int]) -> bool:
+def is_part(order: Sequence[int], full_order: Sequence[int]) -> bool:
     """Return whether axes have the same relative order in another order."""
-    return tuple(axis for axis in whole if axis in order) == tuple(order)
+    return tuple(axis for axis in full_order if axis in order) == tuple(order)
 
 
 def triple(order: Sequence[int], shape: Shape) -> tuple[int, ...] | None:
@@ -256,14 +256,22 @@ def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
     """Return a common order for tensors to concatenate: that of the first whose concatenated axis is longer than 1."""
     rank = len(views[0].axes)
     ranked = sorted(views, key=lambda view: (not view.axes[axis], -view.size))
-    order = next((found for view in ranked if (found := view.order()) is not None), default_order(rank))
+    order = next((own_order for view in ranked if (own_order := view.order()) is not None), default_order(rank))
     order = _with_axis(tuple(each for each in order if any(view.shape[each] > 1 for view in views)), axis, rank)
     missing = [each for each in range(rank) if each not in order and any(view.shape[each] > 1 for view in views)]
     return order if not missing else tuple(default_order(rank))
 
 
-def resized(view: View, axis: int, size: int, node: str) -> View:
-    """Return the tensor of a node with another length of one axis. The axis has at most one atom."""
+def resized(view: View, axis: int, size: int, node: str, before: int | None = None) -> View:
+    """Return the tensor of a node with another length of one axis. The axis has at most one atom.
+
+    Args:
+        view: the tensor before.
+        axis: of the tensor.
+        size: its new length.
+        node: the node of the result.
+        before: for an axis of length 1, the number of elements of the node's dimensions before it; default: all.
+    """
     old = view.axes[axis]
     new = (Atom(size),) if size > 1 else ()
     stored: tuple[Atom, ...]
@@ -271,5 +279,7 @@ def resized(view: View, axis: int, size: int, node: str) -> View:
         place = view.stored.index(old[0])
         stored = (*view.stored[:place], *new, *view.stored[place + 1 :])
     else:
-        stored = view.stored if not new else (*view.stored, *new)
+        counts = [math.prod(atom.size for atom in view.stored[:place]) for place in range(len(view.stored) + 1)]
+        place = counts.index(counts[-1] if before is None else before)
+        stored = (*view.stored[:place], *new, *view.stored[place:])
     return View(node, stored, (*view.axes[:axis], new, *view.axes[axis + 1 :]))

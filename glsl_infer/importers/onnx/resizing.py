@@ -18,6 +18,8 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core.emit import weighted_sums
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, as_in_file
+from glsl_infer.importers.onnx.geometry import reshaped
+from glsl_infer.importers.onnx.products import by_matrix
 from glsl_infer.importers.onnx.relayout import map_axes, of_map
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
@@ -254,7 +256,7 @@ def _grid_sample(call: Call) -> list[View]:
         "padding": str(call.attribute("padding_mode", "zeros")),
         "align_corners": bool(call.attribute("align_corners", 0)),
     }
-    grid = call.given[1] if len(call.given) > 1 else None
+    grid = call.operands[1] if len(call.operands) > 1 else None
     if grid is None or len(grid.shape) != 4 or grid.shape[0] != 1 or mode not in ("bilinear", "nearest"):
         raise call.refused(f"mode '{mode}'", "give a map and a grid (1, rows, columns, 2), bilinear or nearest")
     sources, weights = as_in_file(call, [grid], ("grid",))
@@ -264,4 +266,23 @@ def _grid_sample(call: Call) -> list[View]:
     return [fresh(node, (1, channels, *grid.shape[1:3]), (2, 3, 1))]
 
 
-CONVERTERS: dict[str, Converter] = {"GridSample": _grid_sample, "Resize": resize, "Upsample": resize}
+def _affine_grid(call: Call) -> list[View]:
+    """Convert an AffineGrid of pictures: the products of a matrix and the positions of all pixels, from -1 to 1."""
+    view, size, corners = call.view(), call.integers(1, "its size") or [], call.attribute("align_corners", 0)
+    if view.shape != (1, 2, 3) or len(size) != 4 or size[0] != 1 or min(size) < 1:
+        raise call.refused(f"a matrix of {view.shape} for {size}", "give the matrix (1, 2, 3) of one image")
+    rows, columns = (
+        np.linspace(-1.0, 1.0, length) if corners and length > 1 else (2.0 * np.arange(length) + 1.0) / length - 1.0
+        for length in size[2:]
+    )
+    x, y = (each.reshape(-1) for each in np.meshgrid(columns, rows))
+    made = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
+    return [reshaped(call, made.transposed((0, 2, 1)), (1, *size[2:], 2))]
+
+
+CONVERTERS: dict[str, Converter] = {
+    "AffineGrid": _affine_grid,
+    "GridSample": _grid_sample,
+    "Resize": resize,
+    "Upsample": resize,
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
-from glsl_infer.importers.core.report import LayerStatus
 from glsl_infer.importers.onnx.view import View, fresh
 
 _NAME_LENGTH = 96
@@ -24,12 +23,7 @@ def placeholder(builder: GraphBuilder, name: str, shape: Shape) -> View | None:
     return fresh(name, shape, order)
 
 
-def with_note(row: LayerStatus, note: str) -> LayerStatus:
-    """Return a row of the table with a note."""
-    return LayerStatus(row.layer, row.kind, row.shape, row.runs, row.operators, note)
-
-
 def clean(name: str) -> str:
     """Return a tensor's name as a layer name: printable characters only, up to a length."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return shown[:_NAME_LENGTH] or "?"
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable[:_NAME_LENGTH] or "?"

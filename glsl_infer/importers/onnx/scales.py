@@ -49,8 +49,8 @@ def with_real_values(part: Part) -> Part:
             constants.update({name: read for name, read in real.values()})
             inputs = tuple(real[at][0] if at in real else name for at, name in enumerate(operator.inputs))
             changed[place] = replace(operator, inputs=inputs)
-    made = network.replaced(changed)
-    return Part(made.operators, constants, made.outputs)
+    network_of_reals = network.replaced(changed)
+    return Part(network_of_reals.operators, constants, network_of_reals.outputs)
 
 
 def _plain_scales(network: Network, operator: Operator) -> dict[int, Operator]:
@@ -70,13 +70,13 @@ def _plain_scales(network: Network, operator: Operator) -> dict[int, Operator]:
 
 def _sources(network: Network, name: str) -> set[str]:
     """Return the tensors from which a few operators compute a tensor."""
-    found, waiting = set[str](), [name]
-    while waiting and len(found) < _MOST_STEPS:
-        place = network.makers.get(waiting.pop())
+    sources, pending = set[str](), [name]
+    while pending and len(sources) < _MOST_STEPS:
+        place = network.makers.get(pending.pop())
         reads = () if place is None else network.part.operators[place].reads
-        waiting += [read for read in reads if read not in found]
-        found.update(reads)
-    return found
+        pending += [read for read in reads if read not in sources]
+        sources.update(reads)
+    return sources
 
 
 def _real_constants(network: Network, operator: Operator) -> dict[int, tuple[str, Callable[[], Numbers]]]:

@@ -14,20 +14,20 @@ def with_sequence_products(part: Part) -> Part:
     makers = {name: operator for operator in part.operators for name in operator.outputs}
     groups: dict[tuple[object, ...], list[tuple[Operator, Operator]]] = {}
     for operator in part.operators:
-        taken = makers.get(operator.inputs[0]) if operator.inputs else None
-        if taken is not None and _is_product(operator, part, makers) and _is_step(taken, operator):
-            key = (operator.kind, taken.inputs[0], _axis(taken), operator.inputs[1:], _turned(operator))
-            groups.setdefault(key, []).append((taken, operator))
+        gather = makers.get(operator.inputs[0]) if operator.inputs else None
+        if gather is not None and _is_product(operator, part, makers) and _is_step(gather, operator):
+            key = (operator.kind, gather.inputs[0], _axis(gather), operator.inputs[1:], _is_transposed(operator))
+            groups.setdefault(key, []).append((gather, operator))
     rewritten: dict[int, Operator] = {}
     added: list[Operator] = []
-    known = set(makers) | set(part.constants)
+    used_names = set(makers) | set(part.constants)
     for steps in groups.values():
         if len(steps) > 1:
-            name = _product(steps, added, known)
-            for taken, operator in steps:
-                inputs = (name, *taken.inputs[1:])
+            name = _product(steps, added, used_names)
+            for gather, operator in steps:
+                inputs = (name, *gather.inputs[1:])
                 rewritten[id(operator)] = Operator(
-                    "Gather", "", _OPSET, operator.name, inputs, operator.outputs, dict(taken.attributes)
+                    "Gather", "", _OPSET, operator.name, inputs, operator.outputs, dict(gather.attributes)
                 )
     if not rewritten:
         return part
@@ -44,34 +44,34 @@ def _is_product(operator: Operator, part: Part, makers: dict[str, Operator]) -> 
     return not operator.domain and operator.kind in ("Gemm", "MatMul") and len(others) > 0 and plain and fixed
 
 
-def _is_step(taken: Operator, product: Operator) -> bool:
+def _is_step(gather: Operator, product: Operator) -> bool:
     """Return whether an operator gathers one step of a sequence, along an axis that the product does not sum over."""
     axes = (0, 1) if product.kind == "Gemm" else (0,)  # a Gemm's input has two axes, so the sequence has three
-    return not taken.domain and taken.kind == "Gather" and len(taken.inputs) == 2 and _axis(taken) in axes
+    return not gather.domain and gather.kind == "Gather" and len(gather.inputs) == 2 and _axis(gather) in axes
 
 
-def _axis(taken: Operator) -> int:
-    return int(taken.attributes.get("axis", 0))
+def _axis(gather: Operator) -> int:
+    return int(gather.attributes.get("axis", 0))
 
 
-def _turned(product: Operator) -> bool:
+def _is_transposed(product: Operator) -> bool:
     return bool(product.attributes.get("transB", 0))
 
 
-def _product(steps: Sequence[tuple[Operator, Operator]], added: list[Operator], known: set[str]) -> str:
+def _product(steps: Sequence[tuple[Operator, Operator]], added: list[Operator], used_names: set[str]) -> str:
     """Add the product of an entire sequence; return its name."""
-    taken, product = steps[0]
+    gather, product = steps[0]
     matrix, *bias = product.inputs[1:]
 
     def add(kind: str, inputs: tuple[str, ...], **attributes: object) -> str:
-        name = wanted = f"{product.outputs[0]}/sequence-{kind}"
-        while name in known:
-            name = f"{name}~" if name != wanted else f"{wanted}~"
-        known.add(name)
+        name = plain_name = f"{product.outputs[0]}/sequence-{kind}"
+        while name in used_names:
+            name = f"{name}~" if name != plain_name else f"{plain_name}~"
+        used_names.add(name)
         added.append(Operator(kind, "", _OPSET, product.name, inputs, (name,), attributes))
         return name
 
-    if _turned(product):
+    if _is_transposed(product):
         matrix = add("Transpose", (matrix,), perm=(1, 0))
-    made = add("MatMul", (taken.inputs[0], matrix))
-    return add("Add", (made, bias[0])) if bias and bias[0] else made
+    product_of_all = add("MatMul", (gather.inputs[0], matrix))
+    return add("Add", (product_of_all, bias[0])) if bias and bias[0] else product_of_all

@@ -11,7 +11,7 @@ from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.parts import as_view, joined, taken
+from glsl_infer.importers.onnx.parts import as_view, concatenated, sliced
 from glsl_infer.importers.onnx.view import View, fresh
 
 _STATE, _CELL = 5, 6
@@ -60,14 +60,14 @@ def _sequence(call: Call) -> list[View]:
         options["cells"] = True
     node = call.nodes.emit(_OPS[call.kind], source, *states, part="steps", weights=weights, **options)
     length, count, width = call.nodes.shape(node)
-    whole = fresh(node, (length, count, 1, width))
-    steps = taken(call, whole, 3, range(hidden)) if cells else whole
-    made = [_last(call, steps, direction)]
+    all_steps = fresh(node, (length, count, 1, width))
+    steps = sliced(call, all_steps, 3, range(hidden)) if cells else all_steps
+    last_states = [_last(call, steps, direction)]
     if cells:
-        made.append(_last(call, taken(call, whole, 3, range(hidden, width)), direction))
+        last_states.append(_last(call, sliced(call, all_steps, 3, range(hidden, width)), direction))
     if first:
-        return [steps.transposed((2, 0, 1, 3)), *(view.transposed((1, 0, 2)) for view in made)]
-    return [steps, *made]
+        return [steps.transposed((2, 0, 1, 3)), *(view.transposed((1, 0, 2)) for view in last_states)]
+    return [steps, *last_states]
 
 
 def _functions(call: Call) -> dict[str, str] | None:
@@ -92,11 +92,11 @@ def _functions(call: Call) -> dict[str, str] | None:
 def _last(call: Call, steps: View, direction: str) -> View:
     """Return the last step of each direction: (directions, batch, hidden)."""
     end = steps.shape[0] - 1
-    ends = [
-        taken(call, taken(call, steps, 1, range(place, place + 1)), 0, range(at, at + 1))
+    by_direction = [
+        sliced(call, sliced(call, steps, 1, range(place, place + 1)), 0, range(at, at + 1))
         for place, at in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
     ]
-    last = joined(call, ends, 1)
+    last = concatenated(call, by_direction, 1)
     return View(last.node, last.stored, last.axes[1:])
 
 
@@ -105,12 +105,12 @@ def _states(call: Call, first: bool) -> list[str]:
     places = (_STATE, _CELL) if call.kind == "LSTM" else (_STATE,)
     if not any(call.has(place) and not call.is_constant(place) for place in places):
         return []
-    beside = next(call.view(place) for place in places if call.has(place) and not call.is_constant(place))
+    like = next(call.view(place) for place in places if call.has(place) and not call.is_constant(place))
     states = []
     for place in places:
-        value = call.given[place] if call.has(place) else None
+        value = call.operands[place] if call.has(place) else None
         if not isinstance(value, View):
-            value = as_view(call, np.zeros(beside.shape) if value is None else value, beside)
+            value = as_view(call, np.zeros(like.shape) if value is None else value, like)
         value = value.transposed((1, 0, 2)) if first else value
         if len(value.shape) != 3 or value.shape[1] != 1:
             raise call.refused(f"a state of shape {value.shape}", "give the state of one sequence")

@@ -22,9 +22,9 @@ _WIDE = ("bfloat16", "float8", "float4", "float6", "int4", "int2")
 """Prefixes of the names of types that NumPy lacks."""
 
 
-def text(given: str | bytes) -> str:
+def text(encoded: str | bytes) -> str:
     """Return a text of a file. In a damaged file without valid UTF-8, protobuf returns bytes."""
-    return given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+    return encoded.decode("utf-8", "replace") if isinstance(encoded, bytes) else encoded
 
 
 class Stored:
@@ -90,17 +90,16 @@ class Stored:
             raise ModelError(f"{self._source}: '{text(tensor.name):.96}': constants of type {kind} cannot be exported")
         self.count(8 * size if kind.startswith(_WIDE) else np.dtype(kind).itemsize * size)
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
-            tensor = self.beside(tensor)
+            tensor = self._with_external_data(tensor)
         try:
             numbers = np.asarray(self._onnx.numpy_helper.to_array(tensor))
             numbers = numbers.reshape(shape)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError):
             raise self._damaged(text(tensor.name), f"other numbers than a shape of {shape} needs") from None
-        if kind.startswith(_WIDE):
-            return numbers.astype(np.int32 if "int" in kind else np.float32)
-        return numbers
+        # Integers of 2 and 4 bits keep their type, because a cast to it wraps around.
+        return numbers.astype(np.float32) if kind.startswith(_WIDE) and "int" not in kind else numbers
 
-    def beside(self, tensor: Any) -> Any:
+    def _with_external_data(self, tensor: Any) -> Any:
         """Return a tensor with its bytes from an external data file.
 
         Raises:
@@ -120,11 +119,11 @@ class Stored:
                     f"{self._source}: '{text(tensor.name):.96}' is stored in '{location:.96}', which is not a file in "
                     "the folder of the model; put it there"
                 )
-            offset, whole = int(about.get("offset", 0)), path.stat().st_size
-            length = int(about.get("length", whole - offset))
-            if offset < 0 or length < 0 or offset + length > whole:
+            offset, file_size = int(about.get("offset", 0)), path.stat().st_size
+            length = int(about.get("length", file_size - offset))
+            if offset < 0 or length < 0 or offset + length > file_size:
                 raise self._damaged(
-                    tensor.name, f"bytes {offset} to {offset + length} of {path.name}, which has {whole}"
+                    tensor.name, f"bytes {offset} to {offset + length} of {path.name}, which has {file_size}"
                 )
             self.count(length)
             with path.open("rb") as file:
@@ -132,12 +131,12 @@ class Stored:
                 data = file.read(length)
         except (OSError, ValueError) as error:
             raise self._damaged(text(tensor.name), f"numbers in '{location:.96}' ({error})") from None
-        made = type(tensor)()
-        made.CopyFrom(tensor)
-        made.ClearField("external_data")
-        made.data_location = self._onnx.TensorProto.DEFAULT
-        made.raw_data = data
-        return made
+        loaded = type(tensor)()
+        loaded.CopyFrom(tensor)
+        loaded.ClearField("external_data")
+        loaded.data_location = self._onnx.TensorProto.DEFAULT
+        loaded.raw_data = data
+        return loaded
 
     def _damaged(self, name: str, what: str) -> ModelError:
         return ModelError(f"{self._source}: '{name:.96}' has {what}; the file is damaged, get it anew")

@@ -19,15 +19,15 @@ LOGICAL = (
 _PLACES = ("ArgMax", "ArgMin", "NonMaxSuppression")
 
 
-def made(operator: Operator, given: Sequence[str]) -> list[str]:
+def results(operator: Operator, operand_types: Sequence[str]) -> list[str]:
     """Return the type of each output of an operator, as NumPy's name.
 
     Args:
         operator: the operator of the file.
-        given: the types of its inputs; empty for inputs left out.
+        operand_types: the types of its inputs; empty for inputs left out.
     """
     kind, count = operator.kind, max(len(operator.outputs), 1)
-    first = given[0] if given else FLOAT
+    first = operand_types[0] if operand_types else FLOAT
     if operator.domain or kind.startswith(("Dequantize", "Quantize", "QLinear")):
         return [FLOAT] * count
     if kind in LOGICAL:
@@ -38,15 +38,27 @@ def made(operator: Operator, given: Sequence[str]) -> list[str]:
         return [first, WHOLE][:count]
     if kind == "Cast":
         return [str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(operator.attributes["to"])))]
-    if kind == "CastLike" and len(given) > 1:
-        return [given[1]]
-    if kind == "Where" and len(given) == 3:
-        return [given[1]]
-    if kind == "OneHot" and len(given) == 3:
-        return [given[2]]
+    if kind == "CastLike" and len(operand_types) > 1:
+        return [operand_types[1]]
+    if kind == "Where" and len(operand_types) == 3:
+        return [operand_types[1]]
+    if kind == "OneHot" and len(operand_types) == 3:
+        return [operand_types[2]]
     return [first or FLOAT] * count
 
 
 def is_whole(kind: str) -> bool:
     """Return whether values of a type are integers or Booleans."""
     return kind.startswith(("int", "uint", "bool"))
+
+
+def ends(kind: str) -> tuple[int, int]:
+    """Return the lowest and the highest value of an integer type, by NumPy's name, such as ``int4``.
+
+    Raises:
+        ValueError: the type is not an integer type.
+    """
+    first, _, bits = kind.partition("int")
+    if first not in ("", "u") or not bits.isdecimal():
+        raise ValueError(f"values of type {kind}")
+    return (0, 2 ** int(bits) - 1) if first else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)

@@ -55,28 +55,28 @@ class View:
 
     def reshaped(self, shape: Shape) -> View | None:
         """Return the tensor in another shape of the same size, or None if its stored order does not allow a view."""
-        whole = self._joined([atom for axis in self.axes for atom in axis])
-        waiting = [atom for axis in whole.axes for atom in axis]
-        stored = list(whole.stored)
+        flat = self._joined([atom for axis in self.axes for atom in axis])
+        remaining = [atom for axis in flat.axes for atom in axis]
+        stored = list(flat.stored)
         axes: list[tuple[Atom, ...]] = []
         for size in shape:
-            left, taken = size, []
+            left, atoms = size, []
             while left > 1:
-                if not waiting:
+                if not remaining:
                     return None
-                atom = waiting.pop(0)
+                atom = remaining.pop(0)
                 if atom.size > left or left % atom.size:
                     if atom.size % left:
                         return None
                     outer, inner = Atom(left), Atom(atom.size // left)
                     place = stored.index(atom)
                     stored[place : place + 1] = [outer, inner]
-                    waiting.insert(0, inner)
+                    remaining.insert(0, inner)
                     atom = outer
-                taken.append(atom)
+                atoms.append(atom)
                 left //= atom.size
-            axes.append(tuple(taken))
-        return None if waiting else View(self.node, tuple(stored), tuple(axes))
+            axes.append(tuple(atoms))
+        return None if remaining else View(self.node, tuple(stored), tuple(axes))
 
     def merged(self) -> View:
         """Return the tensor with as few atoms as possible. Atoms adjacent in both the axis and the node merge."""
@@ -97,10 +97,10 @@ class View:
         heads = {group[0]: Atom(math.prod(atom.size for atom in group)) for group in groups if len(group) > 1}
         gone = {atom for group in groups for atom in group[1:]}
 
-        def kept(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+        def unmerged(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
             return tuple(heads.get(atom, atom) for atom in atoms if atom not in gone)
 
-        return View(self.node, kept(self.stored), tuple(kept(axis) for axis in self.axes))
+        return View(self.node, unmerged(self.stored), tuple(unmerged(axis) for axis in self.axes))
 
     def order(self) -> tuple[int, ...] | None:
         """Return the axes longer than 1 in the order of the node, or None if an axis is not contiguous."""
@@ -154,16 +154,16 @@ class View:
         for axis, size in zip(self.axes, sizes):
             fine += [1 if size == 1 else atom.size for atom in axis]
         places = {atom: place for place, atom in enumerate(atom for axis in self.axes for atom in axis)}
-        held: NDArray[Any] = value.reshape(fine).transpose([places[atom] for atom in self.stored])
-        return held
+        stored: NDArray[Any] = value.reshape(fine).transpose([places[atom] for atom in self.stored])
+        return stored
 
-    def as_in_file(self, held: NDArray[Any]) -> NDArray[Any]:
+    def as_in_file(self, stored: NDArray[Any]) -> NDArray[Any]:
         """Return the result of the node in the file's shape: the inverse of ``as_stored``."""
         places = {atom: place for place, atom in enumerate(self.stored)}
         order = [places[atom] for axis in self.axes for atom in axis]
-        fine = np.asarray(held).reshape([atom.size for atom in self.stored])
-        whole: NDArray[Any] = fine.transpose(order).reshape(self.shape)
-        return whole
+        fine = np.asarray(stored).reshape([atom.size for atom in self.stored])
+        in_file: NDArray[Any] = fine.transpose(order).reshape(self.shape)
+        return in_file
 
 
 def fresh(node: str, shape: Shape, order: Sequence[int] | None = None) -> View:

@@ -12,17 +12,18 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
-from glsl_infer.importers.core.report import DROPPED, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import ranges, types
-from glsl_infer.importers.onnx.call import Call, Given, broadcast
+from glsl_infer.importers.onnx.call import Call, Operand, broadcast
 from glsl_infer.importers.onnx.computed import computed
+from glsl_infer.importers.onnx.file import definition
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.norm_pieces import with_group_norms, with_norms
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.row_names import clean, placeholder, with_note
+from glsl_infer.importers.onnx.row_names import clean, placeholder
 from glsl_infer.importers.onnx.scales import with_real_values
 from glsl_infer.importers.onnx.sequence_products import with_sequence_products
 from glsl_infer.importers.onnx.view import View
@@ -47,7 +48,7 @@ class Walk:
     Attributes:
         builder: the nodes so far.
         values: every tensor so far, by name: a ``View`` if the network computes it, else an array.
-        made: the tensor that each node computes, by the node's name.
+        tensors: the tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
         inputs: the tensors of the inputs.
         spans: the value ranges of inputs in a quantised file, by the nodes' names.
@@ -57,8 +58,8 @@ class Walk:
     def __init__(self, model: Model, ends: IoOptions) -> None:
         self._model, self._ends = model, ends
         self.builder = GraphBuilder()
-        self.values: dict[str, Given] = {"": None}
-        self.made: dict[str, View] = {}
+        self.values: dict[str, Operand] = {"": None}
+        self.tensors: dict[str, View] = {}
         self.names: dict[str, str] = {}
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
@@ -71,8 +72,8 @@ class Walk:
         self._bytes = 0
         self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
 
-    def all(self, wanted: Sequence[str]) -> None:
-        """Import the inputs, and every operator that the ``wanted`` tensors need.
+    def import_outputs(self, outputs: Sequence[str]) -> None:
+        """Import the inputs, and every operator that the ``outputs`` tensors need.
 
         Raises:
             ModelError: the file is damaged, or its inputs are not supported. The message has all problems of the
@@ -98,23 +99,23 @@ class Walk:
                 continue
             self.values[declared.name] = view
             self.inputs.append(view)
-            self.made[view.node], self.names[view.node] = view, declared.name
+            self.tensors[view.node], self.names[view.node] = view, declared.name
             if declared.type in _BYTES:
                 self._bytes_of[view.node] = _BYTES[declared.type]
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
-        self._wanted_made(wanted)
+        self._require_outputs(outputs)
         part = with_group_norms(with_norms(with_sequence_products(with_real_values(self._model.part))))
         self._stored.update(part.constants)
-        self._part(part, wanted)
+        self._part(part, outputs)
 
         self.spans = {**self._bytes_of, **self.spans}
 
-    def _wanted_made(self, wanted: Sequence[str]) -> None:
+    def _require_outputs(self, outputs: Sequence[str]) -> None:
         """Refuse requested outputs that the file does not have."""
-        known = {name for operator in self._model.part.operators for name in operator.outputs}
-        known |= {declared.name for declared in self._model.inputs} | set(self._stored)
-        missing = [name for name in wanted if name not in known]
+        file_tensors = {name for operator in self._model.part.operators for name in operator.outputs}
+        file_tensors |= {declared.name for declared in self._model.inputs} | set(self._stored)
+        missing = [name for name in outputs if name not in file_tensors]
         if missing:
             raise ModelError(
                 f"no operator makes tensor '{missing[0]:.96}', an output; give names of the file's tensors"
@@ -128,42 +129,42 @@ class Walk:
         """
         if name in self._unknown:
             return None
-        value = self._known(name)
+        value = self._operand(name)
         if not isinstance(value, View):
             raise ModelError(f"output '{name:.96}' does not depend on any input; take it out of the model")
         return value
 
-    def _known(self, name: str) -> Given:
+    def _operand(self, name: str) -> Operand:
         if name not in self.values and name in self._stored:
             self.values[name] = self._stored[name]()
         if name not in self.values:
             raise ModelError(f"nothing makes tensor '{name:.96}'; the file is damaged, get it anew")
         return self.values[name]
 
-    def _part(self, part: Part, wanted: Sequence[str]) -> None:
-        needed = set(wanted)
+    def _part(self, part: Part, outputs: Sequence[str]) -> None:
+        needed = set(outputs)
         chosen: list[Operator] = []
         for operator in reversed(part.operators):
             if needed & set(filter(None, operator.outputs)):
                 needed.update(operator.reads)
                 chosen.append(operator)
         self._needed |= needed
-        known = set(self.values) | set(self._stored) | self._unknown
-        made: set[str] = set()
+        available = set(self.values) | set(self._stored) | self._unknown
+        computed_names: set[str] = set()
         for operator in part.operators:
             for name in filter(None, operator.outputs):
-                if name in made or name in known:
+                if name in computed_names or name in available:
                     raise ModelError(f"tensor '{name:.96}' is made twice; the file is damaged, get it anew")
-                made.add(name)
+                computed_names.add(name)
         for operator in reversed(chosen):
-            self._require_made(operator, known)
+            self._require_operands(operator, available)
             self._operator(operator)
-            known.update(operator.outputs)
+            available.update(operator.outputs)
 
-    def _require_made(self, operator: Operator, known: set[str]) -> None:
+    def _require_operands(self, operator: Operator, available: set[str]) -> None:
         """Refuse an operator with an input that no earlier operator computes, for example in a cycle."""
         for name in operator.inputs:
-            if name not in known:
+            if name not in available:
                 raise ModelError(
                     f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
                     "file is damaged, get it anew"
@@ -173,38 +174,64 @@ class Walk:
         name = self.builder.free_name(clean(next(filter(None, operator.outputs))))
         row = LayerStatus(name, f"{operator.kind:.60}", self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
-            self.builder.rows[name] = with_note(row, "stands behind a layer whose output is not known")
+            self.builder.rows[name] = replace(row, note=AFTER_UNKNOWN)
             self._unknown.update(filter(None, operator.outputs))
             return
         before = len(self.builder.nodes)
         try:
-            given = [self._known(read) for read in operator.inputs]
-            if self._folded(name, operator, given):
+            operands = [self._operand(read) for read in operator.inputs]
+            if self._folded(name, operator, operands):
                 return
             if operator.parts:
-                self._branch(operator, given, name)
+                self._branch(operator, operands, name)
                 return
             declared = self._declared(operator.outputs[0])
-            kinds_read = self._kinds(operator, given)
-            call = Call(self._as_read(operator), given, Nodes(self.builder, name), kinds_read, declared)
+            kinds_read = self._kinds(operator, operands)
+            call = Call(
+                self._without_unread_outputs(operator), operands, Nodes(self.builder, name), kinds_read, declared
+            )
             views = self._converted(call)
         except ModelError as refusal:
             del self.builder.nodes[before:]
+            if self._defined(operator):
+                return
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
-        self.spans.update(ranges.note(self.builder, operator, given, views, before, self.spans))
+        self.spans.update(ranges.store_range(self.builder, operator, operands, views, before, self.spans))
         kinds = tuple(node.op for node in self.builder.nodes[before:])
         place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
         self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, place, kinds)
-        self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
+        self._types.update(zip(operator.outputs, types.results(operator, self._kinds(operator, operands))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
-                self._note_made(view, output, before)
+                self._record_tensor(view, output, before)
 
-    def _as_read(self, operator: Operator) -> Operator:
+    def _defined(self, operator: Operator) -> bool:
+        """Import an operator by its definition in ONNX as a function of others; return whether all are supported."""
+        if operator.domain or operator.parts:
+            return False
+        builder, outputs = self.builder, [name for name in operator.outputs if name in self._needed]
+        nodes, refusals = len(builder.nodes), len(builder.refusals)
+        rows, guessed, unknown = dict(builder.rows), set(builder.guessed), (set(builder.unknown), set(self._unknown))
+        try:
+            operands = [self._operand(name) for name in operator.inputs]
+            shapes = [() if value is None else value.shape for value in operands]
+            part = definition(operator, self._kinds(operator, operands), shapes)
+            if part is None:
+                return False
+            self._part(part, outputs)
+            if len(builder.refusals) == refusals and not self._unknown & set(outputs):
+                return True
+        except ModelError:
+            pass
+        del builder.nodes[nodes:], builder.refusals[refusals:]
+        builder.rows, builder.guessed, (builder.unknown, self._unknown) = rows, guessed, unknown
+        return False
+
+    def _without_unread_outputs(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
         read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
         options = operator.attributes
@@ -212,24 +239,24 @@ class Walk:
             options = {"num_outputs": len(operator.outputs), **options}
         return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
-    def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
+    def _kinds(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
         """Return the types of an operator's inputs."""
         return [
             str(value.dtype) if isinstance(value, np.ndarray) else self._types.get(name, types.FLOAT) if name else ""
-            for name, value in zip(operator.inputs, given)
+            for name, value in zip(operator.inputs, operands)
         ]
 
-    def _note_made(self, view: View, output: str, first: int) -> None:
+    def _record_tensor(self, view: View, output: str, first: int) -> None:
         """Record the tensor that a node computes, and also for the nodes before it if it only changes their shape."""
         by_name = {node.name: node for node in self.builder.nodes[first:]}
         name = view.node
-        while name not in self.made:
-            self.made[name], self.names[name] = replace(view, node=name), output
+        while name not in self.tensors:
+            self.tensors[name], self.names[name] = replace(view, node=name), output
             if name not in by_name or not ops.get(by_name[name].op).only_reshapes:
                 break
             (name,) = by_name[name].inputs
 
-    def _converted(self, call: Call) -> list[Given]:
+    def _converted(self, call: Call) -> list[Operand]:
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
@@ -244,25 +271,26 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, name: str, operator: Operator, given: Sequence[Given]) -> bool:
+    def _folded(self, name: str, operator: Operator, given: Sequence[Operand]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
         room = MOST_FOLDED - self._bytes
-        results = fold(operator, given, room)
+        kinds = self._kinds(operator, given)
+        results = fold(operator, given, room, kinds)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in given):
-            results = computed(name, operator, given, self._kinds(operator, given), room)
+            results = computed(name, operator, given, kinds, room)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)
         self.values.update({name: result for name, result in zip(operator.outputs, results) if name})
         return True
 
-    def _branch(self, operator: Operator, given: Sequence[Given], name: str) -> None:
+    def _branch(self, operator: Operator, operands: Sequence[Operand], name: str) -> None:
         """Import the branch of an If whose condition is a constant, or both if the network computes the condition.
 
         Raises:
             ModelError: any other operator with a nested graph.
         """
-        condition = given[0] if given else None
+        condition = operands[0] if operands else None
         if operator.kind != "If" or operator.domain or condition is None:
             raise ModelError.layer(
                 name,
@@ -273,12 +301,12 @@ class Walk:
             self._either(operator, condition, name)
             return
         inner = self._inside(operator, bool(condition.reshape(-1)[:1].any()), f"{name}/")
-        for output, made in zip(operator.outputs, inner):
-            if made in self._unknown:
+        for output, branch_output in zip(operator.outputs, inner):
+            if branch_output in self._unknown:
                 self._unknown.add(output)
             elif output:
-                self.values[output] = self._known(made)
-                self._types[output] = self._types.get(made, types.FLOAT)
+                self.values[output] = self._operand(branch_output)
+                self._types[output] = self._types.get(branch_output, types.FLOAT)
 
     def _inside(self, operator: Operator, condition: bool, prefix: str) -> tuple[str, ...]:
         """Import a branch of an If; return the names of its outputs."""
@@ -298,7 +326,7 @@ class Walk:
             if not output or {one, other} & self._unknown:
                 self._unknown.add(output)
                 continue
-            pair = [self._known(each) for each in (one, other)]
+            pair = [self._operand(each) for each in (one, other)]
             shapes = [() if value is None else tuple(value.shape) for value in pair]
             if shapes[0] != shapes[1] or condition.size != 1:
                 what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
@@ -306,8 +334,11 @@ class Walk:
             own = self.builder.free_name(clean(output))
             call = Call(operator, [condition, *pair], Nodes(self.builder, own))
             chosen = View(condition.node, condition.stored, ((),) * len(shapes[0]))
-            given = [chosen, *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair)]
-            self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
+            operands = [
+                chosen,
+                *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair),
+            ]
+            self.values[output] = broadcast(call, "select", operands, ("condition", "yes", "no"))
             self._types[output] = self._types.get(one, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerStatus, refusal: ModelError) -> None:

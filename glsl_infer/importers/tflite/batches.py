@@ -1,6 +1,6 @@
 """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND without fusion, and operators between them on a batch of several maps.
 
-If a convolution is between them, ``chains`` fuses all three into one dilated convolution. Otherwise the CPU moves the
+If a convolution is between them, ``rewrites`` fuses all three into one dilated convolution. Otherwise the CPU moves the
 pixels, and an operator with a shader runs on the maps of the batch one by one.
 """
 
@@ -72,7 +72,7 @@ def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
         for tensor, value in zip(call.tensors, call.constants)
     )
     nodes: list[Node] = []
-    made: list[str] = []
+    outputs: list[str] = []
     for place in range(batch):
         name = f"{call.name}-{place}" if place else call.name
         cut = {"begin": (place, 0, 0, 0), "size": (1, *shape[1:])}
@@ -80,9 +80,9 @@ def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
         nodes.append(shaped(f"{name}-map", name, shape[1:]))
         own = replace(call, name=f"{name}-made", inputs=(nodes[-1].name,), shapes=(shape[1:],), tensor=single)
         nodes += convert(replace(own, tensors=tensors))
-        made.append(f"{name}-one")
-        nodes.append(shaped(made[-1], nodes[-1].name, single.shape))
-    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(made), {"axis": -4})]
+        outputs.append(f"{name}-one")
+        nodes.append(shaped(outputs[-1], nodes[-1].name, single.shape))
+    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(outputs), {"axis": -4})]
 
 
 def _maps(call: Call) -> tuple[int, int, int, int]:

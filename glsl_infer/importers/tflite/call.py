@@ -70,14 +70,14 @@ class Call:
         return shape_of(self.tensor)
 
     @property
-    def given(self) -> tuple[int, ...]:
+    def file_shape(self) -> tuple[int, ...]:
         """The shape of its first input, with the batch."""
         tensor = next(tensor for tensor, value in zip(self.tensors, self.constants) if tensor and value is None)
         return full_shape(tensor, self.shapes[0])
 
-    def refused(self, given: str, advice: str) -> ModelError:
+    def refused(self, problem: str, advice: str) -> ModelError:
         """Return the error for an unsupported operator: the problem and the advice."""
-        return ModelError.layer(self.name, f"{self.kind}: {given}", advice)
+        return ModelError.layer(self.name, f"{self.kind}: {problem}", advice)
 
     def option(self, name: str, default: Any = None) -> Any:
         """Return an option.
@@ -175,8 +175,8 @@ def function(name: str, source: str, text: str, shape: Shape = (1,)) -> list[Nod
     if text == "relu_n1_to_1" and drawn:
         line = Node(name, "activation", (source,), {"function": activation("piecewise_linear(0.5,0.5)").text})
         return [line, Node(f"{name}-scaled", "rescaling", (name,), {"scales": (2.0,), "offsets": (-1.0,)})]
-    made = activation("clip(-1.0,1.0)" if text == "relu_n1_to_1" else text).text
-    return [Node(name, "activation" if drawn else "tensor_function", (source,), {"function": made})]
+    function_text = activation("clip(-1.0,1.0)" if text == "relu_n1_to_1" else text).text
+    return [Node(name, "activation" if drawn else "tensor_function", (source,), {"function": function_text})]
 
 
 def shape_of(tensor: Tensor) -> Shape:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
@@ -18,7 +18,6 @@ WHOLE = ("INT", "UINT", "BOOL")
 """Prefixes of the names of types without fractions."""
 
 _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
-_MODES = ("reflect", "symmetric")
 _MOST_PARTS = 64
 
 
@@ -55,12 +54,12 @@ def _function(call: Call) -> list[Node]:
 
 def cast(call: Call) -> list[Node]:
     """Convert a CAST: to an integer it truncates, to a Boolean it gives 1 or 0; any other has no effect."""
-    made = call.tensor.type
-    if made == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
+    result_type = call.tensor.type
+    if result_type == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
         nothing: NDArray[np.float32] = np.zeros(1, np.float32)
         return [Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "not_equal"}, {"constant": nothing})]
-    given = call.tensors[0]
-    if given is not None and given.type.startswith("FLOAT") and made.startswith(WHOLE):
+    source = call.tensors[0]
+    if source is not None and source.type.startswith("FLOAT") and result_type.startswith(WHOLE):
         return [Node(call.name, "tensor_unary", call.inputs[:1], {"operation": "truncate"})]
     return [call.node("identity")]
 
@@ -132,6 +131,24 @@ def _points(call: Call) -> list[Node]:
     return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_points", tuple(read), {}, weights)])
 
 
+def _scattered(call: Call) -> list[Node]:
+    """Convert a SCATTER_ND: updates are added to a tensor of zeros."""
+    shape = tuple(call.integers(2, "its shape"))
+    if math.prod(shape) > MOST_NUMBERS or min(shape, default=0) < 1:
+        raise call.refused(f"to a shape of {shape}", f"make 1 to {MOST_NUMBERS} numbers")
+    weights: dict[str, NDArray[np.float32]] = {"table": np.zeros(shape, np.float32)}
+    nodes: list[Node] = []
+    for place, name in enumerate(("indices", "updates")):
+        value = call.constants[place]
+        if value is not None:
+            weights[name] = np.asarray(value, np.float32)
+            continue
+        own = f"{call.name}-{name}" if nodes else call.name
+        nodes.append(shaped(own, source(call, place, name), _file_shape(call, place)))
+    read = tuple(node.name for node in nodes)
+    return _ended(call, [*nodes, Node(f"{call.name}-sums", "scatter", read, {"reduction": "add"}, weights)])
+
+
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
     """Return nodes with a final reshape to the output's shape in the file."""
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
@@ -156,30 +173,13 @@ def _summed(call: Call) -> list[Node]:
     return [Node(call.name, "cumulative_sum", call.inputs[:1], attrs)]
 
 
-def _padded(call: Call) -> list[Node]:
-    rank = len(call.shapes[0])
-    around = call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
-    outer, inner = around[: max(len(around) - rank, 0)], around[max(len(around) - rank, 0) :]
-    if outer.any() or (around < 0).any():
-        raise call.refused(f"by {around.tolist()}", "the batch stays as it is")
-    widths = np.concatenate([np.zeros((rank - len(inner), 2), np.int64), inner])
-    if math.prod(int(size) for size in np.asarray(call.shapes[0]) + widths.sum(axis=1)) > MOST_NUMBERS:
-        raise call.refused(f"by {around.tolist()}", f"make at most {MOST_NUMBERS} numbers")
-    attrs: dict[str, object] = {"padding": tuple(int(width) for width in widths.reshape(-1))}
-    if call.kind == "MIRROR_PAD":
-        attrs["mode"] = _MODES[int(call.option("Mode"))]
-    elif len(call.constants) > 2:
-        attrs["value"] = float(call.constant(2, "a value").reshape(-1)[0])
-    return [Node(call.name, "tensor_pad", call.inputs[:1], attrs)]
-
-
 def _repeated(call: Call) -> list[Node]:
-    shape, made = call.shapes[0], call.shape
-    shape = (1,) * (len(made) - len(shape)) + shape
-    if len(shape) != len(made) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, made)):
-        raise call.refused(f"from {call.shapes[0]} to {made}", f"repeat at most {_MOST_PARTS} times along an axis")
+    shape, target = call.shapes[0], call.shape
+    shape = (1,) * (len(target) - len(shape)) + shape
+    if len(shape) != len(target) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, target)):
+        raise call.refused(f"from {call.shapes[0]} to {target}", f"repeat at most {_MOST_PARTS} times along an axis")
     nodes = [shaped(call.name, call.inputs[0], shape)]
-    for axis, (own, size) in enumerate(zip(shape, made)):
+    for axis, (own, size) in enumerate(zip(shape, target)):
         if own != size:
             read = (nodes[-1].name,) * (size // own)
             nodes.append(Node(f"{call.name}-{axis}", "tensor_concat", read, {"axis": axis}))
@@ -189,33 +189,21 @@ def _repeated(call: Call) -> list[Node]:
 def _one_hot(call: Call) -> list[Node]:
     (depth,) = call.integers(1, "how many classes")
     on, off = (float(call.constant(place, "a value").reshape(-1)[0]) for place in (2, 3))
-    given = _file_shape(call, 0)
-    axis = int(call.option("Axis", -1)) % (len(given) + 1)
+    indices_shape = _file_shape(call, 0)
+    axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:
         raise call.refused(f"{depth} classes", "give 1 to 65536")
-    places = np.arange(depth, dtype=np.float32).reshape((-1, *[1] * (len(given) - axis)))
-    nodes = [
-        shaped(call.name, call.inputs[0], (*given[:axis], 1, *given[axis:])),
-        Node(f"{call.name}-hot", "tensor_binary", (call.name,), {"operation": "equal"}, {"constant": places}),
-    ]
-    for operation, value, neutral in (("multiply", on - off, 1.0), ("add", off, 0.0)):
-        if value != neutral:
-            constant: NDArray[np.float32] = np.asarray([value], np.float32)
-            name = f"{call.name}-{operation}"
-            nodes.append(
-                Node(name, "tensor_binary", (nodes[-1].name,), {"operation": operation}, {"constant": constant})
-            )
-    return _ended(call, nodes)
+    return _ended(call, emit.one_hot(call.name, call.inputs[0], indices_shape, depth, axis, off, on))
 
 
 CHOICES: Mapping[str, Converter] = {
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(("BROADCAST_TO", "TILE"), _repeated),
-    **dict.fromkeys(("MIRROR_PAD", "PAD", "PADV2"), _padded),
     **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CAST": cast,
     "CUMSUM": _summed,
     "GATHER_ND": _points,
     "ONE_HOT": _one_hot,
+    "SCATTER_ND": _scattered,
 }
 """Converters by the operator's name in the schema."""

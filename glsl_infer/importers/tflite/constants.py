@@ -220,13 +220,13 @@ def _stored(tensor: Tensor) -> Numbers:
 
 def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
     """Return the real values of a quantised tensor."""
-    given = tensor.quantization
-    assert given is not None
+    quantization = tensor.quantization
+    assert quantization is not None
     shape = [1] * numbers.ndim
-    if given.scales.size > 1:
-        if not 0 <= given.axis < numbers.ndim or numbers.shape[given.axis] != given.scales.size:
-            raise ModelError(f"'{tensor.name}': {given.scales.size} scales for a shape of {tensor.shape}")
-        shape[given.axis] = given.scales.size
-    scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
+    if quantization.scales.size > 1:
+        if not 0 <= quantization.axis < numbers.ndim or numbers.shape[quantization.axis] != quantization.scales.size:
+            raise ModelError(f"'{tensor.name}': {quantization.scales.size} scales for a shape of {tensor.shape}")
+        shape[quantization.axis] = quantization.scales.size
+    scales, zeros = quantization.scales.reshape(shape), quantization.zeros.reshape(shape)
     with np.errstate(all="ignore"):
         return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)

@@ -52,8 +52,8 @@ def transposed_convolution(call: Call) -> list[Node]:
     """Convert a TRANSPOSE_CONV. Its inputs are the output's shape, weights, a map and optionally a bias."""
     weights = call.weights(1, "a kernel", 4)
     strides = (call.option("StrideH"), call.option("StrideW"))
-    wanted = tuple(call.integers(0, "its output's shape"))[1:3]
-    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, wanted, call.option("Padding") == 0)
+    output_size = tuple(call.integers(0, "its output's shape"))[1:3]
+    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, output_size, call.option("Padding") == 0)
 
 
 def transposed_with_bias(call: Call) -> list[Node]:
@@ -73,7 +73,7 @@ def _transposed(
     weights: NDArray[np.float32],
     bias: NDArray[np.float32],
     strides: tuple[int, int],
-    wanted: tuple[int, ...],
+    output_size: tuple[int, ...],
     same: bool,
 ) -> list[Node]:
     shape = call.feature_map()
@@ -88,7 +88,7 @@ def _transposed(
         bias,
         strides=strides,
         shape=shape,
-        wanted=wanted,
+        output_size=output_size,
         same=same,
         activation=call.activated([Node(call.name, "identity")])[1:],
     )

@@ -33,8 +33,8 @@ def post_process(call: Call) -> list[Node]:
         raise call.refused(f"scales of {scales}", "give numbers above 0")
     begin, count, shape = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))[call.output]
     nodes: list[Node] = []
-    whole = call.earlier
-    if not whole:
+    detections = call.earlier
+    if not detections:
         attrs = {
             "scales": scales,
             "classes": int(options["num_classes"]),
@@ -49,9 +49,9 @@ def post_process(call: Call) -> list[Node]:
         read = tuple(node.name for node in nodes)
         anchors = call.weights(2, "anchors", 2)
         nodes.append(Node(f"{call.name}-detections", "detections", read, attrs, {"anchors": anchors}))
-        whole = nodes[-1].name
+        detections = nodes[-1].name
     cut = {"begin": (0, begin), "size": (most, count)}
-    nodes.append(Node(f"{call.name}-columns" if nodes else call.name, "tensor_slice", (whole,), cut))
+    nodes.append(Node(f"{call.name}-columns" if nodes else call.name, "tensor_slice", (detections,), cut))
     if call.output == 3:
         total = {"reduction": "sum", "axes": (0,), "keep": False}
         return [*nodes, Node(f"{call.name}-count", "tensor_reduce", (nodes[-1].name,), total)]
@@ -82,27 +82,27 @@ def _suppressed(call: Call) -> list[Node]:
     if not 1 <= most <= MOST or (call.kind.endswith("V5") and call.constant(5, "sigma").reshape(-1)[0] != 0):
         raise call.refused(f"{most} boxes, or with a sigma", f"ask for 1 to {MOST}, with a sigma of 0")
     nodes: list[Node] = []
-    kept = call.earlier
+    selected = call.earlier
     scores = source(call, 1, "scores")
-    if not kept:
+    if not selected:
         count = int(np.prod(call.shapes[1]))
         nodes = [shaped(call.name, source(call, 0, "boxes"), (count, 4))]
         nodes.append(shaped(f"{call.name}-scores", scores, (count,)))
         read = tuple(node.name for node in nodes)
         attrs = {"most": most, "overlap": overlap, "least_score": least}
         nodes.append(Node(f"{call.name}-kept", "non_max_suppression", read, attrs))
-        kept = nodes[-1].name
+        selected = nodes[-1].name
     name = f"{call.name}-found" if nodes else call.name
     zero: NDArray[np.float32] = np.zeros(1, np.float32)
-    found = Node(name, "tensor_binary", (kept,), {"operation": "greater_equal"}, {"constant": zero})
+    is_selected = Node(name, "tensor_binary", (selected,), {"operation": "greater_equal"}, {"constant": zero})
     if call.output == 0:
-        return [*nodes, Node(name, "tensor_function", (kept,), {"function": "relu"})]
+        return [*nodes, Node(name, "tensor_function", (selected,), {"function": "relu"})]
     if call.output == 1 and call.kind.endswith("V5"):
         flat = shaped(name, scores, (int(np.prod(call.shapes[1])),))
-        places = shaped(f"{call.name}-places", kept, (most, 1))
+        places = shaped(f"{call.name}-places", selected, (most, 1))
         return [*nodes, flat, places, Node(f"{call.name}-taken", "gather_points", (flat.name, places.name), {})]
     total = {"reduction": "sum", "axes": (0,), "keep": True}
-    return [*nodes, found, Node(f"{call.name}-count", "tensor_reduce", (name,), total)]
+    return [*nodes, is_selected, Node(f"{call.name}-count", "tensor_reduce", (name,), total)]
 
 
 SHARED = ("detections", "non_max_suppression")

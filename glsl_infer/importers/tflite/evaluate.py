@@ -91,8 +91,11 @@ def _reduced(reduce: Callable[..., Numbers]) -> Compute:
 REDUCTIONS: Mapping[str, Compute] = {
     "MEAN": _reduced(np.mean),
     "SUM": _reduced(np.sum),
+    "REDUCE_ALL": _reduced(np.all),
+    "REDUCE_ANY": _reduced(np.any),
     "REDUCE_MAX": _reduced(np.max),
     "REDUCE_MIN": _reduced(np.min),
+    "REDUCE_PROD": _reduced(np.prod),
 }
 
 
@@ -171,6 +174,12 @@ def _divided(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Seq
     return folder.elementwise(np.divide if x[0].dtype.kind == "f" else np.floor_divide, *x[:2])
 
 
+def _scattered(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
+    result = np.zeros(folder.shape(integers(x[2]), x[1].itemsize), x[1].dtype)
+    np.add.at(result, tuple(np.moveaxis(x[0].astype(np.int64), -1, 0)), x[1])
+    return result
+
+
 def _padded(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
     widths = integers(x[1])
     value = x[2].reshape(-1)[0] if len(x) > 2 else 0
@@ -189,7 +198,7 @@ FOLDED: Mapping[str, Compute] = {
     "DIV": _divided,
     "FILL": _filled,
     "RANGE": lambda f, x, o, shapes: f.arange(*x),
-    "REDUCE_PROD": _reduced(np.prod),
+    "SCATTER_ND": _scattered,
     "SHAPE": lambda f, x, o, shapes: np.asarray(x[0].shape, np.int64),
 }
 """Operators that are computed if all their inputs are constants."""

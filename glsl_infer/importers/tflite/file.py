@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import MissingExtraError, ModelError
 from glsl_infer.importers.core.limits import MOST_OPERATORS, read_bytes
 from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantization, Sparsity, Tensor
+from glsl_infer.support.plain_text import first_of
 
 
 def schema() -> Any:
@@ -40,7 +41,6 @@ _DAMAGED = (struct.error, ValueError, IndexError, TypeError, OverflowError, KeyE
 """Exceptions from reads outside the file, or of data of another type."""
 _NAME_LENGTH = 96
 _CALLS = ("CALL", "CALL_ONCE", "IF", "WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE")
-_SAID = 5
 _SIZES = {"FLOAT32": 4, "FLOAT16": 2, "INT8": 1, "UINT8": 1, "INT16": 2, "INT32": 4, "BOOL": 1}
 _MOST_KEPT = 1 << 20
 """Largest number of elements of a variable."""
@@ -130,12 +130,9 @@ class _Reader:
         """Refuse operators that run other subgraphs. The message names the first ones."""
         calls = [operator for operator in operators if operator.kind in _CALLS and not operator.custom]
         if calls:
-            named = ", ".join(
-                f"{call.kind} '{tensors[max(call.outputs, default=0)].name:.60}'" for call in calls[:_SAID]
-            )
-            more = f" and {len(calls) - _SAID} more" if len(calls) > _SAID else ""
+            names = first_of([f"{call.kind} '{tensors[max(call.outputs, default=0)].name:.60}'" for call in calls])
             raise ModelError(
-                f"{self._source}: {named}{more}: operators that run other subgraphs cannot be exported; convert the "
+                f"{self._source}: {names}: operators that run other subgraphs cannot be exported; convert the "
                 "model with loops unrolled (Keras: LSTM(..., unroll=True)) and conditions decided, or a function of it "
                 "without them"
             )
@@ -192,29 +189,29 @@ class _Reader:
             self._sparsity(tensor.Sparsity()),
         )
 
-    def _quantization(self, given: Any) -> Quantization | None:
-        if given is None or not given.ScaleLength():
+    def _quantization(self, table: Any) -> Quantization | None:
+        if table is None or not table.ScaleLength():
             return None
-        self._count(given.ScaleLength() + given.ZeroPointLength())
-        scales, zeros = (np.asarray(part, np.float64) for part in (given.ScaleAsNumpy(), given.ZeroPointAsNumpy()))
+        self._count(table.ScaleLength() + table.ZeroPointLength())
+        scales, zeros = (np.asarray(part, np.float64) for part in (table.ScaleAsNumpy(), table.ZeroPointAsNumpy()))
         zeros = zeros if zeros.ndim and zeros.size else np.zeros(1)
         if zeros.size not in (1, scales.size) or not np.isfinite(scales).all():
             raise ValueError("a tensor's scales and zero points do not fit together")
-        return Quantization(scales, np.broadcast_to(zeros, scales.shape), given.QuantizedDimension())
+        return Quantization(scales, np.broadcast_to(zeros, scales.shape), table.QuantizedDimension())
 
-    def _sparsity(self, given: Any) -> Sparsity | None:
-        if given is None:
+    def _sparsity(self, table: Any) -> Sparsity | None:
+        if table is None:
             return None
-        levels = tuple(self._level(each) for each in self._all(given.DimMetadata, given.DimMetadataLength()))
-        order = tuple(self._list(given.TraversalOrderAsNumpy()).tolist())
-        return Sparsity(order, tuple(self._list(given.BlockMapAsNumpy()).tolist()), levels)
+        levels = tuple(self._level(each) for each in self._all(table.DimMetadata, table.DimMetadataLength()))
+        order = tuple(self._list(table.TraversalOrderAsNumpy()).tolist())
+        return Sparsity(order, tuple(self._list(table.BlockMapAsNumpy()).tolist()), levels)
 
-    def _level(self, given: Any) -> Level:
-        if given.Format() == self._tflite.DimensionType.DENSE:
-            return Level(given.DenseSize())
+    def _level(self, table: Any) -> Level:
+        if table.Format() == self._tflite.DimensionType.DENSE:
+            return Level(table.DenseSize())
         parts = (
-            (given.ArraySegments(), given.ArraySegmentsType()),
-            (given.ArrayIndices(), given.ArrayIndicesType()),
+            (table.ArraySegments(), table.ArraySegmentsType()),
+            (table.ArrayIndices(), table.ArrayIndicesType()),
         )
         segments, indices = (self._values(*part) for part in parts)
         return Level(0, segments, indices)
@@ -231,17 +228,17 @@ class _Reader:
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         return self._kinds.get(number, f"operator {number}"), False
 
-    def _operator(self, given: Any, codes: list[tuple[str, bool]], tensors: int) -> Operator:
-        kind, custom = codes[given.OpcodeIndex()]
-        inputs = self._indices(given.InputsAsNumpy(), tensors, f"the inputs of {kind}")
-        outputs = self._indices(given.OutputsAsNumpy(), tensors, f"the outputs of {kind}")
+    def _operator(self, record: Any, codes: list[tuple[str, bool]], tensors: int) -> Operator:
+        kind, custom = codes[record.OpcodeIndex()]
+        inputs = self._indices(record.InputsAsNumpy(), tensors, f"the inputs of {kind}")
+        outputs = self._indices(record.OutputsAsNumpy(), tensors, f"the outputs of {kind}")
         options: dict[str, Any] = {}
-        table = given.BuiltinOptions()
+        table = record.BuiltinOptions()
         if table is not None:
-            reader = getattr(self._tflite, self._options[given.BuiltinOptionsType()])()
+            reader = getattr(self._tflite, self._options[record.BuiltinOptionsType()])()
             reader.Init(table.Bytes, table.Pos)
             options = self._fields(reader)
-        data = given.CustomOptionsAsNumpy() if custom and given.CustomOptionsLength() else np.zeros(0, np.uint8)
+        data = record.CustomOptionsAsNumpy() if custom and record.CustomOptionsLength() else np.zeros(0, np.uint8)
         return Operator(kind, custom, inputs, outputs, options, data.tobytes())
 
     def _fields(self, reader: Any) -> dict[str, Any]:
@@ -256,13 +253,16 @@ class _Reader:
     def _signatures(self, model: Any) -> tuple[dict[int, str], dict[int, str], tuple[str, ...]]:
         """Return the names of inputs and outputs in the signature, by tensor, and the names of other functions."""
         signatures = list(self._all(model.SignatureDefs, model.SignatureDefsLength()))
-        given = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
+        main = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
         others = tuple(_text(each.SignatureKey()) for each in signatures if each.SubgraphIndex() != 0)
-        if given is None:
+        if main is None:
             return {}, {}, others
         inputs, outputs = (
             {entry.TensorIndex(): _text(entry.Name()) for entry in self._all(get, count)}
-            for get, count in ((given.Inputs, given.InputsLength()), (given.Outputs, given.OutputsLength()))
+            for get, count in (
+                (main.Inputs, main.InputsLength()),
+                (main.Outputs, main.OutputsLength()),
+            )
         )
         return inputs, outputs, others
 
@@ -273,17 +273,17 @@ def clean(name: str) -> str:
     return name[:_NAME_LENGTH] or "layer"
 
 
-def _named(indices: tuple[int, ...], tensors: tuple[Tensor, ...], known: dict[int, str]) -> tuple[tuple[str, int], ...]:
+def _named(indices: tuple[int, ...], tensors: tuple[Tensor, ...], names: dict[int, str]) -> tuple[tuple[str, int], ...]:
     """Return (name, tensor) of each index, with unique names from the signature or else from the tensors."""
     named: list[tuple[str, int]] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     for index in indices:
-        name = wanted = known.get(index) or clean(tensors[index].name)
+        name = plain_name = names.get(index) or clean(tensors[index].name)
         number = 0
-        while name in taken:
+        while name in used:
             number += 1
-            name = f"{wanted}~{number}"
-        taken.add(name)
+            name = f"{plain_name}~{number}"
+        used.add(name)
         named.append((name, index))
     return tuple(named)
 

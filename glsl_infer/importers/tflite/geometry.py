@@ -9,19 +9,16 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit, moves
-from glsl_infer.importers.core.moves import MOST_JOINED, joined
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.core.moves import MOST_JOINED, concatenated
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _MODES = ("reflect", "symmetric")
 
-ZERO = -1
-"""Index of a channel of zeros in ``channel_gather``."""
-
 MOST_CHANNELS = 2**16
-"""Largest number of channels added by padding."""
+"""Largest number of channels of a broadcast."""
 
 
 def identity(call: Call) -> list[Node]:
@@ -30,74 +27,19 @@ def identity(call: Call) -> list[Node]:
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert a PAD of rows, columns and channels, with zeros or another value."""
-    around = _around(call)
+    """Convert a PAD, PADV2 or MIRROR_PAD, which keeps the batch."""
+    shape, around = call.shapes[0], call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
+    outer, inner = np.split(around, [max(len(around) - len(shape), 0)])
+    widths = [(0, 0)] * (len(shape) - len(inner)) + [(int(before), int(after)) for before, after in inner]
+    if outer.any() or (around < 0).any():
+        raise call.refused(f"by {around.tolist()}", "rows, columns and channels can be padded, not the batch")
+    if math.prod(size + sum(pair) for size, pair in zip(shape, widths)) > MOST_NUMBERS:
+        raise call.refused(f"by {around.tolist()}", f"make at most {MOST_NUMBERS} numbers")
+    mode = _MODES[int(call.option("Mode"))] if call.kind == "MIRROR_PAD" else "constant"
     value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
     if not np.isfinite(value):
         raise call.refused(f"with {value}", "give a finite number")
-    padding = (*around[1], *around[2])
-    nodes: list[Node] = []
-    if value and any(around[3]):
-        raise call.refused(f"channels with {value:g}", "channels can be padded with zeros")
-    if value:
-        return [call.node("constant_padding", {"padding": padding, "value": value})]
-    if any(padding):
-        nodes.append(Node(call.name, "zero_padding", call.inputs[:1], {"padding": padding}))
-    if any(around[3]):
-        nodes += _channels_padded(call, nodes, around[3])
-    return nodes or identity(call)
-
-
-def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) -> list[Node]:
-    """Return nodes that add channels of zeros before and after those of a map.
-
-    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
-    """
-    source = before[-1].name if before else call.inputs[0]
-    channels = call.feature_map()[2]
-    if sum(around) > MOST_CHANNELS:
-        raise call.refused(f"by {sum(around)} channels", "the file is damaged")
-    width = min(4, max(around), channels)
-    name = f"{call.name}-zeros" if before else call.name
-    part = Node(name, "channel_gather", (source,), {"channels": tuple(range(width))})
-    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": width, "activation": "linear"}
-    weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
-    zeros = Node(f"{name}-0", "conv2d", (part.name,), attrs, weights)
-    nodes, sides = [part, zeros], []
-    filled = 0 if around[0] % 4 else min(-channels % 4, around[1])
-    if filled:  # a slice has free lanes for them
-        kept = (*range(channels), *[ZERO] * filled)
-        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
-        source = nodes[-1].name
-    for count in (around[0], around[1] - filled):
-        whole, rest = divmod(count, width)
-        side = [zeros.name] * whole
-        if rest:
-            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
-            if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
-                nodes.append(fewer)
-            side.append(fewer.name)
-        sides.append(side)
-    return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
-
-
-def mirror_pad(call: Call) -> list[Node]:
-    """Convert a MIRROR_PAD of rows and columns."""
-    around, mode = _around(call), call.option("Mode")
-    if any(around[3]) or not 0 <= mode < len(_MODES):
-        raise call.refused(f"by {around}", "rows and columns can be mirrored")
-    return [call.node("mirror_padding", {"padding": (*around[1], *around[2]), "mode": _MODES[mode]})]
-
-
-def _around(call: Call) -> list[tuple[int, int]]:
-    """Return (before, after) of each of the four axes."""
-    call.feature_map()
-    numbers = call.integers(1, "its widths")
-    if len(numbers) == 6:  # a tensor of three axes is a map of height 1
-        numbers = [*numbers[:2], 0, 0, *numbers[2:]]
-    if len(numbers) != 8 or min(numbers) < 0 or any(numbers[:2]):
-        raise call.refused(f"by {numbers}", "rows, columns and channels can be padded, not the batch")
-    return [(numbers[2 * axis], numbers[2 * axis + 1]) for axis in range(4)]
+    return emit.padded(call.name, call.inputs[0], shape, widths, mode, value)
 
 
 def reshape(call: Call) -> list[Node]:
@@ -110,19 +52,21 @@ def reshape(call: Call) -> list[Node]:
 
 def transpose(call: Call) -> list[Node]:
     """Convert a TRANSPOSE that keeps the batch first."""
-    given, order = call.given, call.integers(1, "an order of axes")
+    file_shape, order = call.file_shape, call.integers(1, "an order of axes")
     rank = len(call.shapes[0])
-    gone = len(given) - rank
-    if sorted(axis % len(given) for axis in order) != list(range(len(given))) or (gone > 0 and order[0] % len(given)):
-        raise call.refused(f"axes in the order {tuple(order)} of {given}", "the batch stays as it is")
-    axes = [axis % len(given) - gone for axis in order[max(gone, 0) :]]
+    gone = len(file_shape) - rank
+    if sorted(axis % len(file_shape) for axis in order) != list(range(len(file_shape))) or (
+        gone > 0 and order[0] % len(file_shape)
+    ):
+        raise call.refused(f"axes in the order {tuple(order)} of {file_shape}", "the batch stays as it is")
+    axes = [axis % len(file_shape) - gone for axis in order[max(gone, 0) :]]
     first = range(rank - len(axes))
     return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 
 
 def gathered(call: Call) -> list[Node]:
     """Convert a GATHER of constant rows, columns or channels, or of elements of a vector."""
-    indices, rank = call.integers(1, "its indices"), len(call.given)
+    indices, rank = call.integers(1, "its indices"), len(call.file_shape)
     axis = call.option("Axis", 0) % rank - rank
     shape = call.shapes[0]
     if not indices or not all(0 <= index < shape[axis] for index in indices) or len(call.shapes) != 1:
@@ -150,29 +94,29 @@ def reversed_(call: Call) -> list[Node]:
 def repeated(call: Call) -> list[Node]:
     """Convert a BROADCAST_TO or TILE from one pixel, row or column to a larger map."""
     height, width, channels = call.feature_map()
-    made = call.shape
-    if len(made) != 3 or (made[2] != channels and channels != 1) or (height > 1 and made[0] != height):
-        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
-    if (width > 1 and made[1] != width) or made[2] > MOST_CHANNELS:
-        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
+    target = call.shape
+    if len(target) != 3 or (target[2] != channels and channels != 1) or (height > 1 and target[0] != height):
+        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
+    if (width > 1 and target[1] != width) or target[2] > MOST_CHANNELS:
+        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
     nodes: list[Node] = []
-    if made[2] != channels:
-        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * made[2]})]
-    size = (made[0] // height, made[1] // width)
+    if target[2] != channels:
+        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * target[2]})]
+    size = (target[0] // height, target[1] // width)
     name, source = (f"{call.name}-pixels", call.name) if nodes else (call.name, call.inputs[0])
     return [*nodes, Node(name, "upsample_nearest", (source,), {"size": size})]
 
 
 def resize(call: Call) -> list[Node]:
     """Convert a resize to a fixed size."""
-    given, size = call.feature_map(), call.integers(1, "its size")
+    source, size = call.feature_map(), call.integers(1, "its size")
     method = "bilinear" if call.kind == "RESIZE_BILINEAR" else "nearest"
     corners, centers = call.option("AlignCorners", False), call.option("HalfPixelCenters", False)
     if len(size) != 2 or min(size) < 1 or (corners and centers):
         raise call.refused(f"to {size} with align_corners={corners}, half_pixel_centers={centers}", "give one of both")
-    factors = (size[0] // given[0], size[1] // given[1])
-    whole = (factors[0] * given[0], factors[1] * given[1]) == (size[0], size[1])
-    if whole and not corners and (centers or method == "nearest"):
+    factors = (size[0] // source[0], size[1] // source[1])
+    is_integer = (factors[0] * source[0], factors[1] * source[1]) == (size[0], size[1])
+    if is_integer and not corners and (centers or method == "nearest"):
         return [Node(call.name, f"upsample_{method}", call.inputs[:1], {"size": factors})]
     convention = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
     attrs = {"size": (size[0], size[1]), "method": method, "convention": convention}
@@ -203,20 +147,20 @@ def concatenate(call: Call) -> list[Node]:
         small = len(call.inputs) <= MOST_JOINED and call.tensor.shape[along] <= MAX_TEXTURE_SIZE
         if rank != 4 or along == 0 or not small or min(map(len, call.shapes)) < 3:
             raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
-        return call.activated(joined(call.name, call.inputs, call.shapes, along - 1))
+        return call.activated(concatenated(call.name, call.inputs, call.shapes, along - 1))
     return call.activated([call.node("concat")])
 
 
 def sliced(call: Call) -> list[Node]:
     """Convert a SLICE, in which a size of -1 extends to the end, or a STRIDED_SLICE."""
-    given = call.given
+    file_shape = call.file_shape
     if call.kind == "SLICE":
-        ends = zip(given, call.integers(1, "where it begins"), call.integers(2, "its size"))
-        parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in ends]
+        slices = zip(file_shape, call.integers(1, "where it begins"), call.integers(2, "its size"))
+        parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in slices]
     else:
         operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
         try:
-            parts, _ = slices_of(given, operands, call.operator.options)
+            parts, _ = slices_of(file_shape, operands, call.operator.options)
         except (ValueError, KeyError) as error:
             raise call.refused(str(error), "give a slice without an ellipsis and new axes") from None
     return _part(call, parts)
@@ -246,7 +190,7 @@ def _part(call: Call, parts: Sequence[range]) -> list[Node]:
     own = [range(1)] * max(len(shape) - len(parts), 0) + list(parts[max(len(parts) - len(shape), 0) :])
     whole = [part for part in parts[: max(len(parts) - len(shape), 0)] if part != range(1)]
     if whole or any(len(part) < 1 for part in own):
-        raise call.refused(f"{parts} of {call.given}", "take one number at least, and keep the batch")
+        raise call.refused(f"{parts} of {call.file_shape}", "take one number at least, and keep the batch")
     return emit.sliced(call.name, call.inputs[0], shape, own, call.shape)
 
 
@@ -258,9 +202,7 @@ CONVERTERS: dict[str, Converter] = {
     "DEQUANTIZE": identity,
     "EXPAND_DIMS": reshape,
     "GATHER": gathered,
-    "MIRROR_PAD": mirror_pad,
-    "PAD": pad,
-    "PADV2": pad,
+    **dict.fromkeys(("MIRROR_PAD", "PAD", "PADV2"), pad),
     "QUANTIZE": identity,
     "RESHAPE": reshape,
     "RESIZE_BILINEAR": resize,

@@ -8,7 +8,15 @@ from glsl_infer.importers.core.emit import over_channels
 from glsl_infer.importers.tflite.call import Call, Converter
 
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
-REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
+REDUCTIONS = {
+    "MEAN": "mean",
+    "SUM": "sum",
+    "REDUCE_ALL": "min",
+    "REDUCE_ANY": "max",
+    "REDUCE_MAX": "max",
+    "REDUCE_MIN": "min",
+    "REDUCE_PROD": "product",
+}
 """Reductions along axes by the operator's name in the schema."""
 
 
@@ -28,7 +36,7 @@ def pool(call: Call) -> list[Node]:
 
 
 def reduced(call: Call) -> list[Node]:
-    """Convert a mean, a sum, a maximum, or a minimum along axes."""
+    """Convert a reduction along axes. Booleans are 1 and 0, so their maximum is ``any``."""
     axes = [call.axis(axis) for axis in call.integers(1, "axes")]
     keep = bool(call.option("KeepDims", False))
     return emit.reduced(call.name, call.inputs[0], call.shapes[0], REDUCTIONS[call.kind], axes, keep=keep)

@@ -6,19 +6,16 @@ support are refused later, by name.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from glsl_infer.graph import Graph
-from glsl_infer.importers.core.io_options import IoOptions, Range, of_file
+from glsl_infer.importers.core.io_options import IoOptions, Range, with_file_ranges
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.shapes import Sizes, as_given
 from glsl_infer.importers.tflite.walk import Walk, span_of
-
-_SAID = 5
-"""Largest number of functions that a warning names."""
+from glsl_infer.support.plain_text import first_of
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
@@ -80,14 +77,14 @@ def survey_of(
     Raises:
         ModelError: the file is damaged.
     """
-    model = as_given(model, ends or IoOptions())
-    sizes = sizes or (ends.sizes if ends is not None else None)
-    walk = _walked(model, sizes)
-    files = {name: model.tensors[index].shape for name, index in walk.made.items()}
+    options = ends or IoOptions()
+    model = as_given(model, options)
+    walk = _walked(model, sizes or options.sizes)
+    files = {name: model.tensors[index].shape for name, index in walk.tensors.items()}
     return walk.builder.report(
         model.name,
         [(name, walk.node_of(index)) for name, index in model.outputs],
-        lambda graph: _ends(model, graph, input_range, ends),
+        lambda graph: with_file_ranges(options, graph, input_range, _input_ranges(model)),
         shapes={
             name: shape[-2:] for name, shape in files.items() if len(shape) == 3 or (len(shape) == 2 and shape[0] != 1)
         },
@@ -99,31 +96,21 @@ def _warnings(model: Model) -> tuple[str, ...]:
     """Return the warning about functions that are not imported, with the first few names."""
     if not model.others:
         return ()
-    named = ", ".join(f"{name:.60}" for name in model.others[:_SAID])
-    more = f" and {len(model.others) - _SAID} more" if len(model.others) > _SAID else ""
-    return (f"the file's first function alone is read, not {named}{more}; convert these to files of their own",)
+    others = first_of([f"{name:.60}" for name in model.others])
+    return (f"the file's first function alone is read, not {others}; convert these to files of their own",)
 
 
 def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
     """Return the tensor that a node of ``to_graph(model, sizes=sizes)`` computes, by the node's name."""
-    return _walked(model, sizes).made
+    return _walked(model, sizes).tensors
 
 
 def _walked(model: Model, sizes: Sizes | None = None) -> Walk:
     """Return the traversal of an entire file."""
     walk = Walk(model, sizes)
     walk.need([index for _, index in model.outputs])
-    walk.all()
+    walk.import_outputs()
     return walk
-
-
-def _ends(model: Model, graph: Graph, input_range: Range | None, ends: IoOptions | None) -> IoOptions:
-    """Return the input and output options: those of the user, else the input ranges of a quantised file."""
-    ends = ends or IoOptions()
-    given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
-    if "" not in given:
-        given = {**of_file(graph, _input_ranges(model)), **given}
-    return replace(ends, ranges=given)
 
 
 def _input_ranges(model: Model) -> dict[str, Range]:

@@ -88,7 +88,7 @@ class BatchMoves:
     ) -> None:
         self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
 
-    def whole(self, last: Operator) -> Operator | None:
+    def fused(self, last: Operator) -> Operator | None:
         """Return the operator that replaces the longest matching subgraph that ends in ``last``, or None."""
         if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
             return None
@@ -96,27 +96,27 @@ class BatchMoves:
 
     def _pieces(self, last: Operator) -> list[Piece]:
         """Return all subgraphs of moves that end in ``last``, longest first."""
-        found: list[Piece] = []
-        taken: dict[int, Operator] = {}
-        waiting = set(last.outputs)
-        while len(taken) < _LONGEST:
-            top = max(waiting, key=lambda index: self._places.get(index, -1))
+        pieces: list[Piece] = []
+        chosen: dict[int, Operator] = {}
+        open_tensors = set(last.outputs)
+        while len(chosen) < _LONGEST:
+            top = max(open_tensors, key=lambda index: self._places.get(index, -1))
             maker = last if top in last.outputs else self._makers.get(top)
-            if maker is None or maker.kind not in MOVES or maker.custom or self._places[top] in taken:
+            if maker is None or maker.kind not in MOVES or maker.custom or self._places[top] in chosen:
                 break
-            taken[self._places[top]] = maker
-            waiting.difference_update(maker.outputs)
-            waiting.update(index for index in maker.inputs if index >= 0 and index not in self._constants)
-            if not waiting:
+            chosen[self._places[top]] = maker
+            open_tensors.difference_update(maker.outputs)
+            open_tensors.update(index for index in maker.inputs if index >= 0 and index not in self._constants)
+            if not open_tensors:
                 break
-            if len(waiting) == 1:
-                found.append((next(iter(waiting)), [taken[place] for place in sorted(taken)]))
-        return found[::-1]
+            if len(open_tensors) == 1:
+                pieces.append((next(iter(open_tensors)), [chosen[place] for place in sorted(chosen)]))
+        return pieces[::-1]
 
     def _batch_back(self, last: Operator) -> Operator | None:
         """Return the move of values that moves the batch to another axis, takes a part, and moves the batch back."""
-        ends = [self._shape(index) for index in last.outputs]
-        if any(shape[:1] != (1,) or len(shape) < 2 for shape in ends):
+        output_shapes = [self._shape(index) for index in last.outputs]
+        if any(shape[:1] != (1,) or len(shape) < 2 for shape in output_shapes):
             return None
         for root, operators in self._pieces(last):
             shape = self._shape(root)
@@ -128,14 +128,14 @@ class BatchMoves:
                 continue
             constants = self._read(operators)
             index = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
-            known = {root: index, **constants}
+            inputs = {root: index, **constants}
             try:
-                made = computed(operators, known, self._tensors, MOVES)
+                values = computed(operators, inputs, self._tensors, MOVES)
             except MISFITS:
                 continue
-            moved = [np.asarray(made[index]) for index in last.outputs]
-            if [each.shape for each in moved] == ends:
-                places = [each[0].astype(np.int64) for each in moved]
+            sources = [np.asarray(values[index]) for index in last.outputs]
+            if [each.shape for each in sources] == output_shapes:
+                places = [each[0].astype(np.int64) for each in sources]
                 return Operator(PLACES, False, (root,), last.outputs, {"Places": places})
         return None
 
@@ -147,6 +147,6 @@ class BatchMoves:
         return self._tensors[index].shape
 
     def _read(self, operators: Sequence[Operator]) -> dict[int, NDArray[np.generic]]:
-        made = {index for operator in operators for index in operator.outputs}
-        read = {index for operator in operators for index in operator.inputs if index >= 0} - made
+        computed_tensors = {index for operator in operators for index in operator.outputs}
+        read = {index for operator in operators for index in operator.inputs if index >= 0} - computed_tensors
         return {index: self._constants[index] for index in read if index in self._constants}

@@ -42,16 +42,16 @@ def basic(call: Call) -> list[Node]:
         nodes.append(Node(f"{call.name}-{part}", op, read, attrs))
         return nodes[-1].name
 
-    wanted = range(4) if call.output == 0 else range(3)
+    needed_gates = range(4) if call.output == 0 else range(3)
     gates = []
-    for place in wanted:
+    for place in needed_gates:
         rows = slice(place * hidden, (place + 1) * hidden)
         own = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
         nodes.append(Node(f"{call.name}-gate{place}", "dense", (call.name,), {"activation": "linear"}, own))
         gates.append(add(f"gate{place}-open", "activation", nodes[-1].name, function=_GATES[place]))
     new = add("new", "binary", gates[0], gates[1], operation="multiply")
-    kept = add("kept", "binary", gates[_FORGET], state, operation="multiply")
-    add("state", "add", new, kept, activation="linear")
+    remembered = add("kept", "binary", gates[_FORGET], state, operation="multiply")
+    add("state", "add", new, remembered, activation="linear")
     if call.output == 0:
         bent = add("bent", "activation", nodes[-1].name, function="tanh")
         add("output", "binary", gates[_OUTPUT], bent, operation="multiply")
@@ -65,10 +65,10 @@ def sequence(call: Call) -> list[Node]:
     used = [place for place in extra if place not in _STATES and call.tensors[place] is not None]
     if used:
         raise call.refused(f"with its inputs {used}", "peepholes, projections and layer norms cannot be exported")
-    given = [size for size in call.given if size != 1]
-    length, width = call.given[0 if call.option("TimeMajor", False) else 1], call.given[-1]
-    if len(call.given) != 3 or int(np.prod(given, initial=1)) != length * width:
-        raise call.refused(f"of shape {call.given}", "give one sequence: (1, length, width)")
+    long_sizes = [size for size in call.file_shape if size != 1]
+    length, width = call.file_shape[0 if call.option("TimeMajor", False) else 1], call.file_shape[-1]
+    if len(call.file_shape) != 3 or int(np.prod(long_sizes, initial=1)) != length * width:
+        raise call.refused(f"of shape {call.file_shape}", "give one sequence: (1, length, width)")
     # Gates in the file, and in the kernel: input, forget, cell, output.
     kernel, recurrent = (
         np.concatenate([call.weights(place, "weights", 2).T for place in range(first, first + 4)], axis=1)

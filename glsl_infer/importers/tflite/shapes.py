@@ -67,8 +67,8 @@ def _misfits(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """
     if operator.kind != "RESHAPE" or tensors[operator.inputs[0]].free:
         return False
-    given, made = (tensors[index].shape for index in (operator.inputs[0], operator.outputs[0]))
-    return math.prod(given) != math.prod(made)
+    before, after = (tensors[index].shape for index in (operator.inputs[0], operator.outputs[0]))
+    return math.prod(before) != math.prod(after)
 
 
 def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]]) -> set[int]:
@@ -84,13 +84,13 @@ def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]
         size = sizes.get(name) or (sizes.get("") if tensor.free else None)
         if size is None or len(tensor.shape) != 4:
             continue
-        wanted = (1, *size, tensor.shape[3])
-        fixed = [axis for axis in (1, 2) if axis not in tensor.free and tensor.shape[axis] != wanted[axis]]
+        shape = (1, *size, tensor.shape[3])
+        fixed = [axis for axis in (1, 2) if axis not in tensor.free and tensor.shape[axis] != shape[axis]]
         if fixed:
             raise InputError(
                 f"--input-size {size[0]}x{size[1]}: input '{name}' is {tensor.shape[1]}x{tensor.shape[2]}, and not free"
             )
-        tensors[index] = replace(tensor, shape=wanted, free=())
+        tensors[index] = replace(tensor, shape=shape, free=())
         changed.add(index)
     if sizes and not changed:
         raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
@@ -99,14 +99,14 @@ def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]
 
 def _infer(operator: Operator, tensors: list[Tensor], constants: Constants, changed: set[int]) -> None:
     """Set the shapes of an operator's outputs, if it has a rule and the shapes of its inputs are known."""
-    given = [tensors[index] if index >= 0 else None for index in operator.inputs]
-    if operator.custom or any(tensor is not None and tensor.free for tensor in given):
+    inputs = [tensors[index] if index >= 0 else None for index in operator.inputs]
+    if operator.custom or any(tensor is not None and tensor.free for tensor in inputs):
         return
     try:
-        found = _shapes(operator, given, constants)
+        shapes = _shapes(operator, inputs, constants)
     except MISFITS:
         return  # the converter will report the problem
-    for index, shape in zip(operator.outputs, found):
+    for index, shape in zip(operator.outputs, shapes):
         if all(0 <= size < _MOST for size in shape) and math.prod(shape) < _MOST:
             if tuple(shape) != tensors[index].shape:
                 changed.add(index)
@@ -222,12 +222,12 @@ def as_given(model: Model, ends: IoOptions) -> Model:
     return replace(model, tensors=tuple(tensors), inputs=inputs)
 
 
-def _constant(name: str, tensor: Tensor, given: np.ndarray) -> Tensor:
+def _constant(name: str, tensor: Tensor, constant: np.ndarray) -> Tensor:
     """Return an input as a constant: one value for all its elements, or a value for each."""
     shape = tuple(1 if axis in tensor.free else size for axis, size in enumerate(tensor.shape))
     kind = TYPES.get(tensor.type)
-    if given.size not in (1, math.prod(shape)) or kind is None or tensor.quantization is not None:
-        what = f"a constant of {given.size} numbers for the shape {shape} of type {tensor.type}"
+    if constant.size not in (1, math.prod(shape)) or kind is None or tensor.quantization is not None:
+        what = f"a constant of {constant.size} numbers for the shape {shape} of type {tensor.type}"
         raise ModelError.layer(name, what, f"give one number, or {math.prod(shape)}")
-    values = np.broadcast_to(given.reshape(-1), (math.prod(shape),)).astype(kind)
+    values = np.broadcast_to(constant.reshape(-1), (math.prod(shape),)).astype(kind)
     return replace(tensor, shape=shape, free=(), data=memoryview(values.tobytes()))

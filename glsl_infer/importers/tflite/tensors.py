@@ -32,45 +32,48 @@ def concat(call: Call, axis: int) -> list[Node]:
         raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
     if len(call.inputs) == len(call.constants):
         return call.activated([call.node("tensor_concat", {"axis": axis})])
-    return call.activated(_beside_constants(call, axis))
+    return call.activated(_concat_with_constants(call, axis))
 
 
-def _beside_constants(call: Call, axis: int) -> list[Node]:
-    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token."""
+def _concat_with_constants(call: Call, axis: int) -> list[Node]:
+    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token.
+
+    The tensors are padded with zeros, and the constants are added in the padding.
+    """
     axis %= len(call.shapes[0])
     computed = [place for place, constant in enumerate(call.constants) if constant is None]
     if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
         raise call.refused("with a constant between tensors", "put constants before or after them")
     rank = len(call.shapes[0])
     size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
-    ends: list[NDArray[np.float32]] = []
+    margins: list[NDArray[np.float32]] = []
     for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
         parts = [np.asarray(call.constants[place], np.float32) for place in places]
         shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
-        ends.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
-    around = tuple(end.shape[axis] for end in ends)
+        margins.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
+    around = tuple(end.shape[axis] for end in margins)
     nodes = [call.node("tensor_concat", {"axis": axis})] if len(computed) > 1 else []
     source, own = (call.name, f"{call.name}-padded") if nodes else (call.inputs[0], call.name)
     padding = tuple(count for each in range(rank) for count in (around if each == axis else (0, 0)))
     nodes.append(Node(own, "tensor_pad", (source,), {"padding": padding}))
     middle = np.zeros((*size[:axis], sum(shape[axis] for shape in call.shapes), *size[axis + 1 :]), np.float32)
-    beside = np.concatenate([ends[0], middle, ends[1]], axis)
-    if beside.any():
-        plus = {"constant": beside}
+    constants = np.concatenate([margins[0], middle, margins[1]], axis)
+    if constants.any():
+        plus = {"constant": constants}
         nodes.append(Node(f"{call.name}-constants", "tensor_binary", (own,), {"operation": "add"}, plus))
     return nodes
 
 
-def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: tuple[bool, bool]) -> list[Node]:
+def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, transposes: tuple[bool, bool]) -> list[Node]:
     """Return the nodes of a product with a different matrix for each row of a tensor: products, then their sums."""
     shape = call.shapes[0]
     while weights.ndim > len(shape) and weights.shape[0] == 1:
         weights = weights[0]
     if weights.ndim > len(shape):
         raise call.refused(f"of {shape} by a constant of shape {weights.shape}", "give it no more axes than the tensor")
-    weights = weights.swapaxes(-1, -2) if turned[0 if first else 1] else weights
+    weights = weights.swapaxes(-1, -2) if transposes[0 if first else 1] else weights
     nodes: list[Node] = []
-    if turned[1 if first else 0]:
+    if transposes[1 if first else 0]:
         order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
         shape = tuple(shape[axis] for axis in order)
         nodes.append(call.node("tensor_transpose", {"axes": order}))
@@ -88,22 +91,22 @@ def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: 
 
 def matmul(call: Call) -> list[Node]:
     """Convert a BATCH_MATMUL of two tensors, or of a tensor and a constant matrix on either side."""
-    turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
+    transposes = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
     if len(call.inputs) == 2:
         if min(map(len, call.shapes)) < 2:
             raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
-        return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
+        return [call.node("matmul", {"transpose_a": transposes[0], "transpose_b": transposes[1]})]
     first = call.constants[0] is not None
     weights = call.constant(0 if first else 1, "weights").astype(np.float32)
     weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
     if weights.ndim != 2:
-        return _by_matrices(call, weights, first, turned)
-    if turned[0] and not first:
+        return _by_matrices(call, weights, first, transposes)
+    if transposes[0] and not first:
         raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
     if first:  # the transpose of the product of the transposes
-        matrix = weights.T if turned[0] else weights
-        return emit.matrix_times(call.name, call.inputs[0], len(call.shapes[0]), matrix, turned=turned[1])
-    kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
+        matrix = weights.T if transposes[0] else weights
+        return emit.matrix_times(call.name, call.inputs[0], len(call.shapes[0]), matrix, is_transposed=transposes[1])
+    kernel = np.ascontiguousarray(weights.T if transposes[1] else weights)
     return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 
 
@@ -164,8 +167,8 @@ def _packed(call: Call) -> list[Node]:
         Node(call.name if not number else f"{call.name}-{number}", "reshape", (source,), {"shape": inner})
         for number, source in enumerate(call.inputs)
     ]
-    joined = {"axis": axis - rank}
-    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(node.name for node in nodes), joined)]
+    attrs = {"axis": axis - rank}
+    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(node.name for node in nodes), attrs)]
 
 
 def _argmax(call: Call) -> list[Node]:

@@ -15,7 +15,7 @@ from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
-from glsl_infer.importers.core.report import DROPPED, SHADER, UNKNOWN, LayerStatus, runs
+from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, SHADER, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.detections import SHARED
@@ -44,18 +44,18 @@ class Walk:
 
     Attributes:
         builder: the graph under construction.
-        made: the tensor that each node computes, by the node's name.
+        tensors: index of the tensor that each node computes, by the node's name.
     """
 
     def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
         self._model, self._constants = model, Constants(model)
         self._makers: dict[int, Operator] = {}
-        known = {index for _, index in model.inputs}
+        inputs = {index for _, index in model.inputs}
         places: dict[int, int] = {}
         for place, operator in enumerate(model.operators):
-            self._require_made(operator, known)
+            self._require_operands(operator, inputs)
             for index in operator.outputs:
-                if index in self._makers or index in known or index < 0:
+                if index in self._makers or index in inputs or index < 0:
                     raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
                 self._makers[index] = operator
                 places[index] = place
@@ -63,20 +63,20 @@ class Walk:
         self._model = model
         moves = BatchMoves(model.tensors, self._constants, self._makers, places)
         self._operators = tuple(
-            dilated(model, self._constants, self._makers, operator) or moves.whole(operator) or operator
+            dilated(model, self._constants, self._makers, operator) or moves.fused(operator) or operator
             for operator in model.operators
         )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
         self.builder = GraphBuilder()
-        self.made: dict[str, int] = {}
+        self.tensors: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._needed: set[int] = set()
         self._shared: dict[int, str] = {}
 
-    def _require_made(self, operator: Operator, given: set[int]) -> None:
+    def _require_operands(self, operator: Operator, inputs: set[int]) -> None:
         """Refuse an operator with an input that earlier operators do not compute, such as one of its own outputs."""
         for read in operator.inputs:
-            if read >= 0 and read not in self._makers and read not in given and read not in self._constants:
+            if read >= 0 and read not in self._makers and read not in inputs and read not in self._constants:
                 name = self._model.tensors[read].name
                 raise ModelError(
                     f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
@@ -85,25 +85,25 @@ class Walk:
 
     def need(self, tensors: list[int]) -> None:
         """Mark tensors and their direct and indirect inputs."""
-        waiting = list(tensors)
-        while waiting:
-            index = waiting.pop()
+        pending = list(tensors)
+        while pending:
+            index = pending.pop()
             if index in self._needed:
                 continue
             self._needed.add(index)
             if index in self._makers:
-                waiting += [read for read in self._makers[index].inputs if read >= 0]
+                pending += [read for read in self._makers[index].inputs if read >= 0]
 
-    def all(self) -> None:
+    def import_outputs(self) -> None:
         """Import the inputs and every operator needed for the outputs."""
         for name, index in self._model.inputs:
             if index not in self._names:
                 self._input(name, index)
         for operator in self._operators:
-            wanted = [number for number, index in enumerate(operator.outputs) if index in self._needed]
-            if not wanted or all(operator.outputs[number] in self._constants for number in wanted):
+            needed_outputs = [number for number, index in enumerate(operator.outputs) if index in self._needed]
+            if not needed_outputs or all(operator.outputs[number] in self._constants for number in needed_outputs):
                 continue
-            for number in wanted:
+            for number in needed_outputs:
                 if operator.outputs[number] not in self._names:
                     self._import(operator, number)
 
@@ -150,13 +150,13 @@ class Walk:
         tensors = self._model.tensors
         shape = tensors[index].shape
         readers = [op for op in self._model.operators if index in op.inputs and op.kind != "SHAPE"]
-        made = {tensors[op.outputs[0]].shape for op in readers if op.kind in ("RESHAPE", "EXPAND_DIMS")}
+        reshaped = {tensors[op.outputs[0]].shape for op in readers if op.kind in ("RESHAPE", "EXPAND_DIMS")}
         if len(shape) != 3 or not readers:
             return False
         passed = [op for op in readers if op.kind in ("DEQUANTIZE", "QUANTIZE")]
-        known = {(*shape, 1), (1, math.prod(shape)), (math.prod(shape),)}
+        grey_shapes = {(*shape, 1), (1, math.prod(shape)), (math.prod(shape),)}
         others = [op for op in readers if op.kind not in ("RESHAPE", "EXPAND_DIMS") and op not in passed]
-        return not others and made <= known and all(self._is_grey(op.outputs[0]) for op in passed)
+        return not others and reshaped <= grey_shapes and all(self._is_grey(op.outputs[0]) for op in passed)
 
     def _import(self, operator: Operator, number: int) -> None:
         index = operator.outputs[number]
@@ -165,13 +165,13 @@ class Walk:
         name = builder.free_name(clean(tensor.name))
         row = LayerStatus(name, operator.kind, _sizes(tensor), UNKNOWN)
         if builder.unknown & set(inputs):
-            builder.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+            builder.rows[name] = replace(row, note=AFTER_UNKNOWN)
             builder.unknown.add(name)
             self._names[index] = name
             return
         before = len(builder.nodes)
         try:
-            last = self._added(operator, number, name, inputs)
+            last = self._converted(operator, number, name, inputs)
         except ModelError as refusal:
             del builder.nodes[before:]
             builder.rows[name] = row.refused(refusal)
@@ -181,13 +181,13 @@ class Walk:
         place = DROPPED if operators == ("identity",) else runs(operators)
         builder.rows[name] = replace(row, shape=builder.shapes[last], runs=place, operators=operators)
         self._names[index] = last
-        self.made[last] = index
+        self.tensors[last] = index
         for node in reversed(builder.nodes):  # a reshape keeps the values
             if node.op != "reshape" or node.inputs[0] in inputs:
                 break
-            self.made[node.inputs[0]] = index
+            self.tensors[node.inputs[0]] = index
 
-    def _added(self, operator: Operator, number: int, name: str, inputs: tuple[str, ...]) -> str:
+    def _converted(self, operator: Operator, number: int, name: str, inputs: tuple[str, ...]) -> str:
         tensor = self._model.tensors[operator.outputs[number]]
         call = Call(
             name,
@@ -213,18 +213,18 @@ class Walk:
             self._shared[operator.outputs[0]] = shared[0]
         shape = self.builder.shapes[last]
         says_nothing = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
-        wanted = shape if says_nothing else shape_of(tensor)
-        if shape != wanted and math.prod(shape) == math.prod(wanted):  # for example a vector instead of a 1x1 map
-            again = Node(self.builder.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
+        declared = shape if says_nothing else shape_of(tensor)
+        if shape != declared and math.prod(shape) == math.prod(declared):  # such as a vector instead of a 1x1 map
+            again = Node(self.builder.free_name(f"{name}-as"), "reshape", (last,), {"shape": declared})
             last = self.builder.add([again])
-        elif shape != wanted:
-            raise call.refused(f"makes {shape} where the file says {wanted}", "the file is damaged; convert it anew")
+        elif shape != declared:
+            raise call.refused(f"makes {shape} where the file says {declared}", "the file is damaged; convert it anew")
         span = span_of(tensor)
         if span is not None:
-            self._note(span, before)
+            self._store_range(span, before)
         return last
 
-    def _note(self, span: Range, first: int) -> None:
+    def _store_range(self, span: Range, first: int) -> None:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.builder.nodes
         for place in range(len(nodes) - 1, first - 1, -1):
@@ -236,12 +236,15 @@ class Walk:
 
 def span_of(tensor: Tensor) -> Range | None:
     """Return the lowest and the highest value that a quantised tensor can represent; None for any other tensor."""
-    given = tensor.quantization
-    if given is None or tensor.type not in STORED or given.scales.size != 1:
+    quantization = tensor.quantization
+    if quantization is None or tensor.type not in STORED or quantization.scales.size != 1:
         return None
     # In the precision of the file: 255 times its 1/255 is 1.
     with np.errstate(all="ignore"):
-        low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
+        low, high = (
+            float(np.float32(quantization.scales[0] * (stored - quantization.zeros[0])))
+            for stored in STORED[tensor.type]
+        )
     return (low, high) if low < high and math.isfinite(high - low) else None
 
 

@@ -21,7 +21,7 @@ from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import Test
 
-SHOWN = before.PICTURES / "pineapple007.jpg"
+PHOTOGRAPH = before.PICTURES / "pineapple007.jpg"
 """Photograph that the page and the app show before and after the network; only a checkout has it."""
 
 QUANTISED = frozenset(("mobilenet-v1",))
@@ -169,8 +169,8 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
 def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
     """Write the input image of a shown test next to its bundle, if the photograph exists and the folder is writable."""
     picture = path.with_suffix(".png")
-    if test.shown and SHOWN.is_file() and not picture.exists() and os.access(path.parent, os.W_OK):
-        before.write(test, SHOWN, size, picture)
+    if test.shown and PHOTOGRAPH.is_file() and not picture.exists() and os.access(path.parent, os.W_OK):
+        before.write(test, PHOTOGRAPH, size, picture)
 
 
 def _run(command: list[str], what: str) -> None:

@@ -21,12 +21,12 @@ NUMBERS = tuple(str(test.number) for test in TESTS)
 COLUMNS = ("phone", *NUMBERS, "score")
 """Columns of a file for ``--phones``."""
 
-SHOWN = ("phone", *NUMBERS, "score", "paper")
+TABLE_COLUMNS = ("phone", *NUMBERS, "score", "paper")
 """Columns of a table: ``score`` is by the formula of ``score``, ``paper`` is the published one."""
 
 
 def read(more: Path | None = None) -> list[dict[str, str]]:
-    """Return the devices with the columns ``SHOWN``, the best score first.
+    """Return the devices with the columns ``TABLE_COLUMNS``, the best score first.
 
     Args:
         more: a CSV file of other devices, with ``COLUMNS``; "-" for a missing test.
@@ -39,7 +39,7 @@ def read(more: Path | None = None) -> list[dict[str, str]]:
 
 
 def published() -> list[dict[str, str]]:
-    """Return the phones of the paper with the columns ``SHOWN``, in its order."""
+    """Return the phones of the paper with the columns ``TABLE_COLUMNS``, in its order."""
     with Path(__file__).with_name("phones.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [{**row, "paper": row["score"], "score": f"{score_of(results_of(row)):.0f}"} for row in rows]
@@ -104,7 +104,7 @@ def table(
         mine[str(test)] = MISSING if value is None else f"{value:.4g}" if test == LARGEST else f"{value:.0f}"
     at = sum(score is not None and float(row["score"]) > score for row in phone_rows)
     listed = (*phone_rows[:at], mine, *phone_rows[at:])
-    cells = [SHOWN, *([row.get(column, MISSING) for column in SHOWN] for row in listed)]
+    cells = [TABLE_COLUMNS, *([row.get(column, MISSING) for column in TABLE_COLUMNS] for row in listed)]
     wide = [max(map(len, column)) for column in zip(*cells)]
     return [
         "  ".join(cell.ljust(wide[0]) if not i else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in cells

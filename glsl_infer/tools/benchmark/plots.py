@@ -1,4 +1,4 @@
-"""Plots of a profile and of a sustained run. Matplotlib is imported only when something is drawn."""
+"""Plots of a profile and of a sustained run, and figures of all plots. Matplotlib is imported only to draw one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ BLUE, PALE = "#2b6cb0", "#bcd4ee"
 DPI = 120
 
 
-def check(path: Path) -> None:
+def check(path: Path, *suffixes: str) -> None:
     """Check, before any measurement, that a plot can be written.
 
+    Args:
+        path: the file.
+        suffixes: accepted suffixes; default: ``.png``.
+
     Raises:
-        InputError: the file is not named ``*.png``, is not a regular file, or its folder does not exist.
+        InputError: the file has another suffix, is not a regular file, or its folder does not exist.
         MissingExtraError: Matplotlib is not installed.
     """
-    check_output(path, ".png", option="--plot")
+    check_output(path, *(suffixes or (".png",)), option="--plot")
     figure_of(1, 1)
 
 
@@ -86,10 +90,10 @@ def figure_of(width: float, height: float) -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a figure as PNG.
+    """Write a figure in the format of the file's suffix.
 
     Raises:
         InputError: the file cannot be written.
     """
     with output(path) as file:
-        figure.savefig(file, format="png")
+        figure.savefig(file, format=path.suffix[1:].lower())

@@ -35,11 +35,11 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         row = frame.get(step) if isinstance(frame, dict) else None
         for key in ("median", "p5", "p95"):
             if not isinstance(row, dict) or not _is_time(row.get(key)):
-                return f"frame_ms.{step}.{key} is no time"
+                return f"frame_ms.{step}.{key} is not a time"
     for section, key in (("model", "file"), ("machine", "renderer"), ("machine", "cpu")):
         inside = data.get(section)
         if not isinstance(inside, dict) or not isinstance(inside.get(key), str):
-            return f"{section}.{key} is no text"
+            return f"{section}.{key} is not a text"
     return None
 
 

@@ -16,7 +16,7 @@ from glsl_infer.tools.benchmark.frames import milliseconds, summary, timed_frame
 WINDOWS = 120
 """Largest number of windows of equal length in a run; a window has at least a second."""
 
-ENDS = 0.1
+SHARE_OF_END = 0.1
 """Share of the windows at either end compared by ``slowdown``."""
 
 
@@ -74,5 +74,5 @@ def sustain(session: Session, inputs: Named, minutes: float, progress: CountCall
 
 def slowdown(medians: list[float]) -> float:
     """Return the ratio of the last tenth of some medians (at least one) to the first tenth."""
-    count = max(1, round(ENDS * len(medians)))
+    count = max(1, round(SHARE_OF_END * len(medians)))
     return float(np.median(medians[-count:]) / np.median(medians[:count]))

@@ -112,8 +112,9 @@ class Broker(Closing):
             return
         self._closed = True
         last = self._client.publish(self._status, "offline", qos=1, retain=True)
-        with contextlib.suppress(RuntimeError, ValueError):  # without a connection, the broker publishes offline
-            last.wait_for_publish(PATIENCE)
+        if self._client.is_connected():  # without a connection, the broker publishes offline
+            with contextlib.suppress(RuntimeError, ValueError):
+                last.wait_for_publish(PATIENCE)
         self._client.disconnect()
         self._client.loop_stop()
 

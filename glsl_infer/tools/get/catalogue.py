@@ -101,6 +101,10 @@ class Model:
     network: str = ""
     labels: LabelSource | None = None
 
+    def is_called(self, name: str) -> bool:
+        """Return whether ``name`` is the network's name or one of its tasks."""
+        return name == self.name or _ALIASES.get(name, name) in self.tasks
+
 
 def read(path: Path = FILE) -> dict[str, Model]:
     """Return the networks by name, in the catalogue's order.
@@ -126,9 +130,8 @@ def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
         InputError: a name is unknown.
     """
     chosen_models: dict[str, Model] = {}
-    for text in names:
-        name = _ALIASES.get(text, text)
-        matches = [model for model in models.values() if name == model.name or name in model.tasks]
+    for name in names:
+        matches = [model for model in models.values() if model.is_called(name)]
         if not matches:
             tasks = [task for model in models.values() for task in model.tasks]
             raise InputError(

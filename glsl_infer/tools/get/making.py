@@ -203,7 +203,7 @@ def _licence(model: Model, file: File) -> str:
         f"Licence: {model.licence}",
         f"From: {file.origin}",
         f"SHA-256: {model.sha256 or digest(file.data)}",
-        "The bundle beside this file holds the same weights, as glsl-infer stores them: a changed form of that file.",
+        "The bundle next to this file has the same weights, as glsl-infer stores them: a changed form of that file.",
         "",
     ]
     return "\n".join([*lines, file.licence or "The package has no text of its licence in it."])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Node
-from glsl_infer.graph.node import Shape
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value
+from glsl_infer.support.plain_text import sides
 from glsl_infer.tools.inspect import inspection
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.page import Row, Table, page
@@ -58,11 +58,6 @@ def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -
     }
     bars = "bar: share of the frame's " + ("QPU instructions" if cost else "drawn pixels")
     return page(f"{described['model']}", facts, boxes, _tables(described, bundle, cost, why_not, links), bars)
-
-
-def sides(shape: Shape | list[int]) -> str:
-    """Return a shape as text."""
-    return "x".join(map(str, shape)) or "1"
 
 
 def range_of(value: Value | None) -> tuple[float, float] | None:
@@ -119,7 +114,7 @@ def _tables(
         if costs:
             cells += _cost_cells(costs.get(layer["layer"]))
         rows.append(Row((*cells, ", ".join(layer["inputs"])), links[layer["layer"]]))
-    note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md says what they mean." if cost else "")
+    note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md explains them." if cost else "")
     passes = [
         Row((index, row["layer"], row["program"], row["target"] + (" (cleared)" if row["clear"] else ""),
              row["quads"], f"{row['pixels']:,}", ", ".join(row["textures"])))

@@ -11,7 +11,7 @@ from glsl_infer.bundle.network import Layer
 from glsl_infer.bundle.parts import CpuPart
 from glsl_infer.compiler import amplification
 from glsl_infer.graph import Graph
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenBitMap, Value, textures_of, tile_bytes
 from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime import statistics
 
@@ -40,15 +40,23 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
         parts has ``parts`` too, and its sums are those of its GPU parts.
     """
-    if len(bundle.parts) > 1:
-        return _in_parts(bundle)
-    manifest = bundle.manifest
-    layers = _layers(bundle)
+    manifest, path = bundle.manifest, bundle.path
+    if bundle.nested:
+        sources = [output.tensors for output in manifest.outputs]
+    else:
+        sources = [output.layers for output in bundle.network.outputs]
+    gpu = iter([_of_part(part) for part in bundle.gpu_parts])
+    each, layers = list[dict[str, Any]](), dict[str, dict[str, Any]]()
+    for part in bundle.parts:
+        if isinstance(part, CpuPart):
+            rows = cpu_rows(part, bundle.graph)
+        else:
+            each.append(next(gpu))
+            rows = each[-1].pop("layers")
+        for row in rows:
+            layers.setdefault(row["layer"], row)  # inputs of parts repeat earlier layers
     return {
-        "file": {
-            "path": None if bundle.path is None else str(bundle.path),
-            "bytes": None if bundle.path is None else bundle.path.stat().st_size,
-        },
+        "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
         "model": manifest.name,
         "inputs": [
             {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
@@ -59,13 +67,27 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
                 "name": output.name,
                 "purpose": output.purpose,
                 "shape": list(output.shape),
-                "layers": list(result.layers),
+                "layers": list(names),
                 "steps": [step.step for step in output.steps],
             }
-            for output, result in zip(manifest.outputs, bundle.network.outputs)
+            for output, names in zip(manifest.outputs, sources)
         ],
         "labels": len(bundle.labels),
         "limits": dict(vars(manifest.limits)),
+        **{
+            key: {name: sum(entry[key][name] for entry in each) for name in each[0][key]}
+            for key in ("totals", "memory", "members")
+        },
+        "layers": list(layers.values()),
+        **{key: [row for entry in each for row in entry[key]] for key in ("passes", "textures")},
+        **({"parts": parts_of(bundle)} if bundle.nested else {}),
+    }
+
+
+def _of_part(bundle: Bundle) -> dict[str, Any]:
+    """Return the sums and rows of a GPU part."""
+    manifest, layers = bundle.manifest, _layers(bundle)
+    return {
         "totals": {
             "layers": len(layers),
             "passes": len(manifest.passes),
@@ -99,47 +121,6 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             }
             for entry in manifest.textures
         ],
-    }
-
-
-def _in_parts(bundle: Bundle) -> dict[str, Any]:
-    """Return the result of ``inspect`` for a model with parts: the concatenated rows of the parts."""
-    each = [inspect(part) for part in bundle.gpu_parts]
-    described = dict(each[0])
-    for key in ("totals", "memory", "members"):
-        described[key] = dict(sum((Counter(entry[key]) for entry in each), Counter()))
-        described[key] = {name: described[key].get(name, 0) for name in each[0][key]}
-    for key in ("passes", "textures"):
-        described[key] = [row for entry in each for row in entry[key]]
-    inner = iter(each)
-    rows: list[dict[str, Any]] = []
-    for part in bundle.parts:
-        rows_of_part = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
-        there = {row["layer"] for row in rows}
-        rows += [row for row in rows_of_part if row["layer"] not in there]  # inputs of parts repeat earlier layers
-    path = bundle.path
-    return {
-        **described,
-        "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
-        "model": bundle.manifest.name,
-        "inputs": [
-            {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
-            for entry in bundle.manifest.inputs
-        ],
-        "outputs": [
-            {
-                "name": output.name,
-                "purpose": output.purpose,
-                "shape": list(output.shape),
-                "layers": list(output.tensors),
-                "steps": [step.step for step in output.steps],
-            }
-            for output in bundle.manifest.outputs
-        ],
-        "labels": len(bundle.labels),
-        "limits": dict(vars(bundle.manifest.limits)),
-        "layers": rows,
-        "parts": parts_of(bundle),
     }
 
 
@@ -191,16 +172,8 @@ def _memory(bundle: Bundle) -> dict[str, int]:
     for entry in bundle.manifest.textures:
         kinds[entry.kind] += 4 * entry.width * entry.height
     drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename outputs of these
-    outputs = sum(4 * _texels(value) for name, value in bundle.values.items() if name in drawn)
+    outputs = sum(tile_bytes(value) for name, value in bundle.values.items() if name in drawn)
     return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
-
-
-def _texels(value: Value) -> int:
-    """Return the number of texels of an output, without gutters."""
-    if isinstance(value, FixedPoint):
-        width, height = value.size
-        return width * height
-    return len(value.views) * value.height * value.width
 
 
 def _members(bundle: Bundle) -> dict[str, int]:

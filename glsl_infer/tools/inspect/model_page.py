@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glsl_infer.graph import Graph
 from glsl_infer.importers.core.report import CPU, REFUSED, SHADER, LayerStatus
-from glsl_infer.tools.inspect.bundle_page import sides
+from glsl_infer.support.plain_text import sides
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.layers import NEEDS_PICTURES, Inspected, row_of
 from glsl_infer.tools.inspect.page import Row, Table, page

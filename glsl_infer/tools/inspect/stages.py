@@ -18,6 +18,7 @@ from glsl_infer.compiler.place import place
 from glsl_infer.compiler.ranges import Calibration, prepare
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
+from glsl_infer.support.plain_text import sides
 
 IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = STAGES = (
     "imported", "optimized", "placed", "with-ranges", "planned", "program",
@@ -95,11 +96,7 @@ def _gpu_nodes(graph: Graph, stage: str, label: str) -> Iterator[StageNode]:
     draws = Counter(entry.layer for entry in program.passes)
     for node in program.graph.nodes:
         texture = next((entry.target for entry in program.passes if entry.layer == node.name), "")
-        attrs = (
-            {"texture": texture, "size": "x".join(map(str, sizes[texture])), "draws": draws[node.name]}
-            if texture
-            else {}
-        )
+        attrs = {"texture": texture, "size": sides(sizes[texture]), "draws": draws[node.name]} if texture else {}
         if node.name in modes:
             attrs["weights"] = modes[node.name]
         yield replace(_node(program.graph, node, label), attrs=attrs, weights={})
@@ -123,7 +120,7 @@ def lines_of(nodes: list[StageNode]) -> Iterator[str]:
         if node.part != part:
             part = node.part
             yield f"part {part}"
-        shape = "x".join(map(str, node.shape)) or "1"
+        shape = sides(node.shape)
         options = " ".join(f"{key}={_short(value)}" for key, value in node.attrs.items())
         weights = " ".join(f"{key}[{'x'.join(map(str, size))}]" for key, size in node.weights.items())
         read = f"<- {', '.join(node.inputs)}" if node.inputs else ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 
-from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import performance_monitor
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.child_process import exit_code_of
 from glsl_infer.tools.benchmark.measuring import inputs_of
 
 FRAMES = 2
@@ -37,12 +37,7 @@ def counters(path: str, context: str) -> dict[str, float | None]:
 
 def main() -> int:
     """Print the counters of the bundle ``argv[1]`` on the context ``argv[2]``; return the exit code."""
-    try:
-        print(json.dumps(counters(*sys.argv[1:3])))
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(lambda: print(json.dumps(counters(*sys.argv[1:3]))))
 
 
 if __name__ == "__main__":

@@ -51,12 +51,12 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         if not isinstance(data.get(key), value_type):
             return f"'{key}' is missing or of another type"
     if not isinstance(data["machine"].get("cpu"), str):
-        return "machine.cpu is no text"
+        return "machine.cpu is not a text"
     if not isinstance(data["machine"].get("cores"), (int, type(None))):
-        return "machine.cores is no number"
+        return "machine.cores is not a number"
     checks = data.get("checks", [])
     if not isinstance(checks, list) or not all(isinstance(entry, dict) for entry in checks):
-        return "checks is no list of objects"
+        return "checks is not a list of objects"
     for index, model in enumerate(data["models"]):
         if not isinstance(model, dict) or not isinstance(model.get("model"), str):
             return f"models[{index}] has no name"
@@ -65,7 +65,7 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
                 return f"models[{index}].{section} is missing or of another type"
         layers = model["selfcheck"].get("layers", [])
         if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
-            return f"models[{index}].selfcheck.layers is no list of objects"
+            return f"models[{index}].selfcheck.layers is not a list of objects"
     return _wrong_run(data.get("sustained"))
 
 
@@ -81,9 +81,9 @@ def _wrong_run(run: Any) -> str | None:
         return "'sustained' has no model, minutes or slowdown"
     windows = run["windows"]
     if not isinstance(windows, list) or not windows:
-        return "sustained.windows is no list, or empty"
+        return "sustained.windows is not a list, or empty"
     for index, window in enumerate(windows):
         times = window.get("ms") if isinstance(window, dict) else None
         if not isinstance(times, dict) or not _are_numbers(times, ("median",)):
-            return f"sustained.windows[{index}].ms.median is no number"
+            return f"sustained.windows[{index}].ms.median is not a number"
     return None

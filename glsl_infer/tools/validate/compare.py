@@ -24,6 +24,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
 from glsl_infer.importers import own_modules
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime import selfcheck
@@ -49,9 +50,7 @@ def compare(
     samples: Sequence[Mapping[str, NDArray[Any]]],
     *,
     layer_pictures: int = 4,
-    input_ranges: Mapping[str, tuple[float, float]] | None = None,
-    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
-    constants: Mapping[str, Sequence[float]] | None = None,
+    io_options: IoOptions | None = None,
     context: str = "auto",
     beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     explain: bool = False,
@@ -65,9 +64,7 @@ def compare(
         samples: at least one sample, each with an array for each input by name: images in the network's size, or
             values.
         layer_pictures: number of samples, from the first on, to compare layer by layer.
-        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.core.io_options``.
-        input_shapes: input shapes set at the export.
-        constants: input values set at the export.
+        io_options: ranges, shapes and constants of inputs, as at the export.
         context: method of creating a context.
         beyond: called with the result; returns whether the difference is too large. If so, the exact reference computes
             the first samples too, and the self-check runs (``verdict``).
@@ -92,7 +89,7 @@ def compare(
         InputError: the files do not belong together, or one cannot be used.
         RunError: the framework or the driver failed.
     """
-    layer_pictures = min(layer_pictures, len(samples))
+    io_options, layer_pictures = io_options or IoOptions(), min(layer_pictures, len(samples))
     layers = [
         layer
         for layer in (bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers)
@@ -102,9 +99,9 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
         job: dict[str, Any] = {
-            "input_ranges": {name: list(bounds) for name, bounds in (input_ranges or {}).items()},
-            "input_shapes": {name: list(shape) for name, shape in (input_shapes or {}).items()},
-            "constants": {name: list(values) for name, values in (constants or {}).items()},
+            "input_ranges": {name: list(bounds) for name, bounds in io_options.ranges.items()},
+            "input_shapes": {name: list(shape) for name, shape in io_options.shapes.items()},
+            "constants": {name: list(values) for name, values in io_options.constants.items()},
         }
         about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, job, progress)
         outputs = [

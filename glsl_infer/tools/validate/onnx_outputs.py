@@ -34,7 +34,7 @@ from glsl_infer.tools.validate.job import (
 _THREADS = 1
 """One thread, so results are reproducible."""
 
-_HELD = 16 << 20
+_BATCH_BYTES = 16 << 20
 """Largest number of elements that ONNX Runtime keeps at a time; more layers are computed in several runs."""
 
 
@@ -149,11 +149,11 @@ def work(job: dict[str, Any]) -> None:
     imported = importer.imported(job["model"], ends=_chosen(job["model"], io_options, outputs))
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
-    layers = [name for name in job["layers"] if nodes.get(name) in imported.made]
+    layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]
     selected = []
     for output in job["outputs"]:
-        name, node, is_softmax = compared(graph, output, nodes, imported.made)
-        tensor = (imported.names[node], imported.made[node]) if node else (name, imported.outputs[name])
+        name, node, is_softmax = compared(graph, output, nodes, imported.tensors)
+        tensor = (imported.names[node], imported.tensors[node]) if node else (name, imported.outputs[name])
         selected.append((*tensor, is_softmax))
     samples = load_inputs(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
@@ -181,7 +181,7 @@ def work(job: dict[str, Any]) -> None:
         report_progress(1)
     groups = _groups([int(np.prod(graph.shapes[nodes[name]])) for name in layers])
     for group in groups:
-        views = {at: imported.made[nodes[layers[at]]] for at in group}
+        views = {at: imported.tensors[nodes[layers[at]]] for at in group}
         names = {at: imported.names[nodes[layers[at]]] for at in group}
         runner = runner_of(names.values())
         for index in range(job["layer_pictures"]):
@@ -218,11 +218,11 @@ def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _groups(sizes: Sequence[int]) -> list[range]:
-    """Return ranges of indices whose sizes add up to at most ``_HELD``, or of a single larger one."""
+    """Return ranges of indices whose sizes add up to at most ``_BATCH_BYTES``, or of a single larger one."""
     groups: list[range] = []
     batch_bytes = 0
     for at, size in enumerate(sizes):
-        if groups and batch_bytes + size <= _HELD:
+        if groups and batch_bytes + size <= _BATCH_BYTES:
             groups[-1] = range(groups[-1].start, at + 1)
             batch_bytes += size
         else:

@@ -114,7 +114,7 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
                 f"{whose}where the first labels differ, the model itself has them at most {end['margin']:.2g} apart, "
                 f"{end['margin_share']:.1%} of its outputs' spread"
                 + (
-                    "; labels so close are no answer: untrained weights, or images that the model is not for"
+                    "; such close labels mean nothing: untrained weights, or images that the model is not for"
                     if end["margin_share"] < 0.2
                     else ""
                 )

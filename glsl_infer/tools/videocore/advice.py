@@ -12,7 +12,7 @@ OVER_FLOOR = 1.4
 """Ratio of instructions to the floor above which a convolution gets advice. Bias, residual and activation are not in
 the floor."""
 
-WAITING = 1.5
+LONG_WAIT = 1.5
 """Ratio of estimated cycles to instructions above which a layer waits for texels."""
 
 MANY_PROGRAMS = 16
@@ -111,7 +111,7 @@ def _code(row: Row, matters: bool) -> list[Advice]:
                 row.total - row.least_total,
             )
         )
-    if row.cycles > WAITING * row.instructions:
+    if row.cycles > LONG_WAIT * row.instructions:
         advice.append(
             Advice(
                 row.layer,

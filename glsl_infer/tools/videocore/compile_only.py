@@ -6,16 +6,15 @@ It is a separate process, started by ``verify``, because it uses another OpenGL 
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import GlslInferError, ShaderError
+from glsl_infer.errors import ShaderError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.isolated_run import enclose
+from glsl_infer.support.child_process import execute
 from glsl_infer.tools.videocore.harness import Hearing, heard, write
 
 
@@ -45,15 +44,13 @@ def compile_all(job: dict[str, Any]) -> None:
 
 def main() -> int:
     """Compile the programs listed in the file named by the first argument; return the exit code."""
-    try:
-        job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-        enclose()
-        with heard():
-            compile_all(job)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return execute(sys.argv[1:], _compile)
+
+
+def _compile(job: dict[str, Any]) -> None:
+    enclose()
+    with heard():
+        compile_all(job)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ from typing import Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.errors import ContextError, GlslInferError, RunError
+from glsl_infer.errors import ContextError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import egl_library
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.child_process import exit_code_of
 from glsl_infer.tools.videocore.driver import LIBRARIES_HINT
 
 _DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS = 0x92E0, 0x8242
@@ -140,15 +141,14 @@ def _function(name: str, *arguments: Any) -> Any:
 
 def main() -> int:
     """Draw the bundle named by the first argument and print the transcript; return the exit code."""
-    try:
-        bundle = bundles.read(sys.argv[1])
-        enclose()
-        with heard():
-            draw(bundle)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(_draw_file)
+
+
+def _draw_file() -> None:
+    bundle = bundles.read(sys.argv[1])
+    enclose()
+    with heard():
+        draw(bundle)
 
 
 if __name__ == "__main__":

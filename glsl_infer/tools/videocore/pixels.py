@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Array, Node, reference
 from glsl_infer.graph.picture import picture_values
@@ -29,7 +29,7 @@ from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import exit_code_of, module_command
 from glsl_infer.tools.videocore.executor import ROUNDINGS, Controls, Executor
 
 
@@ -182,8 +182,8 @@ def exact_layers(bundle: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]
 
 def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
     """Draw every layer of a session's bundle alone, on the exact outputs of the layers before it."""
-    made = session.bundle
-    return [_layer(session, node, exact) for node in made.graph.nodes if _draws(made, node)]
+    bundle = session.bundle
+    return [_layer(session, node, exact) for node in bundle.graph.nodes if _draws(bundle, node)]
 
 
 def _layer(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels:
@@ -210,17 +210,16 @@ def _frame(bundle: Bundle, name: str, output: NDArray[np.float32], expected: NDA
 
 def main() -> int:
     """Draw the bundle and the images named by the arguments; print JSON; return the exit code."""
-    try:
-        bundle = bundles.read(sys.argv[1])
-        size = bundle.manifest.input.size
-        pictures = [("probe", probe.picture(size))]
-        pictures += [(path, preprocess.load(path, size)) for path in sys.argv[2:]]
-        enclose()
-        print(json.dumps([pixels.as_json() for pixels in draw(bundle, pictures)]))
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(_draw)
+
+
+def _draw() -> None:
+    bundle = bundles.read(sys.argv[1])
+    size = bundle.manifest.input.size
+    pictures = [("probe", probe.picture(size))]
+    pictures += [(path, preprocess.load(path, size)) for path in sys.argv[2:]]
+    enclose()
+    print(json.dumps([pixels.as_json() for pixels in draw(bundle, pictures)]))
 
 
 if __name__ == "__main__":

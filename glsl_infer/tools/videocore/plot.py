@@ -5,30 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import output_file, writing
+from glsl_infer.tools.benchmark import plots
 from glsl_infer.tools.videocore.report import Report
 from glsl_infer.tools.videocore.table import names
 
-SUFFIXES = (".png", ".svg", ".pdf")
-
 
 def check(path: Path) -> None:
-    """Check, before any measurement, that a plot can be written to a file.
-
-    Raises:
-        InputError: the suffix is not in ``SUFFIXES``, the folder is missing, or the path is not a regular file.
-        MissingExtraError: matplotlib is not installed.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: name the plot *{' or *'.join(SUFFIXES)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder")
-    output_file(path)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError.of("Matplotlib", "matplotlib", "--plot") from None
+    """Check, before any measurement, that a plot can be written; errors as for ``plots.check``."""
+    plots.check(path, ".png", ".svg", ".pdf")
 
 
 def plot(reports: Sequence[Report], path: Path) -> None:
@@ -37,12 +21,8 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     layers = list(dict.fromkeys(row.layer for report in reports for row in report.rows))
-    figure = Figure(figsize=(9.0, 1.5 + 0.22 * len(layers) * max(1, len(reports))), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = plots.figure_of(9.0, 1.5 + 0.22 * len(layers) * max(1, len(reports)))
     axes = figure.add_subplot()
     thickness = 0.8 / len(reports)
     for index, (name, report) in enumerate(zip(names(reports), reports)):
@@ -63,8 +43,4 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("QPU instructions times pixels, million a frame")
     axes.legend()
-    try:
-        with writing(path) as file:
-            figure.savefig(file, format=path.suffix[1:].lower())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    plots.save(figure, path)

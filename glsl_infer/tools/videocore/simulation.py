@@ -17,12 +17,12 @@ from pathlib import Path
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
 from glsl_infer.bundle.manifest import PICTURE
-from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.session import Session
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import exit_code_of, module_command
 from glsl_infer.tools.videocore.executor import Controls, Executor
 
 SETS = ("low", "middle", "high")
@@ -134,14 +134,13 @@ def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
 
 def main() -> int:
     """Simulate the bundle named by the argument; print JSON; return the exit code."""
-    try:
-        bundle = bundles.read(sys.argv[1])
-        enclose()
-        print(json.dumps(asdict(draw(bundle))))
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(_simulate)
+
+
+def _simulate() -> None:
+    bundle = bundles.read(sys.argv[1])
+    enclose()
+    print(json.dumps(asdict(draw(bundle))))
 
 
 if __name__ == "__main__":

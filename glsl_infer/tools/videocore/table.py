@@ -131,11 +131,11 @@ def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         ["", *(["inst", "cycles", "million"] * len(reports)), *titles[1:]],
     ]
     for layer in layers:
-        beside = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
+        layer_rows = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
         cells = [layer]
-        for row in beside:
+        for row in layer_rows:
             cells += [NOTHING] * 3 if row is None else _cells_beside(row)
-        rows.append(cells + [_change(beside[0], row) for row in beside[1:]])
+        rows.append(cells + [_change(layer_rows[0], row) for row in layer_rows[1:]])
     totals = [report.total for report in reports]
     rows.append(
         ["total", *(cell for total in totals for cell in ("", "", f"{total / 1e6:.1f}"))]

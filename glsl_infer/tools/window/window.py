@@ -8,17 +8,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Union
 
 import numpy as np
 from PIL import Image
 
+from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.glfw_window import GlfwWindow
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.runtime.classifier import Prediction
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.files import writing
 from glsl_infer.support.resources import template
 from glsl_infer.tasks.masks import Mask
 from glsl_infer.tools.window import label_panel
@@ -115,6 +118,18 @@ class PictureWindow(Closing):
         width, height = self._size()
         pixels = self._objects.read(max(1, width), max(1, height))
         return Image.fromarray(np.ascontiguousarray(pixels[::-1, :, :3]))
+
+    def save_screenshot(self, path: Path) -> None:
+        """Write the content of the window as a PNG file.
+
+        Raises:
+            RunError: the file cannot be written.
+        """
+        try:
+            with writing(path) as file:
+                self.screenshot().save(file, "PNG")
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written ({error.strerror or error})") from None
 
     def key(self, _window: object, key: int, scancode: int, action: int, _modifiers: int) -> None:
         """Process a key, as a callback of glfw; letters are those of the keyboard's layout."""

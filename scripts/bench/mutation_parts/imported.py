@@ -38,7 +38,7 @@ def install(folder: Path) -> None:
     rows = {row.name: row for row in ROWS}
     every_row = _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
     exported.read = lambda _: every_row
-    small_models.made = cache(lambda name: _model(folder / "models", name))
+    small_models.exported = cache(lambda name: _model(folder / "models", name))
 
 
 class _Lazy(Mapping[str, Any]):

@@ -151,7 +151,7 @@ def _changes(parent: ast.AST, scope: str = "") -> Iterator[Change]:
 
 def _statement(node: ast.stmt, scope: str, *, reached: bool) -> Iterator[Change]:
     """Yield the changes of a statement of a function."""
-    if isinstance(node, SKIPPED):
+    if isinstance(node, SKIPPED) or _typing(node):
         return
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         for statement in node.body:
@@ -278,4 +278,6 @@ def _text(node: ast.BinOp) -> bool:
 
 def _typing(node: ast.stmt) -> bool:
     """Return whether a statement is for type checkers only."""
+    if isinstance(node, ast.Assert):
+        return ast.unparse(node.test).startswith("isinstance(")
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 STATES = ("killed", "survived", "unfinished")
-KEPT = 6
+MOST_KILLERS = 6
 """Number of a mutant's killers kept in results; if a single function kills it, all are kept."""
 
 Results = Mapping[str, Any]
@@ -27,7 +27,7 @@ def kept(killers: Mapping[str, str]) -> dict[str, str]:
     first = {function(test): test for test in reversed(killers)}
     if len(first) <= 1:
         return dict(killers)
-    return {test: killers[test] for test in [*first.values()][::-1][:KEPT]}
+    return {test: killers[test] for test in [*first.values()][::-1][:MOST_KILLERS]}
 
 
 def table(results: Sequence[Results]) -> str:

@@ -49,24 +49,24 @@ class Call:
 
 def calls(trace: str) -> Iterator[tuple[int, Call]]:
     """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its index among those of ``CALLS``."""
-    counted = 0
+    number = 0
     for line in trace.splitlines():
         match = _LINE.match(line)
         name = line.partition("(")[0]
-        counted += name in CALLS.split(",")
+        number += name in CALLS.split(",")
         if not match or int(match[3]) < 0:
             continue
         words = match[2]
         base = [_plain(one).decode() for one in _DESCRIPTOR.findall(words)]
         strings = [_plain(one) for one in _STRING.findall(words)]
         if name in ("write", "pwrite64"):
-            yield counted, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
+            yield number, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
         elif strings:
             relative = [os.fsdecode(text) for text in strings]
-            whole = [os.path.join(base[0], one) if base else one for one in relative]  # noqa: PTH118
-            yield counted, Call(name, tuple(whole), b"", int(match[3]), words)
+            absolute = [os.path.join(base[0], one) if base else one for one in relative]  # noqa: PTH118
+            yield number, Call(name, tuple(absolute), b"", int(match[3]), words)
         else:
-            yield counted, Call(name, tuple(base), b"", int(match[3]), words)
+            yield number, Call(name, tuple(base), b"", int(match[3]), words)
 
 
 def _plain(text: str) -> bytes:
@@ -195,15 +195,15 @@ class Disk:
 def _apply(tree: Tree, what: str, paths: tuple[str, ...], number: int) -> None:
     """Apply a call's changes of names; the contents of a folder move with the folder."""
 
-    def taken(top: str) -> Tree:
+    def detached(top: str) -> Tree:
         return {path: tree.pop(path) for path in list(tree) if f"{path}/".startswith(f"{top}/")}
 
     if what == "make":
         tree[paths[0]] = number
     elif what == "drop":
-        taken(paths[0])
+        detached(paths[0])
     else:
-        first, second = taken(paths[0]), taken(paths[1])
+        first, second = detached(paths[0]), detached(paths[1])
         tree.update({paths[1] + path[len(paths[0]) :]: entry for path, entry in first.items()})
         if what == "swap":
             tree.update({paths[0] + path[len(paths[1]) :]: entry for path, entry in second.items()})

@@ -31,7 +31,7 @@ from glsl_infer.errors import BundleError  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 BATCH = 500
-TAKEN = "ok"
+ACCEPTED = "ok"
 SHADERS = ("GLSL", "tokens")
 """Kinds of changes of a shader alone."""
 RULE = re.compile(r" \(rule: ([a-z. ]+)\)$")
@@ -43,8 +43,8 @@ def verdict(line: str) -> tuple[str, str]:
 
     Readers report an error in a shader in the same words.
     """
-    if line.startswith(f"{TAKEN} "):
-        return TAKEN, ""
+    if line.startswith(f"{ACCEPTED} "):
+        return ACCEPTED, ""
     rule, part = RULE.search(line), PART.search(line)
     assert rule, line
     if rule[1] == "shaders" and "shader '" in line:
@@ -83,12 +83,12 @@ class Readers:
     def verdicts(self, paths: Sequence[Path]) -> dict[str, list[str]]:
         """Return each reader's result for each file: ``ok`` and a checksum of the contents, or the refusal."""
         lines = "".join(f"{path}\n" for path in paths)
-        said = {"Python": [_python(path) for path in paths]}
+        answers = {"Python": [_python(path) for path in paths]}
         for name, command in self._commands.items():
             done = subprocess.run(command, input=lines, capture_output=True, text=True, encoding="utf-8", check=True)
-            said[name] = done.stdout.split("\n")[:-1]
-            assert len(said[name]) == len(paths), done.stdout
-        return said
+            answers[name] = done.stdout.split("\n")[:-1]
+            assert len(answers[name]) == len(paths), done.stdout
+        return answers
 
 
 def _run(command: Sequence[object]) -> None:
@@ -100,7 +100,7 @@ def _python(path: Path) -> str:
         bundle = bundles.read(path)
     except BundleError as error:
         return str(error)
-    return f"{TAKEN} {_sum([bundle.manifest.name, str(len(bundle.manifest.passes)), *bundle.labels])}"
+    return f"{ACCEPTED} {_sum([bundle.manifest.name, str(len(bundle.manifest.passes)), *bundle.labels])}"
 
 
 def _sum(lines: Sequence[str]) -> int:
@@ -139,10 +139,10 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
     if not batch:
         return []
     findings = []
-    said = readers.verdicts([path for _, path in batch])
+    answers = readers.verdicts([path for _, path in batch])
     for index, (kind, path) in enumerate(batch):
-        lines = {name: lines[index] for name, lines in said.items()}
-        accepted = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
+        lines = {name: lines[index] for name, lines in answers.items()}
+        accepted = {line if line.startswith(f"{ACCEPTED} ") else "" for line in lines.values()}
         kinds["taken"] += "" not in accepted
         crashed = any(line.startswith("TRACEBACK") for line in lines.values())
         if crashed or len(accepted) > 1 or (kind in SHADERS and differ(*map(verdict, lines.values()))):

@@ -124,7 +124,7 @@ def watch(shaders: int, seconds: float, seed: int, keep: Path, is_random: bool =
     end = time.monotonic() + seconds
     report: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
     texts, first = sources(is_random), 0
-    while _met(report) < shaders and time.monotonic() < end and len(report["findings"]) < 20:
+    while _count(report) < shaders and time.monotonic() < end and len(report["findings"]) < 20:
         command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed), *["--random"] * is_random]
         with (
             tempfile.TemporaryFile("w+", errors="replace") as words,
@@ -144,7 +144,7 @@ def watch(shaders: int, seconds: float, seed: int, keep: Path, is_random: bool =
     return report
 
 
-def _met(report: dict[str, Any]) -> int:
+def _count(report: dict[str, Any]) -> int:
     return sum(count for name, count in report["verdicts"].items() if name != "refused")
 
 
@@ -169,18 +169,18 @@ def _follow(
         line = process.stdout.readline()
         if not line:
             return first + 1, f"ended with exit code {process.wait()}"
-        said = json.loads(line)
-        if "driver" in said:
-            report["driver"] = said["driver"]
-        elif "number" in said:
-            first, started = said["number"], _cpu(process.pid)
+        event = json.loads(line)
+        if "driver" in event:
+            report["driver"] = event["driver"]
+        elif "number" in event:
+            first, started = event["number"], _cpu(process.pid)
         else:
             first += 1
-            report["verdicts"][said["verdict"]] = report["verdicts"].get(said["verdict"], 0) + 1
+            report["verdicts"][event["verdict"]] = report["verdicts"].get(event["verdict"], 0) + 1
             if started:
                 report["slowest_s"] = max(report["slowest_s"], round(_cpu(process.pid) - started, 2))
             started = 0.0
-        if _met(report) >= shaders or time.monotonic() > end:
+        if _count(report) >= shaders or time.monotonic() > end:
             return first, ""
 
 
@@ -220,10 +220,12 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        print(json.dumps({"what": f"shaders, {report['driver']}", "seed": args.seed, "files": _met(report), **report}))
+        print(
+            json.dumps({"what": f"shaders, {report['driver']}", "seed": args.seed, "files": _count(report), **report})
+        )
         return 1 if report["findings"] else 0
     counts = ", ".join(f"{name} {count}" for name, count in sorted(report["verdicts"].items()))
-    print(f"{report['driver']}: {_met(report)} shaders met the driver: {counts}")
+    print(f"{report['driver']}: {_count(report)} shaders met the driver: {counts}")
     print(f"slowest {report['slowest_s']} s of CPU time, at most {report['memory'] >> 20} MiB of memory")
     print(f"{len(report['findings'])} findings", *report["findings"], sep="\n")
     return 1 if report["findings"] else 0

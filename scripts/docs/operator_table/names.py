@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glsl_infer import cpu, ops
+from glsl_infer.importers.onnx import operators as onnx
+from glsl_infer.importers.tflite import operators as tflite
+from glsl_infer.importers.tflite import tensors
+from glsl_infer.importers.tflite.rewrites import PLACES
 from glsl_infer.ops.operator import CopyOperator
 from operator_table.row import TOLERANCE
+
+FORMATS = {
+    "TensorFlow Lite": {*tflite.OPERATORS, *tflite.CUSTOM, *tensors.TENSORS} - {PLACES},
+    "ONNX": {*onnx.OPERATORS},
+}
+"""Operators that the importers of files convert."""
 
 PARTS_OF_OTHERS = (
     "channel_view",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +10,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, videocore
 from operator_table.cost import Cost
-from operator_table.names import NAMES, PARTS_OF_OTHERS, Names
+from operator_table.names import FORMATS, NAMES, PARTS_OF_OTHERS, Names
 from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
@@ -80,7 +81,23 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
-    return "".join([HEAD, *sections, MATRIX, matrix, _models_written(), LIMITS, TAIL, measured])
+    return "".join([HEAD, *sections, MATRIX, matrix, other_names(), _models_written(), LIMITS, TAIL, measured])
+
+
+def with_names(text: str) -> str:
+    """Return the text of a page with the present operators of files."""
+    head, _, rest = text.partition("\nOther operators of ")
+    return f"{head}{other_names()}\n{rest[rest.index('Made of these') :]}"
+
+
+def other_names() -> str:
+    """Return the paragraphs with the operators of files that the matrix lacks."""
+    paragraphs = []
+    for title, operators in FORMATS.items():
+        cells = " ".join(line.tflite if title == "TensorFlow Lite" else line.onnx for line in NAMES)
+        names = sorted(operators - set(re.findall(r"\w+", cells)))
+        paragraphs.append(textwrap.fill(f"Other operators of {title}, made of these: {', '.join(names)}.", 118))
+    return "".join(f"\n{paragraph}\n" for paragraph in paragraphs)
 
 
 def _models_written() -> str:

@@ -15,7 +15,7 @@ _MACRO = re.compile(r"#define (\w+)\(([^()]*)\)(.*)")
 _DEFINED = re.compile(r"(!?)\s*defined\s*\(\s*(\w+)\s*\)")
 _CALL = re.compile(r"\b(\w+)\(([^()]*)\)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WHOLE = re.compile(r"\bint\((\d+)\.0*\)")
+_INTEGER = re.compile(r"\bint\((\d+)\.0*\)")
 
 
 def fetches(shader: str) -> int:
@@ -24,7 +24,7 @@ def fetches(shader: str) -> int:
     Raises:
         ValueError: an unsupported directive or loop.
     """
-    text = _WHOLE.sub(r"\1", preprocessed(shader))
+    text = _INTEGER.sub(r"\1", preprocessed(shader))
     functions = {}
     for match in _FUNCTION.finditer(text):
         functions[match[1]] = text[match.end() : _closing(text, match.end())]

@@ -110,9 +110,9 @@ def rewritten(text: str, names: Sequence[str], width: int) -> str:
 
 def _arrays(bundle: Bundle) -> dict[str, list[str]]:
     """Return the arrays of each program that can become rows."""
-    told: dict[str, set[str]] = {}
+    declared: dict[str, set[str]] = {}
     for entry in bundle.manifest.passes:
-        told.setdefault(entry.program, set()).update(
+        declared.setdefault(entry.program, set()).update(
             name for name, value in entry.uniforms.items() if not isinstance(value, Slice)
         )
     return {
@@ -120,7 +120,7 @@ def _arrays(bundle: Bundle) -> dict[str, list[str]]:
             name
             for name, count in program.uniforms.items()
             if 4 * LEAST_VECTORS <= count <= 4 * MOST_VECTORS
-            and name not in told.get(program.name, ())
+            and name not in declared.get(program.name, ())
             and _only_read(bundle.members[program.fragment].decode("utf-8"), name)
         ]
         for program in bundle.manifest.programs

@@ -12,20 +12,20 @@ final class CameraPermission {
 
     private CameraPermission() {}
 
-    static boolean given(Activity activity) {
+    static boolean isGranted(Activity activity) {
         // Before Android 6, the permission is granted on installation.
         return Build.VERSION.SDK_INT < Build.VERSION_CODES.M
                 || activity.checkSelfPermission(Manifest.permission.CAMERA) == PackageManager.PERMISSION_GRANTED;
     }
 
-    static void ask(Activity activity) {
+    static void request(Activity activity) {
         activity.requestPermissions(new String[] {Manifest.permission.CAMERA}, CODE);
     }
 
     /** Requests the permission, if it is not granted. */
-    static void askIfMissing(Activity activity) {
-        if (!given(activity)) {
-            ask(activity);
+    static void requestIfMissing(Activity activity) {
+        if (!isGranted(activity)) {
+            request(activity);
         }
     }
 }

@@ -71,14 +71,14 @@ public final class MainActivity extends Activity
         showState();
         front = saved != null && saved.getBoolean(FRONT);
         models.start(saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL));
-        CameraPermission.askIfMissing(this);
+        CameraPermission.requestIfMissing(this);
     }
 
     /** Handles a touch of the message, such as the one that the camera is not permitted. */
     @Override
     public void onClick(View touched) {
         messages.ofPhotograph("");
-        CameraPermission.askIfMissing(this);
+        CameraPermission.requestIfMissing(this);
     }
 
     private double budget() {
@@ -205,7 +205,7 @@ public final class MainActivity extends Activity
     @Override
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
         if (code == CameraPermission.CODE) {
-            if (!CameraPermission.given(this)) {
+            if (!CameraPermission.isGranted(this)) {
                 messages.ofCamera(
                         "Without the camera there is nothing to see. Touch here to be asked again, or allow it in the"
                                 + " system's settings for this app. Images never leave the phone.");
@@ -216,7 +216,7 @@ public final class MainActivity extends Activity
 
     /** Opens the camera when its requirements are met: the permission, the texture, the screen. */
     private void openCamera() {
-        if (resumed && !photographShown && surface != null && CameraPermission.given(this)) {
+        if (resumed && !photographShown && surface != null && CameraPermission.isGranted(this)) {
             camera.open(surface, front, size);
         }
     }
