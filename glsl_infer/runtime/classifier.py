@@ -202,9 +202,7 @@ class Classifier(Closing):
             top: the number of predictions.
         """
         numbers = result[self._output.name] if isinstance(result, Mapping) else result
-        return predictions(
-            numbers, self._output, self.labels, top, threshold=self.threshold, none_rule=self._none_rule
-        )
+        return predictions(numbers, self._output, self.labels, top, threshold=self.threshold, none_rule=self._none_rule)
 
     def close(self) -> None:
         """Free the GPU's resources."""

@@ -1,7 +1,7 @@
 """The answer ``none of these`` for classifiers that were trained without a class for it.
 
-none_of_these.json has a rule for each of the project's models, by the SHA-256 of its manifest. The runners for browsers
-and Android have the same table and give the same answers. scripts/bench/none_of_these.py measures the rules. Models from
+none_of_these.json has a rule for each of the project's models, by the SHA-256 of its manifest. The runners for
+browsers and Android have the same table. scripts/bench/none_of_these.py measures the rules. Models from
 ``glsl-infer train`` have a class for this answer instead.
 """
 
@@ -31,18 +31,20 @@ FILE = Path(__file__).with_name("none_of_these.json")
 class NoneRule:
     """The logit of ``none of these`` for the logits of a picture.
 
-    The logits of known pictures vary mostly along a few directions. The farther a picture is from all of them, the larger
-    is the logit of this answer. The distance is that of a normal distribution with these directions and an equal
-    variance in all others (probabilistic principal components: Tipping and Bishop, 1999).
+    The logits of known pictures vary mostly along a few directions. The farther a picture is from all of them, the
+    larger is the logit of this answer. The distance is that of a normal distribution with these directions and an
+    equal variance in all others (probabilistic principal components: Tipping and Bishop, 1999).
 
     Attributes:
-        logit: for a picture at distance 0.
+        least: smallest logit of this answer.
+        logit: for a picture at distance 0, if that is more.
         scale: added for each unit of the distance.
         mean: of all logits of known pictures.
         directions: (directions, classes); the squared distance is that to the mean, minus the squared products with
             these vectors.
     """
 
+    least: float
     logit: float
     scale: float
     mean: float
@@ -50,7 +52,7 @@ class NoneRule:
 
     def logit_of(self, logits: NDArray[np.float64]) -> float:
         """Return the logit of ``none of these`` for logits (classes,)."""
-        return self.logit + self.scale * self.distance(logits)
+        return max(self.least, self.logit + self.scale * self.distance(logits))
 
     def distance(self, logits: NDArray[np.float64]) -> float:
         """Return the distance of logits (classes,) to those of known pictures, at least 0."""
@@ -72,7 +74,7 @@ def rule(entry: dict[str, Any], zero: str) -> NoneRule:
     The directions are strings with a character for each class. Its code minus that of ``zero`` is the number of steps.
     """
     steps = np.array([[ord(character) - ord(zero) for character in row] for row in entry["directions"]], np.float64)
-    return NoneRule(entry["logit"], entry["scale"], entry["mean"], steps * entry["step"])
+    return NoneRule(entry["least"], entry["logit"], entry["scale"], entry["mean"], steps * entry["step"])
 
 
 @cache

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ LOGITS = Output("classes", "classes", ())
 
 def with_logit(logit: float) -> NoneRule:
     """Return a rule with the same logit for all pictures."""
-    return NoneRule(logit, 0.0, 0.0, np.zeros((1, 3)))
+    return NoneRule(logit, -math.inf, 0.0, 0.0, np.zeros((1, 3)))
 
 
 def test_every_classifier_of_the_project_has_a_rule() -> None:
@@ -46,8 +49,10 @@ def test_it_is_answered_if_it_is_more_probable_than_all_classes() -> None:
 
 def test_the_logit_grows_with_the_distance_across_the_directions() -> None:
     """The characters of a direction are steps from ``zero``: here 4 and 3 steps of 0.2, a vector of length 1."""
-    none = rule({"logit": 2.0, "scale": 0.5, "mean": 1.0, "step": 0.2, "directions": ["430"]}, "0")
+    none = rule({"least": 1.0, "logit": 2.0, "scale": 0.5, "mean": 1.0, "step": 0.2, "directions": ["430"]}, "0")
     assert none.logit_of(np.array([1.0, 1.0, 1.0])) == pytest.approx(2.0)
     assert none.logit_of(np.array([9.0, 7.0, 1.0])) == pytest.approx(2.0), "along the direction"
     assert none.logit_of(np.array([1.0, 1.0, 7.0])) == pytest.approx(5.0), "across it"
     assert none.logit_of(np.array([9.0, 7.0, 7.0])) == pytest.approx(5.0)
+    assert replace(none, least=4.0).logit_of(np.array([1.0, 1.0, 1.0])) == 4.0
+    assert replace(none, least=4.0).logit_of(np.array([1.0, 1.0, 7.0])) == pytest.approx(5.0)

@@ -157,7 +157,7 @@ function noneLogit(rule: NoneRule, logits: ArrayLike<number>): number {
     off.reduce((sum, value, index) => sum + rule.step * (direction.charCodeAt(index) - NONE_ZERO) * value, 0),
   );
   const square = (values: number[]): number => values.reduce((sum, value) => sum + value * value, 0);
-  return rule.logit + rule.scale * Math.sqrt(Math.max(square(off) - square(along), 0));
+  return Math.max(rule.least, rule.logit + rule.scale * Math.sqrt(Math.max(square(off) - square(along), 0)));
 }
 
 /** Decode image files and elements as preprocessing requires: upright, in sRGB, with unchanged alpha. */

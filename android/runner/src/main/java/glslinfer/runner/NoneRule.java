@@ -2,6 +2,7 @@ package glslinfer.runner;
 
 /** The logit of "none of these" for the logits of a picture: {@code runtime/none_of_these.py} describes the rule. */
 final class NoneRule {
+    private final double least;
     private final double logit;
     private final double scale;
     private final double mean;
@@ -9,13 +10,15 @@ final class NoneRule {
     private final String[] directions;
 
     /**
-     * @param logit for a picture at distance 0
+     * @param least smallest logit of this answer
+     * @param logit for a picture at distance 0, if that is more
      * @param scale added for each unit of the distance
      * @param mean of all logits of known pictures
      * @param step unit of the directions
      * @param directions a character for each class, its number of steps more than {@code FormatConstants.NONE_ZERO}
      */
-    NoneRule(double logit, double scale, double mean, double step, String... directions) {
+    NoneRule(double least, double logit, double scale, double mean, double step, String... directions) {
+        this.least = least;
         this.logit = logit;
         this.scale = scale;
         this.mean = mean;
@@ -36,6 +39,6 @@ final class NoneRule {
             }
             square -= along * along;
         }
-        return logit + scale * Math.sqrt(Math.max(square, 0));
+        return Math.max(least, logit + scale * Math.sqrt(Math.max(square, 0)));
     }
 }
