@@ -96,5 +96,5 @@ def images_of(args: argparse.Namespace) -> list[Path]:
     """
     images: list[Path] = [*args.images, *args.more_images]
     if not images:
-        raise InputError("no image; give image files, or a folder of them, after the command")
+        raise InputError("no image; give image files or a folder after the command")
     return images

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="An image or a folder of them; *.npy or *.npz files if the model has other inputs.",
+        help="An image or a folder of images; *.npy or *.npz files if the model has other inputs.",
     )
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(

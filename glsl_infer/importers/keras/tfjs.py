@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ _MOST_JSON = 256 << 20
 _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "uint8": "u1", "uint16": "<u2", "bool": "?"}
 
 
+def in_environment(package: str) -> str:
+    """Return the commands that install a converter of TensorFlow.js in an environment of its own.
+
+    It needs an old TensorFlow and an old protobuf, which newer versions of its dependency ydf do not support.
+    """
+    return f"convert it: python3 -m venv tfjs; tfjs/bin/pip install {package} 'ydf<0.13'"
+
+
 def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
     """Return (name of the library that wrote a model.json, configuration of the model).
 
@@ -30,9 +39,9 @@ def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
     topology = data.get("modelTopology") or {}
     if data.get("format") == "graph-model" or "node" in topology:
         raise ModelError(
-            f"{path}: a graph model of TensorFlow.js, which has no layers; convert it: pip install "
-            f"tfjs-graph-converter, and tfjs_graph_converter {path.parent} saved_model --output_format=tf_saved_model; "
-            "then give the folder saved_model"
+            f"{path}: a graph model of TensorFlow.js, which has no layers; {in_environment('tfjs-graph-converter')}; "
+            f"tfjs/bin/tfjs_graph_converter {shlex.quote(str(path.parent))} saved_model "
+            "--output_format=tf_saved_model; then give the folder saved_model"
         )
     if "class_name" in data and "modelTopology" not in data:
         raise ModelError(
