@@ -187,6 +187,11 @@ class _Writer:
     def _concatenate(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Concat", reads, axis=1)
 
+    def _pad(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
+        batch, rows, columns, channels = layer.pad_width
+        widths = np.asarray([batch, channels, rows, columns], np.int64)
+        return self.emit("Pad", [*reads, self.constant(widths.T.reshape(-1))])
+
     def _zeropadding2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         (top, bottom), (left, right) = layer.padding
         return self.emit("Pad", [*reads, self.constant(np.asarray([0, 0, top, left, 0, 0, bottom, right], np.int64))])

@@ -119,7 +119,13 @@ class Function(NamedTuple):
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop as it is written: its depth in loops, from 1; its turns; operations of all of them."""
+    """A loop of the source.
+
+    Attributes:
+        depth: 1 for a loop outside of other loops, 2 for a loop in it, and so on.
+        turns: number of iterations.
+        executed: operations of all iterations.
+    """
 
     depth: int
     turns: int
@@ -797,7 +803,7 @@ class _Checker:
             self.assignment()
 
     def condition(self) -> None:
-        """Read 'if' with the assignment, call or 'break' that depends on it."""
+        """Read 'if', its condition, and the assignment, call or 'break' after the condition."""
         self.at += 1
         self.cost(GLSL_LIMITS["choice"])
         self.expect("(")

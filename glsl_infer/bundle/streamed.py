@@ -25,7 +25,7 @@ class Members(Mapping[str, bytes]):
 
     Args:
         path: of the file.
-        members: all of them, verified.
+        members: the contents of all members, verified.
         digests: the sha256 of each.
     """
 

@@ -315,9 +315,8 @@ def _without_repeats(model: Inspected) -> list[str]:
 
 
 def _cells(row: LayerStatus) -> tuple[str, str, str, str, str]:
-    shape = "x".join("?" if size is None else str(size) for size in row.shape) or "1"
     becomes = row.problem or row.note or ", ".join(dict.fromkeys(row.operators))
-    return row.layer, row.kind, shape, row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")
+    return row.layer, row.kind, sides(row.shape), row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")
 
 
 def check(args: argparse.Namespace) -> None:

@@ -139,7 +139,7 @@ class Pipeline:
         self._turn = 0
 
     def next(self) -> Slot:
-        """Return the next slot, after reading an older frame in it."""
+        """Return the next slot. If it contains an older frame, read that frame first."""
         if len(self._slots) < SLOTS:
             self._slots.append(self._another())
         slot = self._slots[self._turn]

@@ -44,9 +44,9 @@ def first_of(texts: Sequence[str], most: int = 5) -> str:
     return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def sides(shape: Iterable[int]) -> str:
-    """Return a shape as text, such as ``224x224x3``."""
-    return "x".join(map(str, shape)) or "1"
+def sides(shape: Iterable[int | None]) -> str:
+    """Return a shape as text, such as ``224x224x3``, with ``?`` for an unknown size."""
+    return "x".join("?" if size is None else str(size) for size in shape) or "1"
 
 
 def cell(value: object) -> str:

@@ -60,18 +60,20 @@ def test_a_norm_over_more_channels_than_a_row_of_tiles_has(context: Context) -> 
     check(context, classifier(rng, body, 1), 3)
 
 
-def test_a_large_map(context: Context) -> None:
+@pytest.mark.parametrize("size", [48, 49])
+def test_a_large_map(context: Context, size: int) -> None:
+    """A map of 48x48 pixels is averaged in windows first; 49x49 has no windows."""
     rng = np.random.default_rng(0)
     both = ("mean", "deviation")
     body = [
-        input_node(49),
+        input_node(size),
         conv_node(rng, "stem", ("image",), 3, 6, activation="linear"),
         pool_node("mean", "stem"),
         Node("deviation", "global_deviation", ("stem",)),
         *(Node(f"group-{name}", "group_statistics", both, {"groups": 2, "statistic": name}) for name in both),
         Node("norm", "map_norm", ("stem", "group-mean", "group-deviation"), {"activation": "relu"}),
     ]
-    check(context, classifier(rng, body, 6), 49)
+    check(context, classifier(rng, body, 6), size)
 
 
 @each_of(("region", ["across", "within"]), ("beta", [0.5, 0.75]))

@@ -539,8 +539,8 @@ def test_opsets_before_7(kind: str, options: dict[str, Any], shape: tuple[int, .
     values = file.rng.normal(size=MAP).astype(np.float32)
     imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
-    outputs = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
-    assert np.allclose(imported.returned(output, outputs[output]), expected(values, *constants), atol=1e-6)
+    outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values)}, mode="float")
+    assert np.allclose(imported.file_output(output, outputs[output]), expected(values, *constants), atol=1e-6)
 
 
 def test_a_definition_with_refused_operators() -> None:

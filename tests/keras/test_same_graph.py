@@ -111,6 +111,7 @@ NETWORKS: dict[str, Network] = {
     "mobile unit": after_stem(unit),
     "squeeze and excite": after_stem(gated),
     **{name: function(name) for name in ("mish", "softplus", "selu", "softsign")},
+    "padded channels": after_stem(lambda x: K.pad(x, ((0, 0), (1, 0), (0, 2), (3, 9)))),
     "transposed convolution": after_stem(layer(L.Conv2DTranspose, 8, 3, strides=2, padding="same")),
     "separable convolution": after_stem(layer(L.SeparableConv2D, 8, 3, padding="same")),
     "slopes": after_stem(layer(L.PReLU, shared_axes=[1, 2])),

@@ -22,7 +22,7 @@ from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
-from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums
+from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums, means_in_two_passes
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
     AUTO_SHARE,
@@ -183,7 +183,7 @@ def prepare(
 
 
 def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
-    return split_dense(gated_sums(carry_offset_in_alpha(graph)), dense)
+    return split_dense(means_in_two_passes(gated_sums(carry_offset_in_alpha(graph))), dense)
 
 
 def _range_of(graph: Graph, layer: str) -> Range:

@@ -288,14 +288,14 @@ def expected_growth(seen: Sequence[Observation], depth: int | None) -> float:
         seen: observations of the images.
         depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
     """
-    ratio = max(1.0, MANY / len(seen))
+    growth_of_few: float = max(1.0, MANY / len(seen)) ** 1.6
     largest = np.array([max(-one.low.min(), one.high.max()) for one in seen])
     smallest = float(np.quantile(largest, SMALLEST_SHARE, method="lower")) / max(float(largest.max()), 1e-30)
     least, most = LEAST_GROWTH_OF_FEW if len(seen) < varied.FEW else LEAST_GROWTH
     if depth is None:
-        return max(1.0, min(max(ratio**1.6, least), smallest * MOST_OF_OUTPUT))
+        return max(1.0, min(max(growth_of_few, least), smallest * MOST_OF_OUTPUT))
     growth = min(GROWTH_OF_LAYER**depth, MOST_GROWTH)
-    return max(1.0, smallest * min(growth, ratio**1.6), min(growth, least, smallest * most))
+    return max(1.0, smallest * min(growth, growth_of_few), min(growth, least, smallest * most))
 
 
 def narrowest_of(seen: Sequence[Observation], pixels: int | None) -> float | NDArray[np.float64]:

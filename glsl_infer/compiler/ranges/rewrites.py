@@ -1,4 +1,4 @@
-"""Rewrites of graphs with ranges: products fused into sums, merged maps of zeros, and offsets in the alpha lane."""
+"""Rewrites of graphs with ranges: products fused into sums, means in two passes, and merged maps of zeros."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from glsl_infer import ops
+from glsl_infer.compiler.ranges.intervals import ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 
@@ -31,6 +32,50 @@ def gated_sums(graph: Graph) -> Graph:
 def _is_product(node: Node) -> bool:
     multiplies = ops.get(node.op).broadcasts and node.attrs.get("operation") == "multiply"
     return multiplies and node.activation == LINEAR
+
+
+def means_in_two_passes(graph: Graph) -> Graph:
+    """Return a graph with ranges in which windows of large maps are averaged first, into 16-bit maps.
+
+    A mean is a few texels, each of which reads all pixels, so most processors of a GPU are idle meanwhile.
+    """
+    ranges = ranges_of(graph)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        inputs = list(node.inputs)
+        for index, name in enumerate(node.inputs if ops.get(node.op).averages else ()):
+            height, width, _ = graph.shapes[name]
+            window = _window(height, width)
+            if window is None or graph.by_name[name].operator.is_input:
+                continue
+            inputs[index] = f"{node.name}-windows{index + 1}"
+            stored = {"scales": ranges[name].scales, "zeros": ranges[name].zeros, "bits": 16}
+            attrs = {**ops.get("average_pool").attrs, "pool": window, "strides": window, **stored}
+            nodes.append(Node(inputs[index], "average_pool", (name,), attrs))
+        nodes.append(replace(node, inputs=tuple(inputs)))
+    return graph.rebuilt(nodes) if len(nodes) > len(graph.nodes) else graph
+
+
+MOST_IN_A_MEAN = 1024
+"""Largest number of pixels of a map whose means take one pass.
+
+By the simulation, means of 16 channels take a Pi Zero 3 ms for 2,304 pixels, and 14 ms for 9,216. Windows take about
+1 ms, with their job.
+"""
+
+WINDOWS = (9, 16)
+"""Smallest and largest number of pixels of such a window. Bytes have means that 16 bits store exactly, in windows of 16
+pixels. Windows of 64 leave fewer pixels, but VideoCore IV's caches are too small for them."""
+
+
+def _window(height: int, width: int) -> tuple[int, int] | None:
+    """Return the largest window that divides a large map, as square as possible; None for other maps."""
+    if height * width <= MOST_IN_A_MEAN:
+        return None
+    least, most = WINDOWS
+    sizes = ((y, x) for y in range(1, most + 1) for x in range(1, most // y + 1))
+    possible = [(y, x) for y, x in sizes if not height % y and not width % x and y * x >= least]
+    return max(possible, key=lambda size: (size[0] * size[1], -max(size)), default=None)
 
 
 def dedupe_zero_maps(graph: Graph) -> Graph:

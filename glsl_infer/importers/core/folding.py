@@ -68,7 +68,7 @@ class Folder:
         return np.tile(x, counts)
 
     def expand(self, x: Numbers, shape: Sequence[int]) -> Numbers:
-        """Return an array broadcast to a shape, or with it."""
+        """Return an array broadcast to the common shape of its own and ``shape``, as NumPy broadcasts two arrays."""
         return np.broadcast_to(x, self.shape(np.broadcast_shapes(x.shape, tuple(shape)), x.itemsize))
 
     def full(self, shape: Sequence[int], value: Numbers) -> Numbers:

@@ -20,7 +20,7 @@ _FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
 def aligned(call: Call) -> Call:
     """Return a call of before opset 7, whose second input begins at an axis of the first, in NumPy's broadcasting."""
-    first, second = call.given[:2]
+    first, second = call.operands[:2]
     if first is None or second is None:
         return call
     axis = call.axis(int(call.attribute("axis")), len(first.shape))

@@ -95,12 +95,15 @@ def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequen
     """
     onnx = schema()
     numbers = onnx.numpy_helper.from_array
-    attributes = {key: numbers(value()) if callable(value) else value for key, value in operator.attributes.items()}
     try:
-        node = onnx.helper.make_node(operator.kind, operator.inputs, operator.outputs, **attributes)
         defined = onnx.defs.get_schema(operator.kind, operator.opset, "")
-        function = defined.function_body if defined.has_function else None
-        if defined.has_context_dependent_function:
+        if not (defined.has_function or defined.has_context_dependent_function):
+            return None
+        options = {key: numbers(value()) if callable(value) else value for key, value in operator.attributes.items()}
+        node = onnx.helper.make_node(operator.kind, operator.inputs, operator.outputs, **options)
+        if not defined.has_context_dependent_function:
+            function = defined.function_body
+        else:
             types = [onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind or np.float32)) for kind in kinds]
             protos = [onnx.helper.make_tensor_type_proto(*each).SerializeToString() for each in zip(types, shapes)]
             made = defined.get_context_dependent_function_with_opset_version(
@@ -109,7 +112,7 @@ def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequen
             function = onnx.FunctionProto.FromString(made)
     except Exception:  # from C++, for example because the attributes do not match the operator
         return None
-    if function is None or not function.node:
+    if not function.node:
         return None
     defaults = [each.default_value for each in defined.attributes.values() if each.default_value.name]
     prefix = f"{next(filter(None, operator.outputs))}/"

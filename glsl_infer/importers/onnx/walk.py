@@ -213,15 +213,18 @@ class Walk:
         """Import an operator by its definition in ONNX as a function of others; return whether all are supported."""
         if operator.domain or operator.parts:
             return False
-        builder, outputs = self.builder, [name for name in operator.outputs if name in self._needed]
-        nodes, refusals = len(builder.nodes), len(builder.refusals)
-        rows, guessed, unknown = dict(builder.rows), set(builder.guessed), (set(builder.unknown), set(self._unknown))
         try:
             operands = [self._operand(name) for name in operator.inputs]
             shapes = [() if value is None else value.shape for value in operands]
             part = definition(operator, self._kinds(operator, operands), shapes)
-            if part is None:
-                return False
+        except ModelError:
+            return False
+        if part is None:
+            return False
+        builder, outputs = self.builder, [name for name in operator.outputs if name in self._needed]
+        nodes, refusals = len(builder.nodes), len(builder.refusals)
+        rows, guessed, unknown = dict(builder.rows), set(builder.guessed), (set(builder.unknown), set(self._unknown))
+        try:
             self._part(part, outputs)
             if len(builder.refusals) == refusals and not self._unknown & set(outputs):
                 return True

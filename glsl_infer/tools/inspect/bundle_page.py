@@ -10,7 +10,7 @@ from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, SixteenB
 from glsl_infer.support.plain_text import sides
 from glsl_infer.tools.inspect import inspection
 from glsl_infer.tools.inspect.diagram import Box
-from glsl_infer.tools.inspect.page import Row, Table, page
+from glsl_infer.tools.inspect.page import Row, Table, output_boxes, page
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.report import Report
@@ -34,15 +34,7 @@ def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -
     shares = _shares(described, cost)
     links = {name: f"layer-{index}" for index, name in enumerate(rows)}
     boxes = [_box(node, bundle, rows, shares, links) for node in bundle.graph.nodes]
-    names = {box.name for box in boxes}
-    for output in bundle.graph.outputs:
-        steps = ", ".join(step.step for step in output.steps)
-        lines = (f"{bundle.graph.purpose(output)} {sides(bundle.graph.shape_of(output))}", steps and f"CPU: {steps}")
-        name = output.name
-        while name in names:
-            name += " "
-        names.add(name)
-        boxes.append(Box(name, output.layers, output.name, lines, "output"))
+    boxes += output_boxes(bundle.graph, {box.name for box in boxes})
     totals, memory = described["totals"], described["memory"]
     facts = {
         "file": f"{described['file']['path'] or 'in memory'} ({described['model']})",

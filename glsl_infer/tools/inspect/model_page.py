@@ -7,7 +7,7 @@ from glsl_infer.importers.core.report import CPU, REFUSED, SHADER, LayerStatus
 from glsl_infer.support.plain_text import sides
 from glsl_infer.tools.inspect.diagram import Box
 from glsl_infer.tools.inspect.layers import NEEDS_PICTURES, Inspected, row_of
-from glsl_infer.tools.inspect.page import Row, Table, page
+from glsl_infer.tools.inspect.page import Row, Table, output_boxes, page
 
 _KINDS = {SHADER: "shader", CPU: "cpu", REFUSED: "refused"}
 _TEXTS = frozenset({"layer", "kind", "shape", "runs"})
@@ -50,23 +50,14 @@ def _boxes(model: Inspected, graph: Graph, links: dict[str, str]) -> list[Box]:
         boxes.append(
             Box(node.name, node.inputs, node.name, lines, colour, None, "" if row is None else links[row.layer])
         )
-    names = {box.name for box in boxes}
-    for output in graph.outputs:
-        name = output.name
-        while name in names:
-            name += " "
-        names.add(name)
-        steps = ", ".join(step.step for step in output.steps)
-        lines = (f"{graph.purpose(output)} {sides(graph.shape_of(output))}", steps and f"CPU: {steps}")
-        boxes.append(Box(name, output.layers, output.name, lines, "output"))
-    return boxes
+    return [*boxes, *output_boxes(graph, {box.name for box in boxes})]
 
 
 def _without_graph(model: Inspected, links: dict[str, str]) -> list[Box]:
     """Return the layers in one column, for a model whose connections are unknown."""
     boxes: list[Box] = []
     for row in model.rows:
-        lines = (f"{row.kind} {_shape(row)}", row.runs)
+        lines = (f"{row.kind} {sides(row.shape)}", row.runs)
         boxes.append(Box(row.layer, (), row.layer, lines, _KINDS.get(row.runs, "renamed"), None, links[row.layer]))
     return boxes
 
@@ -74,8 +65,4 @@ def _without_graph(model: Inspected, links: dict[str, str]) -> list[Box]:
 def _row(row: LayerStatus, links: dict[str, str]) -> Row:
     advice = f"; {row.advice}" if row.problem and row.advice else ""
     becomes = f"{row.problem}{advice}" or row.note or ", ".join(dict.fromkeys(row.operators))
-    return Row((row.layer, row.kind, _shape(row), row.runs, becomes), links[row.layer], row.runs == REFUSED)
-
-
-def _shape(row: LayerStatus) -> str:
-    return "x".join("?" if size is None else str(size) for size in row.shape) or "1"
+    return Row((row.layer, row.kind, sides(row.shape), row.runs, becomes), links[row.layer], row.runs == REFUSED)

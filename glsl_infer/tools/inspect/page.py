@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from glsl_infer.support.plain_text import one_line
+from glsl_infer.graph import Graph
+from glsl_infer.support.plain_text import one_line, sides
 from glsl_infer.tools.inspect.diagram import HEIGHT, WIDTH, Box, Diagram, Point, arrange
 
 COLOURS = {
@@ -85,6 +86,20 @@ def page(title: str, facts: Mapping[str, object], boxes: Sequence[Box], tables: 
             "</html>\n",
         ]
     )
+
+
+def output_boxes(graph: Graph, names: Collection[str]) -> list[Box]:
+    """Return the boxes of a graph's outputs, with other names than those of its layers."""
+    boxes, used = list[Box](), {*names}
+    for output in graph.outputs:
+        name = output.name
+        while name in used:
+            name += " "
+        used.add(name)
+        steps = ", ".join(step.step for step in output.steps)
+        lines = (f"{graph.purpose(output)} {sides(graph.shape_of(output))}", steps and f"CPU: {steps}")
+        boxes.append(Box(name, output.layers, output.name, lines, "output"))
+    return boxes
 
 
 def _svg(diagram: Diagram) -> str:
