@@ -88,7 +88,7 @@ def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_p
     assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one found later
     for things, others in zip(result, followed):
         for thing, other in zip(things, others):
-            same_points(thing, other, 0.2)
+            same_points(thing, other, 0.4)  # each frame looks where the last one found it, and differences add up
 
 
 def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
