@@ -84,8 +84,8 @@ def print_results(args: argparse.Namespace, bundle: Bundle, results: Mapping[str
 def _predictions(args: argparse.Namespace, bundle: Bundle, output: Output, values: NDArray[Any]) -> list[Prediction]:
     from glsl_infer.runtime import classifier, none_of_these
 
-    none_logit = none_of_these.none_logit(bundle)
-    return classifier.predictions(values, output, bundle.labels, args.top or TOP, none_logit=none_logit)
+    rule = none_of_these.rule_of(bundle)
+    return classifier.predictions(values, output, bundle.labels, args.top or TOP, none_rule=rule)
 
 
 def _named(name: str, printed: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:

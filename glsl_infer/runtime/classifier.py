@@ -14,7 +14,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
 from glsl_infer.runtime import none_of_these
-from glsl_infer.runtime.none_of_these import NONE
+from glsl_infer.runtime.none_of_these import NONE, NoneRule
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
@@ -73,7 +73,7 @@ def predictions(
     top: int,
     *,
     threshold: float = 0.0,
-    none_logit: float | None = None,
+    none_rule: NoneRule | None = None,
 ) -> list[Prediction]:
     """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
 
@@ -83,11 +83,12 @@ def predictions(
         labels: of the bundle.
         top: the number of predictions.
         threshold: see ``Classifier``.
-        none_logit: if a class with this logit is more probable than all others together, it is the first prediction,
-            ``NONE``.
+        none_rule: if a class with the logit of this rule is more probable than all others together, it is the first
+            prediction, ``NONE``.
     """
-    if none_logit is not None and not is_probable(output):
-        extended = np.asarray(softmax(np.append(np.asarray(numbers, np.float64), none_logit)), np.float64)
+    if none_rule is not None and not is_probable(output):
+        logits = np.asarray(numbers, np.float64)
+        extended = np.asarray(softmax(np.append(logits, none_rule.logit_of(logits))), np.float64)
         if extended[-1] > _HALF:
             return _ranked(extended, (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
@@ -143,7 +144,7 @@ class Classifier(Closing):
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
         self._output = classes
-        self._none_logit = none_of_these.none_logit(self.session.bundle) if threshold is None else None
+        self._none_rule = none_of_these.rule_of(self.session.bundle) if threshold is None else None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -201,9 +202,7 @@ class Classifier(Closing):
             top: the number of predictions.
         """
         numbers = result[self._output.name] if isinstance(result, Mapping) else result
-        return predictions(
-            numbers, self._output, self.labels, top, threshold=self.threshold, none_logit=self._none_logit
-        )
+        return predictions(numbers, self._output, self.labels, top, threshold=self.threshold, none_rule=self._none_rule)
 
     def close(self) -> None:
         """Free the GPU's resources."""

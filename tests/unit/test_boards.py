@@ -79,7 +79,7 @@ def test_a_hostile_report_is_a_row_and_nothing_more(table: ModuleType) -> None:
         ({"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": []}}, "windows is not a list"),
         (
             {"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": [{"ms": {"median": float("inf")}}]}},
-            "no number",
+            "is not a number",
         ),
     ],
 )

@@ -65,7 +65,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture
 def server(here: Path) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(here))) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
@@ -347,7 +347,7 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
             super().do_GET()
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Asks, directory=str(here))) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         address = f"http://me:{SECRET}%40@127.0.0.1:{server.server_address[1]}/tiny.glslnn?token={SECRET}"
         text = f"models:\n  - name: web\n    source: {address}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"

@@ -14,7 +14,7 @@ from PIL import Image
 from web_site import ROOT, Site
 
 import glsl_infer
-from glsl_infer.runtime.none_of_these import NONE, none_logit
+from glsl_infer.runtime.none_of_these import NONE, rule_of
 from glsl_infer.runtime.pictures import preprocess
 
 CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
@@ -65,14 +65,14 @@ def test_logits_and_labels_are_the_python_runners(
 ) -> None:
     expected = {}
     with glsl_infer.Classifier(model) as classifier:
-        limit = none_logit(classifier.session.bundle)
-        assert limit is not None
+        rule = rule_of(classifier.session.bundle)
+        assert rule is not None
         for index, data in enumerate(photographs(model.stem.partition("-")[0])):
             with Image.open(io.BytesIO(data)) as image:
                 size = classifier.session.bundle.manifest.input.height
                 logits = classifier.session.run(preprocess.load(image, size))
             low, high = np.sort(logits)[-2:]
-            if high - low > MARGIN and abs(np.logaddexp.reduce(logits) - limit) > MARGIN:
+            if high - low > MARGIN and abs(np.logaddexp.reduce(logits) - rule.logit_of(logits)) > MARGIN:
                 address = f"/photograph{index}"
                 site.files[address] = data
                 expected[address] = (classifier.rank(logits)[0].label, logits)

@@ -6,7 +6,7 @@
 
 import { AGAIN, MANIFEST, member, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
-import { NONE_LOGITS } from "./formatConstants.ts";
+import { NONE_RULES, type NoneRule } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
 import { GRAPH, LABELS, PASSES, type Manifest, type Pass } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
@@ -23,8 +23,8 @@ export interface Bundle {
   readonly members: Members;
   /** Lines of labels.txt; empty without an output for classes. */
   readonly labels: readonly string[];
-  /** Logit of the answer "none of these" for a model without a class for it; -Infinity if none was measured. */
-  readonly noneLogit: number;
+  /** Rule of the answer "none of these" for a model without a class for it, if one was measured. */
+  readonly noneRule: NoneRule | undefined;
   /** Size of the file in bytes. */
   readonly bytes: number;
 }
@@ -73,8 +73,8 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     const passes = check(manifest, members);
     under("probe", () => checkRecords(manifest.probe, members.get(manifest.probe.member)!));
     const labels = under("labels", () => labelsOf(manifest, members));
-    const noneLogit = NONE_LOGITS[await sha256(text)] ?? -Infinity;
-    return { manifest, passes, members, labels, noneLogit, bytes: file.length };
+    const noneRule = NONE_RULES[await sha256(text)];
+    return { manifest, passes, members, labels, noneRule, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     // Control characters in a hostile file's names are removed from messages.

@@ -5,6 +5,7 @@ import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
 import { classesOf, endsInProbabilities, softmax } from "./hostSteps.ts";
 import type { Tensor } from "./frameReader.ts";
+import { NONE_ZERO, type NoneRule } from "./formatConstants.ts";
 import { isNamed, type Numbers, type Picture } from "./inputs.ts";
 import { Session, type Results } from "./session.ts";
 
@@ -125,15 +126,16 @@ export class GlslInfer {
   /**
    * Return the `top` classes by the values of all classes; equal values keep the order of labels.
    *
-   * "none of these" is the first if a class with the logit `bundle.noneLogit` is more probable than all others together.
+   * "none of these" is the first if a class with the logit of `bundle.noneRule` is more probable than all others
+   * together.
    */
   rank(numbers: ArrayLike<number>, top = 5): Prediction[] {
     const output = classesOf(this.session.outputs);
-    const { labels, noneLogit } = this.session.bundle;
+    const { labels, noneRule } = this.session.bundle;
     let probabilities = numbers;
     if (!output || !endsInProbabilities(output)) {
-      probabilities = softmax([...Array.from(numbers), noneLogit]);
-      if (!(probabilities[numbers.length]! > 0.5)) probabilities = softmax(numbers);
+      if (noneRule) probabilities = softmax([...Array.from(numbers), noneLogit(noneRule, numbers)]);
+      if (!(probabilities[labels.length]! > 0.5)) probabilities = softmax(numbers);
     }
     const predictionOf = (probability: number, index: number): Prediction =>
       index < labels.length ? { label: labels[index]!, probability, index } : { label: NONE, probability, index: -1 };
@@ -146,6 +148,16 @@ export class GlslInfer {
   close(): void {
     this.session.close();
   }
+}
+
+/** Return the logit of "none of these" for the logits of a picture: runtime/none_of_these.py describes the rule. */
+function noneLogit(rule: NoneRule, logits: ArrayLike<number>): number {
+  const off = Array.from(logits, (logit) => logit - rule.mean);
+  const along = rule.directions.map((direction) =>
+    off.reduce((sum, value, index) => sum + rule.step * (direction.charCodeAt(index) - NONE_ZERO) * value, 0),
+  );
+  const square = (values: number[]): number => values.reduce((sum, value) => sum + value * value, 0);
+  return Math.max(rule.least, rule.logit + rule.scale * Math.sqrt(Math.max(square(off) - square(along), 0)));
 }
 
 /** Decode image files and elements as preprocessing requires: upright, in sRGB, with unchanged alpha. */

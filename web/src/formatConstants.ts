@@ -315,10 +315,107 @@ export const GRAPH_TYPES: Readonly<Record<string, Type>> = {
 /** Keys of the manifest whose contents break the rule of their own name. */
 export const SECTIONS = ["inputs", "limits", "textures", "programs", "outputs", "probe"] as const;
 
-/** Logit of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */
-export const NONE_LOGITS: Readonly<Record<string, number>> = {
-  "0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760": 2.184, // grocery-x22-257
-  "2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad": 2.035, // grocery-x22-385
-  "37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027": 1.842, // trashnet-x22-257
-  "3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2": 1.547, // trashnet-x22-129
+/** The logit of 'none of these' for the logits of a picture; runtime/none_of_these.py describes the rule. */
+export interface NoneRule {
+  readonly least: number;
+  readonly logit: number;
+  readonly scale: number;
+  readonly mean: number;
+  readonly step: number;
+  readonly directions: readonly string[];
+}
+
+/** Code of the character for 0 in a direction of a rule. */
+export const NONE_ZERO = 63;
+
+/** Rule of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */
+export const NONE_RULES: Readonly<Record<string, NoneRule>> = {
+  // grocery-x22-257
+  "0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760": {
+    least: 1.774,
+    logit: -4.355,
+    scale: 0.7038,
+    mean: -3.5682,
+    step: 0.014961,
+    directions: [
+      "A=A?BD<67BEB;;?>782<;6BB;:2@@LAH?<@4=?FH>A2E?2BF8HK>JLBR;HGBDB=>C3@AA;:>C@F9@@<<=",
+      "><BJ:6<4;BF:@5II?=>=B?:=:IDG;G>F:B98@DG=B;G;FCB4:;ED:A6?;@D9G<IE????GB?6@@<=4#AL@",
+      "BDLK52B===LI@B=@78>A:D>LGD<B:;57BH9<;;<B6D8@MB6BD79CDCC6@I@F?A:C:G4<:7<IG<?B?728;",
+      "48@4>C@36M:?506I?=FBDM@:CA9CB=BBH<?882<<;D6?B89:5>>C?>93GF>><??>>A1?7CEB?HC<:HJHE",
+      "ECA@6J1GG9FC=C>E6G>;GSF3A@=8EAE<KGEJ;<BI<:1B@;I7GACKB=9>;?B6>?>>?A<A>8059:=9@6C;A",
+      ">47>B9<58BCIAHIE:@FB;6;?C>F=@929B@IBFJ?GI8A7:>KJ8GGFC=/7GD1@;C0G?;;:9<7@??GC?=CC>",
+      "ID=>3=GEB3=:AE6@L1I?428A?G7AH:?9F:G?58FH?786K><8AJCE=A4H;C>A9:;?:EFIBKB@>F<==@BHD",
+      "=:<:DDG>=E@=Q><@:38>EI8?)<B>G5B>9?:E?5?HB5JH<AEEI95;DH?E8I<B:74@8G8@A:D=E?B2A9EE?",
+      "@EO;9A@<:16;?:AJ=J66D;9<:D>DF:AC=0@?=<+46=DAF>FIBA;N=<ACG>FEB60EA9K=:;9C@<CH3>B??",
+      "<MJBB;>C=9?J7;4B@;BGE;I:5@ELA5??/@:359=>F8E?>AG>3DBEL<D4>;6<6CB<C:F@B=7?5BA1N>4BF",
+      "ADDMG4=6:E>E>E:>@C>CG@4B:.4?EA69B<AF:5B@?D:.>@QFL=A80:J=:?BB8:OCF:?E6>>::G=>9A?J<",
+      "?.*@;A:CHKRH?;>@HB8?A:C56E::@7<;<:;=8=69@7CAB=>=BCNE<AI9=@LJ<:@C;DA>:B==C?9G;G-?I",
+      "B<A93?J=4D:?MHBBG;>G6AB6<D6@3:5<A<:CDC<8EA=<;<15E@9DECD?ABLD@HGAI>H4</213CD;HAKF;",
+      "/2?3?BDDQ:?;DALA@99M<:7?<:4HAADGA==97;>>EB75B=G<C28C?07<=D<B;JFAL>AC:G=?C5H<?77/=",
+      "BDD=?@A<>9<?ACFGBL;A64F<=@K?@0?BAC878>@J=/AB>0;GDC>176>ADHBCDBN0CF(=GA7?8@@>/C?=?",
+      ";979;1-721831-5?C>=H>?@::?=<G:46AHGGOL=8@9@<C=?>J:6<I=@F:EDC@CA@BA>HE@@B@;@5?A87D",
+      "@?=8BA:??6<7<8:BH?B9FA6A@<>D);?=6+C@@=DMM?5:F;?GB>:7ANE?A>?57DA=9?7/6?<8;89NB4::O",
+      "52:6B:A9===<DA:DC>B544FDA=A@IF78CG:=14B:=A=BDCBA95497E>:A2A6H84=33=IB21/186=?@8<@",
+      "A>@BFDDAFCB>C@BLJGIEGFEMDFFJLBB@FK@B@=C@LAD?NAMFF<=>JIGGLALDMKAAF>AGEAB?BBHMJHCDL",
+      "=<;8E:=6;:;=6:?;9FE@7?C9FDH<9H@=@:6966NR=GGJ7NCDD>:O;>DD@O;I::HLBTP@@=<9:>BE@D@9>",
+    ],
+  },
+  // grocery-x22-385
+  "2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad": {
+    least: 1.384,
+    logit: -4.178,
+    scale: 0.6585,
+    mean: -3.8674,
+    step: 0.013001,
+    directions: [
+      "=@>D:;:@8@GL<ABF;OC?DO:6GGK@FC7/@A;F=H?CC4C42?M:F=8I:70;=7;4F;A:A<B;C979<9BD<(?AA",
+      "IEIO6?=DB:HID>=?6C4C9;;A:76<;BB@AF9?=<OE@A8;?ED;J>;5ALUC:6K?K?HECG;@G;<9F5@.D34>5",
+      ">C;C@8GNG;@@GL<3FC7?@F:Q@@CC7=5$?C8N?:9>9IC>=C8CA37?;7J?@;:K6=B/@D>6G9I=C@FDAJA8=",
+      "SF<>6C=MK4=5?H:DH<A6<B78@;46Q9A6B=DC16=D>580G:H:OK<@>;8J<EGF=:<?6JDH3B=<:F:C>GEB?",
+      ";E<:IN7GCD<I2@79=KG=CMQ7E682<EC>HFFBCEKC;C0B19BA@DE:;8I<=;D8:FL3@4;;:><>5C<;FRC;?",
+      "PD>EE<@BA8D<LVL<H?G=2%=AIAAA6E9@@<KCLULF>>ABBC?A<MD<98<G?==5?@B?C/D=DC?<=A;D:<B;=",
+      "7<A5>?DBE=28H99;J?K:CA?79GCHCBJB>;;KAAI?<>E@;A8#=8;7/=E@<;J8E7L>GFCAFORA=<:9:9ML?",
+      "@<33NG>HE:8<NBA=;65>FBD4)<G7C6A=5@DIFCGJH3NH6CEC:@5;KH;F6@2>>=4>7>C>C6;9<6A-M@C>>",
+      ";EJ38J>LH-4;>@BC:N05B<F?AE?>ABPJA9=D>D064BBI?BEHCA?K>9EAD3F;D70BD:G>C?:E=+BD1B<1:",
+      "@3<55M?9=EA<HCGA58=;6O;ELE=2:E@@K@DKGDCI7F5D=3-@E<A=BM5L@M@AKA8:=J0:C<>>F6EE79P?9",
+      ":20=D?5HP>R>:9<7@:C<A@<EIAC<DKIA>GC=9?IE>A<<DF@?;=B=;<6;9:3;<>;=2E;MDQLGL26CA:()D",
+      "@3;EKAA6DUOHJ@G>=E7<OA7<35<9F<?E;4EJEE<><=GA:;JNL?H;.>KA>>IF>/>CB=<B6CE?LB@I/G<JC",
+      ">RSFP?C:<7.;:B>?3?C:IF4PB.FDFGFCA@D@;7FM<G;<CDON<=:4:?9AAA,9=;:<@=7E=EFHBCA>:5LH8",
+      "SQCM?=2F68EA344D>FB8GFG??NO:;5A:5?<=GF<F:6KLA<5>;NI:EKFCAAC@@;;:5G7:JBJNJG<D:B>FG",
+      ";8::A*+.*2/0621=CB>B=:>>@;8<HA24GBHKQMB>=@>;C@@IM83;>AHD<ACA?;?F;<AJB=B?>5==:E;7C",
+      "F??C=B@?:FB=?>58?9E1CI9CD@7:7K;8@8FGA9@8?Q:AAK<85A?L@SD7<,@2?1,O15R<76C6@A7EL>DIA",
+      "=A@:>C<EF3=:?7@AGAAHMI3A;?6K*:DA7)FDHE@KQ@45D:FAH?@BIHDB>CC<4MFCG>?-4FA@D9FPG5<8O",
+      "AEDG4=>E?BAC=AD938>MEJ><<A2=GBADGHHERN85>DA9<EB3@DHML16A8C;H7D=FK>OFBIKPQFM1JBF@3",
+      "=<?A=C@GEBC>IB>LK<@@HCDN=A=JP<>AEQGFFD5,G:;8P6E?<;>.IH>?G1K7OJ71>(0FE>@?B??>F?@GH",
+      "?BBB5<9A;=<=>?;68618>:29462735<=67B>BD23564271177?@1866635855::462/38AAE@=5323:>7",
+    ],
+  },
+  // trashnet-x22-257
+  "37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027": {
+    least: 1.7,
+    logit: -1.056,
+    scale: 1.3165,
+    mean: -0.4301,
+    step: 0.02656,
+    directions: [
+      "6,T<F@",
+      ">FO@$?",
+      "Z1?7:C",
+      ">18[8C",
+    ],
+  },
+  // trashnet-x22-129
+  "3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2": {
+    least: 1.328,
+    logit: -1.884,
+    scale: 1.2834,
+    mean: -0.9832,
+    step: 0.022905,
+    directions: [
+      ">P690S",
+      "<@YG&:",
+      "[?G$<:",
+      "'RL*K6",
+    ],
+  },
 };

@@ -26,10 +26,8 @@ public final class Bundle {
     /** Name of the file in messages. */
     public final String file;
 
-    /**
-     * Logit of the answer "none of these" for a model without a class for it; negative infinity if none was measured.
-     */
-    public final double noneLogit;
+    /** Rule of the answer "none of these" for a model without a class for it; null if none was measured. */
+    final NoneRule noneRule;
 
     private final Map<String, byte[]> members;
 
@@ -38,13 +36,13 @@ public final class Bundle {
             List<Program.Pass> passes,
             List<String> labels,
             String file,
-            double noneLogit,
+            NoneRule noneRule,
             Map<String, byte[]> members) {
         this.manifest = manifest;
         this.passes = passes;
         this.labels = labels;
         this.file = file;
-        this.noneLogit = noneLogit;
+        this.noneRule = noneRule;
         this.members = members;
     }
 
@@ -101,9 +99,8 @@ public final class Bundle {
             throw new BundleError(
                     labels.size() + " labels for " + manifest.classes() + " classes; give a line for each class");
         }
-        Double none = FormatConstants.NONE_LOGITS.get(Container.sha256(text));
-        double noneLogit = none == null ? Double.NEGATIVE_INFINITY : none;
-        return new Bundle(manifest, passes, labels, file, noneLogit, members);
+        NoneRule noneRule = FormatConstants.NONE_RULES.get(Container.sha256(text));
+        return new Bundle(manifest, passes, labels, file, noneRule, members);
     }
 
     /** Returns the bytes of an existing member. */

@@ -25,7 +25,7 @@ public final class Classifier {
 
     /**
      * Returns the {@code top} most probable classes, best first; equal ones keep the order of the labels. {@link #NONE}
-     * is the first if a class with the logit {@link Bundle#noneLogit} is more probable than all others together.
+     * is the first if a class with the logit of the model's {@link NoneRule} is more probable than all others together.
      *
      * @param bundle has an output for classes
      * @param numbers values of that output, one for each label: probabilities if it ends in softmax or sigmoid,
@@ -56,7 +56,9 @@ public final class Classifier {
     public static void rank(Bundle bundle, float[] numbers, int[] indices, double[] probabilities) {
         Output classes = bundle.manifest.classesOutput();
         boolean probable = classes != null && classes.isProbable();
-        double largest = bundle.noneLogit;
+        double noneLogit =
+                probable || bundle.noneRule == null ? Double.NEGATIVE_INFINITY : bundle.noneRule.logit(numbers);
+        double largest = noneLogit;
         for (float number : numbers) {
             largest = Math.max(largest, number);
         }
@@ -64,8 +66,8 @@ public final class Classifier {
         for (float number : numbers) {
             sum += Math.exp(number - largest);
         }
-        double none = Math.exp(bundle.noneLogit - largest);
-        boolean refused = !probable && none > sum;
+        double none = Math.exp(noneLogit - largest);
+        boolean refused = none > sum;
         if (refused) {
             sum += none;
             indices[0] = -1;
