@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from glsl_infer.bundle import Bundle
+    from glsl_infer.support.ndarray import NDArray
 
 NONE = "none of these"
 """Label for pictures of other things; models from ``glsl-infer train`` have a class with this label."""
@@ -73,6 +73,8 @@ def rule(entry: dict[str, Any], zero: str) -> NoneRule:
 
     The directions are strings with a character for each class. Its code minus that of ``zero`` is the number of steps.
     """
+    import numpy as np  # here, because commands import this module for NONE alone
+
     steps = np.array([[ord(character) - ord(zero) for character in row] for row in entry["directions"]], np.float64)
     return NoneRule(entry["least"], entry["logit"], entry["scale"], entry["mean"], steps * entry["step"])
 

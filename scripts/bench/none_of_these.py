@@ -32,6 +32,9 @@ IMAGES = 1000
 DIRECTIONS = 20
 """At most. docs/engineering/refusals.md has the results of other numbers."""
 
+SPREAD = 0.75
+"""Spread of the scaled distances of known images, as a share of that of their energies."""
+
 ZERO, STEPS = "?", 28
 """Character for 0 in a direction, and the most steps from it: all characters are printable and need no escape."""
 
@@ -81,8 +84,8 @@ def measured(known: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
         "step": step,
         "directions": ["".join(chr(ord(ZERO) + int(number)) for number in row) for row in steps],
     }
-    distance = np.mean([rule(entry, ZERO).distance(row) for row in known])
-    entry["scale"] = round(float(np.logaddexp.reduce(known, 1).mean() / distance), 4)
+    distances = [rule(entry, ZERO).distance(row) for row in known]
+    entry["scale"] = round(float(SPREAD * np.logaddexp.reduce(known, 1).std() / np.std(distances)), 4)
     energies = np.logaddexp.reduce(val, 1)
     least = float(np.quantile(energies, (1.0 - COVERED) / 3.0))
     far = (1.0 - COVERED) * len(val) - np.count_nonzero(energies < least)

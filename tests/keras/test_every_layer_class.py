@@ -15,6 +15,7 @@ import pytest
 import small_models
 from imported import randomise
 from keras_surface import Build
+from numpy.typing import NDArray
 from operator_table import ROWS, models
 
 from glsl_infer.compiler.assemble import classes_of
@@ -34,6 +35,9 @@ L = keras.layers
 SHAPE = (8, 8, 3)
 SAMPLES = 4
 
+JUMPS = ("ceil", "floor", "round", "trunc", "sign")
+"""Operations of which a value near a jump can differ by all of it, because the layer before has steps."""
+
 
 def classes_of_keras() -> dict[str, type]:
     """Return the layers by class name. Several public names can be one class."""
@@ -47,8 +51,8 @@ def model_of(body: Build) -> keras.Model:
     return randomise(keras.Model(x, body(surface.stem(x))), 1, spread=0.4)
 
 
-def agreement(model: keras.Model) -> tuple[float, float]:
-    """Return the error of the floats, and the similarity of a compiled program's exact reference to Keras."""
+def agreement(model: keras.Model) -> tuple[float, NDArray[np.float64]]:
+    """Return the error of the floats, and the errors of the compiled program's exact reference, as shares."""
     graph = survey_of(model).whole()
     images = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
@@ -59,7 +63,8 @@ def agreement(model: keras.Model) -> tuple[float, float]:
     ((name, exact),) = reference.run(built.bundle, images[0]).items()
     if small_models.leaves_softmax(graph, name, built.bundle.graph):
         exact = softmax(exact)
-    return small_models.relative(floats, expected), small_models.relative(exact, expected)
+    errors = np.abs(exact - expected.reshape(exact.shape)) / max(np.abs(expected).max(), 1e-6)
+    return small_models.relative(floats, expected), errors
 
 
 def check(name: str, body: Build, refused: dict[str, str]) -> None:
@@ -75,7 +80,7 @@ def check(name: str, body: Build, refused: dict[str, str]) -> None:
         return
     assert name not in refused, f"{name} works: take it out of the table of what is refused"
     assert floats <= 1e-4
-    assert exact <= 0.1
+    assert np.quantile(exact, 0.98 if name in JUMPS else 1.0) <= 0.1
 
 
 def test_every_class_of_keras_layers_is_in_a_table() -> None:
@@ -145,4 +150,4 @@ def test_shared_and_nested_models() -> None:
     inner = keras.Sequential([keras.Input((8, 8, 4)), L.Conv2D(4, 3, padding="same", activation="sigmoid")])
     floats, exact = agreement(model_of(lambda x: L.Add()([inner(x), inner(inner(x))])))
     assert floats <= 1e-5
-    assert exact <= 0.1
+    assert exact.max() <= 0.1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, KINDS, SIZES, WEIGHTS, Batch, Case, batches
-from convolutions import TABLE, Result, compiled_by_each, kept, numbers, read, table, written
+from convolutions import TABLE, Result, compiled_by_each, merged, numbers, read, table, written
 
 from glsl_infer.graph.activations import FORMS
 from glsl_infer.tools.videocore import Driver
@@ -87,7 +87,7 @@ def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text(written([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
     again = replace(second, instructions=second.instructions + 1)
-    assert kept([again], path) == [first, again]
+    assert merged([again], path) == [first, again]
     assert [*numbers("20"), *numbers("28-30")] == [20, 28, 29, 30]
 
 

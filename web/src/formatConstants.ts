@@ -333,8 +333,8 @@ export const NONE_RULES: Readonly<Record<string, NoneRule>> = {
   // grocery-x22-257
   "0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760": {
     least: 1.774,
-    logit: -4.355,
-    scale: 0.7038,
+    logit: -4.314,
+    scale: 0.6995,
     mean: -3.5682,
     step: 0.014961,
     directions: [
@@ -363,8 +363,8 @@ export const NONE_RULES: Readonly<Record<string, NoneRule>> = {
   // grocery-x22-385
   "2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad": {
     least: 1.384,
-    logit: -4.178,
-    scale: 0.6585,
+    logit: -5.977,
+    scale: 0.8356,
     mean: -3.8674,
     step: 0.013001,
     directions: [
@@ -393,8 +393,8 @@ export const NONE_RULES: Readonly<Record<string, NoneRule>> = {
   // trashnet-x22-257
   "37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027": {
     least: 1.7,
-    logit: -1.056,
-    scale: 1.3165,
+    logit: 0.828,
+    scale: 0.5859,
     mean: -0.4301,
     step: 0.02656,
     directions: [
@@ -407,8 +407,8 @@ export const NONE_RULES: Readonly<Record<string, NoneRule>> = {
   // trashnet-x22-129
   "3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2": {
     least: 1.328,
-    logit: -1.884,
-    scale: 1.2834,
+    logit: -2.382,
+    scale: 1.4388,
     mean: -0.9832,
     step: 0.022905,
     directions: [

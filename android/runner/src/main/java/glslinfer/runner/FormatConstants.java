@@ -198,7 +198,7 @@ final class FormatConstants {
         NONE_RULES.put(
                 "0ef5c8fcb1b90830a486e3f5b47868cc24477a46ec53488bc11332bd709cf760",
                 new NoneRule(
-                        1.774, -4.355, 0.7038, -3.5682, 0.014961,
+                        1.774, -4.314, 0.6995, -3.5682, 0.014961,
                         "A=A?BD<67BEB;;?>782<;6BB;:2@@LAH?<@4=?FH>A2E?2BF8HK>JLBR;HGBDB=>C3@AA;:>C@F9@@<<=",
                         "><BJ:6<4;BF:@5II?=>=B?:=:IDG;G>F:B98@DG=B;G;FCB4:;ED:A6?;@D9G<IE????GB?6@@<=4#AL@",
                         "BDLK52B===LI@B=@78>A:D>LGD<B:;57BH9<;;<B6D8@MB6BD79CDCC6@I@F?A:C:G4<:7<IG<?B?728;",
@@ -223,7 +223,7 @@ final class FormatConstants {
         NONE_RULES.put(
                 "2fe6ea0c68365467543e901be8ef77356f7119980dc4550e150992a6a95fe1ad",
                 new NoneRule(
-                        1.384, -4.178, 0.6585, -3.8674, 0.013001,
+                        1.384, -5.977, 0.8356, -3.8674, 0.013001,
                         "=@>D:;:@8@GL<ABF;OC?DO:6GGK@FC7/@A;F=H?CC4C42?M:F=8I:70;=7;4F;A:A<B;C979<9BD<(?AA",
                         "IEIO6?=DB:HID>=?6C4C9;;A:76<;BB@AF9?=<OE@A8;?ED;J>;5ALUC:6K?K?HECG;@G;<9F5@.D34>5",
                         ">C;C@8GNG;@@GL<3FC7?@F:Q@@CC7=5$?C8N?:9>9IC>=C8CA37?;7J?@;:K6=B/@D>6G9I=C@FDAJA8=",
@@ -248,7 +248,7 @@ final class FormatConstants {
         NONE_RULES.put(
                 "37dfa5957381cb2d29d130448374734dadd5e5b17e4bf762f2beea71a3937027",
                 new NoneRule(
-                        1.7, -1.056, 1.3165, -0.4301, 0.02656,
+                        1.7, 0.828, 0.5859, -0.4301, 0.02656,
                         "6,T<F@",
                         ">FO@$?",
                         "Z1?7:C",
@@ -257,7 +257,7 @@ final class FormatConstants {
         NONE_RULES.put(
                 "3f3273dd5805a4b21a4fc617948f5ec8646aa1f09f75bf70e8a91eb5d7edd1f2",
                 new NoneRule(
-                        1.328, -1.884, 1.2834, -0.9832, 0.022905,
+                        1.328, -2.382, 1.4388, -0.9832, 0.022905,
                         ">P690S",
                         "<@YG&:",
                         "[?G$<:",
