@@ -38,6 +38,10 @@ MANY = 40
 GROWTH_OF_LAYER, MOST_GROWTH, MOST_OF_OUTPUT = 1.2, 48.0, 200.0
 """Assumed growth of the ratio between images in a layer with a kernel, and its limits in a layer and in an output."""
 
+MOST_OF_FEW = 58.0
+"""Most growth beyond few images: about that beyond three. With more beyond a single one, outputs in 16 bits have
+coarser steps than in 8 bits."""
+
 LEAST_GROWTH, LEAST_GROWTH_OF_FEW = (2.0, 16.0), (4.0, 256.0)
 """Growth that is covered in any case, and the largest ratio of the range to the images with the smallest values for it.
 
@@ -288,7 +292,7 @@ def expected_growth(seen: Sequence[Observation], depth: int | None) -> float:
         seen: observations of the images.
         depth: number of layers with a kernel before the layer and including it; None for a layer of an output.
     """
-    growth_of_few: float = max(1.0, MANY / len(seen)) ** 1.6
+    growth_of_few = min(MOST_OF_FEW, float(max(1.0, MANY / len(seen)) ** 1.6))
     largest = np.array([max(-one.low.min(), one.high.max()) for one in seen])
     smallest = float(np.quantile(largest, SMALLEST_SHARE, method="lower")) / max(float(largest.max()), 1e-30)
     least, most = LEAST_GROWTH_OF_FEW if len(seen) < varied.FEW else LEAST_GROWTH
