@@ -164,7 +164,6 @@ export function convert(bundle: Bundle): Converted {
         add({ order: shuffled(mapOf(layer).channels, Number(attrs.get("step"))) });
         break;
       case "global_average_pool":
-        if (inputs.length > 1) throw unknown(layer, "means of several maps");
         add({});
         break;
       case "dense_products":

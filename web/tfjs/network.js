@@ -54,7 +54,7 @@ function operation(layer, weights, grouped) {
       return (x) => tf.gather(x, order, 3);
     }
     case "global_average_pool":
-      return (x) => tf.mean(x, [1, 2]);
+      return (...maps) => tf.concat(maps.map((x) => tf.mean(x, [1, 2])), 1);
     case "dense": {
       const [kernel, bias] = [tensor(layer.kernel), tensor(layer.bias)];
       return (x) => tf.add(tf.matMul(x, kernel), bias);
