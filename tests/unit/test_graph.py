@@ -17,6 +17,10 @@ def graph(*nodes: Node, output: str | None = None) -> Graph:
     return Graph("test", nodes, output or nodes[-1].name)
 
 
+def mirrored(padding: tuple[int, int, int, int]) -> Node:
+    return Node("m", "mirror_padding", ("image",), {"padding": padding})
+
+
 @pytest.mark.parametrize(
     "nodes, message",
     [
@@ -33,6 +37,11 @@ def graph(*nodes: Node, output: str | None = None) -> Graph:
             "'a': no activation is called 'wave'",
         ),
         ([input_node(4), pool_node("p", "image"), Node("a", "add", ("image", "p"))], "'a': an addition of shapes"),
+        ([input_node(4), conv_node(RNG, "c", ("image", "image"), 3, 4)], "'c': a residual of"),
+        ([input_node(4), Node("s", "vector_softmax", ("image",))], "'s': a vector_softmax of shape"),
+        ([input_node(4), mirrored((0, 0, 0, 4))], "'m': padding of"),
+        ([input_node(4), mirrored((4, 0, 0, 0))], "'m': padding of"),
+        ([input_node(4), mirrored((0, 0, -1, 0))], "'m': padding of"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(nodes: list[Node], message: str) -> None:

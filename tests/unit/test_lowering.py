@@ -153,6 +153,16 @@ def test_a_dense_layer_too_large_for_a_texture() -> None:
         program(classifier(rng, body, 4100))
 
 
+def test_a_minimum_of_an_image_whose_larger_bytes_are_smaller_values() -> None:
+    image = input_node(5).with_attrs(scales=(-2.0,), zeros=(127.5,))
+    with pytest.raises(ModelError, match="'smallest'"):
+        program(
+            Graph(
+                "g", (image, Node("smallest", "min_pool", ("image",), {"pool": (2, 2), "strides": (1, 1)})), "smallest"
+            )
+        )
+
+
 def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
     rng = np.random.default_rng(0)
     graph = Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 4)), "c")
