@@ -33,7 +33,10 @@ def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str
     rng = np.random.default_rng(1)
     body = [input_node(SIZE)]
     body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation=before) for name in "ab"]
-    body.append(node)
+    body += [
+        node,
+        Node("largest", "max_pool", (node.name,)),
+    ]  # means would read the terms of a sum, which is then not drawn
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
     path = tmp_path / "binary.glslnn"
     options = Options(precision="8", precision_for={"n": bits})
