@@ -232,7 +232,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     (here / "ring.sh").write_text("#!/bin/sh\n")
     text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
     file = described(here, text + "  mqtt: mqtt://pi@broker/door\n  gpio: '17'\n")
-    assert "fetch it, once: glsl-infer get face-mesh" in refused(capsys, ["deploy", file])
+    assert "fetch it: glsl-infer get face-mesh" in refused(capsys, ["deploy", file])
     (here / "fetched").mkdir()
     for name in ("face-mesh", "face-detection"):
         shutil.copy(here / "tiny.glslnn", here / f"fetched/{name}.glslnn")
