@@ -410,7 +410,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         (ONE + "service:\n  on: []\n", 5, "a list of groups"),
         (ONE + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
         ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "cannot be read (No closing quotation)"),
-        ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "no such address; give mqtt://"),
+        ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "not an MQTT address; give mqtt://"),
         ("service:\n  task: faces\n  mqtt: mqtt://u:s3cret@x/y\n", 2, "leave the password out"),
         ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],
