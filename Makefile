@@ -2,15 +2,15 @@
 # make dev                        a small .venv for the engine's own tests: no apt, no TensorFlow, no JDK, no browser
 # make quick                      lint, types and fast unit tests: less than 90 seconds
 # make test                       set-up, then the tests that a change needs: 12 minutes on 2 cores (JOBS=3 parts at a time)
-# make test-all                   set-up, then every test; `make test-rest` runs those that `make test` leaves out
-# make sweep SEED=1               random cases without end: convolutions, registers, damaged bundles, random networks
+# make test-all                   set-up, then every test; `make test-rest` runs only the tests that `make test` leaves out
+# make sweep SEED=1               random cases until a fault or Ctrl-C: convolutions, registers, damaged bundles, random networks
 # make test-PART                  one part: engine, llvmpipe, softpipe, virtual-gpu, vc4, keras, training, web, android, arm, cpus
 # make test-debian13              README's commands, a deployment and `make quick` in a folder with Debian 13; also test-debian12
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with FOLDER's models, and serves it on localhost:8000
-# make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
+# make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with MODEL (default: grocery-x22-257) and FOLDER's networks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
 # make docs                       the API reference from the docstrings: build/api/index.html
-# make lint types                 ruff, the rooms' imports, mypy and TypeScript's compiler
+# make lint types                 ruff, imports between the packages of glsl_infer, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
 PYTHON ?= python3

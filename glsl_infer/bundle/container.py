@@ -32,7 +32,7 @@ MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
 AGAIN = zip_directory.AGAIN
 
-_KERAS = "a Keras model; make a model file of it with: glsl-infer export"
+_KERAS = "a Keras model; convert it: glsl-infer export MODEL.keras -o MODEL.glslnn"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES, LABELS: MAX_LABELS_BYTES}
 """Maximum unpacked size of these members in bytes."""

@@ -25,7 +25,7 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _REQUIRED = "the following arguments are required: "
 _NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
-_MISSING = re.compile(r"([^\n]+?): no such file(?=;|$)")
+_MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
 
@@ -86,7 +86,7 @@ def _fetched(model: Path, command: str) -> Path:
     if fetched.is_file():
         return fetched
     if name in networks:
-        raise InputError(f"the model '{name}' is not here yet; fetch it, once: glsl-infer get {name}")
+        raise InputError(f"the model '{name}' has not been fetched yet; fetch it: glsl-infer get {name}")
     if reading.known(name):
         task = reading.find(name)
         return models.find(task.model, task.source)

@@ -88,13 +88,21 @@ def add_images(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_MODELS = (".keras", ".h5", ".hdf5", ".onnx", ".tflite")
+"""File name extensions of models to export, which users give in place of the exported model."""
+
+
 def images_of(args: argparse.Namespace) -> list[Path]:
     """Return the images of ``add_images``.
 
     Raises:
-        InputError: the list of images is empty.
+        InputError: the list of images is empty, or contains a model that is not exported.
     """
     images: list[Path] = [*args.images, *args.more_images]
     if not images:
         raise InputError("no image; give image files or a folder after the command")
+    for path in images:
+        if path.suffix.lower() in _MODELS:
+            exported = path.with_suffix(".glslnn").name
+            raise InputError(f"{path}: a model, not an image; convert it first: glsl-infer export {path} -o {exported}")
     return images

@@ -201,7 +201,7 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     if args.json:
         print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counts}))
     else:
-        print(f"{args.csv}: {len(files)} images, {failed} cannot be read")
+        print(f"{args.csv}: {len(files)} image{'s' * (len(files) != 1)}, {failed} cannot be read")
         for label, count in counts.most_common():
             print(f"{count:8}  {one_line(label)}")
     return ImageError.exit_code if failed else 0

@@ -149,7 +149,8 @@ def add_selfcheck(parser: argparse.ArgumentParser) -> None:
     arguments.group(parser, arguments.GPU).add_argument(
         "--no-selfcheck",
         action="store_true",
-        help="Do not check, at the first use of a model on a driver, that it computes every layer correctly.",
+        help="Skip the check that the driver computes every layer correctly. The check runs at the first use of a "
+        "model on a driver.",
     )
     add_isolated(parser)
 
@@ -159,8 +160,8 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--isolated",
         action="store_true",
-        help="Compile and draw the model in a separate process first, at every start (default: at the first use of a "
-        "model on a driver).",
+        help="At every start, first compile and run the model in a separate process, so that a crash of the driver "
+        "does not end this one (default: only at the first use of a model on a driver).",
     )
 
 

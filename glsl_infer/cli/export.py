@@ -209,8 +209,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=VERIFY_SECONDS,
         metavar="SECONDS",
-        help="The time for compiling the shaders with VideoCore IV's driver, if scripts/vc4/build.sh has built it "
-        "(default: %(default)g; 0: none).",
+        help="The time limit for checking the shaders with the compiler of the Raspberry Pi's driver, if "
+        "scripts/vc4/build.sh has built it (default: %(default)g; 0: no check).",
     )
 
 

@@ -58,7 +58,7 @@ def summary(report: ExportReport, out: Path, *, command: str, advice: str | None
         lines.append(_verified(report.videocore))
     if advice is not None:
         lines.append(advice)
-    lines.append(f"next: {command}; --explain prints the tables of layers, ranges, weights and memory")
+    lines.append(f"next: {command}; export with --explain to see the tables of layers, ranges, weights and memory")
     return lines
 
 
@@ -102,8 +102,8 @@ def _spent(spent: Spent) -> str:
     """Return a line about the layers with 16 bits, and the remaining error."""
     sixteen_bit = [layer for layer in spent.layers if layer.bits == 16]
     cost = sum(layer.milliseconds for layer in sixteen_bit)
-    aims = [f"error {100.0 * spent.tolerance:.2g} %"] if spent.tolerance is not None else []
-    aims += [f"cost {spent.budget:g} ms"] if spent.budget is not None else []
+    aims = [f"at most {100.0 * spent.tolerance:.2g} %"] if spent.tolerance is not None else []
+    aims += [f"at most {spent.budget:g} ms"] if spent.budget is not None else []
     missed = spent.tolerance is not None and spent.error > spent.tolerance
     limit = f" within {100.0 * spent.share:.0f} % more work" if missed and spent.share is not None else ""
     before, after = (f"{100.0 * error:.2g} %" for error in (spent.before, spent.error))

@@ -106,15 +106,15 @@ def _list(models: list[Model], *, as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=1))
         return
-    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'here':4}  task: purpose")
+    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'fetched':7}  task: purpose")
     for model in models:
-        here = "yes" if making.bundle_of(model).is_file() else "-"
+        here = "yes" if making.bundle_of(model).is_file() else "no"
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
         print(
-            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:4}  "
+            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:7}  "
             f"{', '.join(model.tasks) or 'classify'}: {model.what}"
         )
-    print("Pi Zero: milliseconds a frame of a Pi Zero W, estimated. To fetch one: glsl-infer get NAME")
+    print("Pi Zero: estimated time of a frame on a Pi Zero W. To fetch a network: glsl-infer get NAME")
 
 
 def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:

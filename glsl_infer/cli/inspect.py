@@ -211,12 +211,12 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         *(f"{'output':10} {_output(entry, described['labels'])}" for entry in described["outputs"]),
         f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
         f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: inputs "
-        f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (all their outputs are "
-        f"{memory['outputs_of_all_layers'] / 1e6:.2f}), constants {memory['constant'] / 1e6:.2f}",
+        f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (without shared "
+        f"textures {memory['outputs_of_all_layers'] / 1e6:.2f}), constants {memory['constant'] / 1e6:.2f}",
         f"{'unpacked':10} {members['total'] / 1e6:.2f} MB: shaders {members['shaders'] / 1e6:.2f}, weights "
         f"{members['weights'] / 1e6:.2f}, probe {members['probe'] / 1e6:.2f}",
-        f"{'needs':10} {limits['texture_units']} texture units, textures of {limits['texture_size']}, "
-        f"{limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
+        f"{'needs':10} {limits['texture_units']} texture units, textures up to {limits['texture_size']} pixels wide or "
+        f"high, {limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
         f"{limits['vertex_attributes']} vertex attributes",
         *(f"{'part ' + str(number):10} {_part(part)}" for number, part in enumerate(described.get("parts", ()), 1)),
         "",

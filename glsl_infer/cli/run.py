@@ -287,8 +287,11 @@ def _check_order(args: argparse.Namespace, paths: Sequence[Path]) -> None:
 def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
     """Refuse arguments that are invalid for every model."""
     from glsl_infer.runtime import images
+    from glsl_infer.runtime.pictures.paths import is_image
 
     if not paths and not args.input:
+        if is_image(args.model):
+            raise InputError(f"no model; give it before the image: glsl-infer run MODEL.glslnn {args.model}")
         raise InputError("give an IMAGE, or --input NAME=FILE for each input of the model")
     for option, value in (("--out-dir", args.out_dir), ("--csv", args.csv)):
         if value is not None and not paths:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _words(mask: Mask) -> str:
-    return f"{100 * mask.share:.1f} % of the image, score {100 * mask.score:.0f} %"
+    return f"the mask covers {100 * mask.share:.1f} % of the image, score {100 * mask.score:.0f} %"
 
 
 def _head(_: object) -> list[str]:

@@ -274,7 +274,7 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
             for layer in layers
         ]
         hidden = len(agreement["layers"]) - len(layers)
-        lines += [f"and {hidden} layers that are closer (--explain shows them)"] if hidden else []
+        lines += [f"layers with smaller errors: {hidden} (--explain shows them)"] if hidden else []
     if agreement["not_compared"] and every_layer:
         lines += [f"layers without a counterpart in the model: {', '.join(agreement['not_compared'])}"]
     return lines

@@ -51,7 +51,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions |
         return _of_tflite(tflite[0], tflite[1], input_range, ends, tflite[2])
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
-        if not path.suffix and not path.exists():
+        if not path.exists() and not foreign.is_known(path):
             raise InputError(f"{path}: no such file or folder")
         raise InputError(f"{path}: {foreign.described(path, READERS)}")
     surveyed: ImportReport = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)

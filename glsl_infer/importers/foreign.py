@@ -145,6 +145,11 @@ _KINDS = {
 """Description of a file and how to convert it, by the file name extension."""
 
 
+def is_known(path: Path) -> bool:
+    """Return whether the file name extension belongs to a format with advice of its own."""
+    return path.suffix.lower() in _KINDS
+
+
 def described(path: Path, supported: Iterable[str]) -> str:
     """Return the description of a file in an unsupported format and the advice; for an archive, list its files.
 
@@ -159,6 +164,6 @@ def described(path: Path, supported: Iterable[str]) -> str:
         return f"an archive of {members}; unpack it, and give the model inside: unzip {path.name}"
     if path.name == "saved_model.pb":
         return "a part of a SavedModel; give its folder, with the folder 'variables' in it"
-    unknown = f"not a kind of model file that can be read; give a SavedModel folder, or one of: {', '.join(supported)}"
+    unknown = f"not a model file that glsl-infer can read; give a SavedModel folder, or one of: {', '.join(supported)}"
     description = _KINDS.get(path.suffix.lower(), unknown)
     return description.replace("{name}", path.name).replace("{stem}", path.stem)

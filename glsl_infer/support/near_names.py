@@ -30,9 +30,13 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def nearest_file(path: Path) -> Path | None:
-    """Return the file with the most similar name in the folder of a missing file; None if all differ too much."""
+    """Return the file with the most similar name in the folder of a missing file; None if all differ too much.
+
+    For a name without suffix, folders count as well.
+    """
     try:
-        files = [entry for entry in itertools.islice(path.parent.iterdir(), _MOST_FILES) if entry.is_file()]
+        entries = itertools.islice(path.parent.iterdir(), _MOST_FILES)
+        files = [entry for entry in entries if entry.is_file() or (not path.suffix and entry.is_dir())]
     except (OSError, ValueError):
         return None
     stems = {entry.stem: entry for entry in sorted(files) if entry.suffix.lower() == path.suffix.lower()}

@@ -54,5 +54,5 @@ def find(model: str, source: Path) -> Path:
     path = folder() / f"{model}{SUFFIX}"
     if not path.is_file():
         name = source.stem if source.parent == Path(__file__).with_name("data") else model
-        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {name}")
+        raise InputError(f"the model '{model}' has not been fetched yet; fetch it: glsl-infer get {name}")
     return path

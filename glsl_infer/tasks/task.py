@@ -24,13 +24,23 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks import models, reading
-from glsl_infer.tasks.description import CLASSIFICATION, ClassificationRules, Description
+from glsl_infer.tasks.description import (
+    CLASSIFICATION,
+    DETECTION,
+    LANDMARKS,
+    SEGMENTATION,
+    ClassificationRules,
+    Description,
+)
 from glsl_infer.tasks.results import Labels
 
 Result = TypeVar("Result")
 Outputs = Mapping[str, NDArray[np.float32]]
 PictureSource = Union[ImageSource, TexturePicture, DmaBuf]
 LoadedPicture = Union[NDArray[np.uint8], TexturePicture, DmaBuf]
+
+_COMMANDS = {DETECTION: "detect", LANDMARKS: "landmarks", SEGMENTATION: "segment", CLASSIFICATION: "camera"}
+"""A command for each kind of task. ``classify`` has no ``--task``."""
 
 
 class Task(Closing, Generic[Result]):
@@ -67,7 +77,12 @@ class Task(Closing, Generic[Result]):
             task_or_default if isinstance(task_or_default, Description) else reading.find(task_or_default)
         )
         if self.description.kind != self.kind:
-            raise InputError(f"{self.description.source}: is a task for {self.description.kind}, not for {self.kind}")
+            source = self.description.source
+            name = f"task '{source.stem}'" if source.parent == reading.FOLDER else str(source)
+            raise InputError(
+                f"{name}: is a task for {self.description.kind}, not for {self.kind}; "
+                f"use it with glsl-infer {_COMMANDS[self.description.kind]}"
+            )
         path = Path(model) if model is not None else models.find(self.description.model, self.description.source)
         self.session = self._open(path, context)
         try:

@@ -61,7 +61,7 @@ def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> N
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
     assert done.returncode == 2
     assert error_of(done) == (
-        "the model reads 49x49x3 as 'image', and the bundle 33x33x3; give the model that it was made from"
+        "the model reads 49x49x3 as 'image', and the exported model 33x33x3; give the model that it was made from"
     )
 
 

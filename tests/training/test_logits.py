@@ -76,7 +76,7 @@ def test_gpu_is_near_the_reference(bundle, paths):
 def test_what_is_wrong_comes_from_the_process_in_words(bundle, model, paths, tmp_path):
     for engine, options, message in (
         ("float", bundle, "not a model that Keras can load"),
-        ("exact", model, "a Keras model; make a model file of it"),
+        ("exact", model, "a Keras model; convert it"),
         ("gpu", tmp_path / "none.glslnn", "none.glslnn: no such file"),
     ):
         with pytest.raises(InputError, match=message):

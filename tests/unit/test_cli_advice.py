@@ -60,7 +60,7 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(models.VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
     message = refused(capsys, ["classify", "--model", "imagenet", "cat.jpg"])
-    assert message.startswith("error: the model 'imagenet' is not here yet; fetch it, once: glsl-infer get imagenet")
+    assert message.startswith("error: the model 'imagenet' has not been fetched yet; fetch it: glsl-infer get imagenet")
     write_tiny(tmp_path).rename(tmp_path / "imagenet.glslnn")
     assert main(["labels", "imagenet"]) == 0
     assert capsys.readouterr().out.splitlines() == list(LABELS)
@@ -77,7 +77,7 @@ def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv(models.VARIABLE, str(tmp_path))
     for command in ("labels", "inspect", "vc4", "benchmark", "report"):
         message = refused(capsys, [command, "faces"])
-        assert "'face-detection' is not here yet; fetch it, once: glsl-infer get faces" in message
+        assert "'face-detection' has not been fetched yet; fetch it: glsl-infer get faces" in message
     write_tiny(tmp_path).rename(tmp_path / "face-detection.glslnn")
     for name in ("faces", "face", "face-detection"):
         assert main(["labels", name]) == 0
@@ -91,7 +91,7 @@ def test_the_shorthand_accepts_names_and_other_parsers_keep_their_paths(
 ) -> None:
     monkeypatch.setenv(models.VARIABLE, str(tmp_path))
     assert main_classify(["--model", "imagenet", "cat.jpg"]) == 2
-    assert "the model 'imagenet' is not here yet" in capsys.readouterr().err
+    assert "the model 'imagenet' has not been fetched yet" in capsys.readouterr().err
     args = argparse.Namespace(model=Path("faces"), models=Path("models"))
     advice.fetched_models(args)
     assert args == argparse.Namespace(model=Path("faces"), models=Path("models"))
@@ -195,3 +195,23 @@ def test_other_shells_know_every_option(shell: str, capsys: Capture, tmp_path: P
     if shutil.which(shell):
         (tmp_path / "script").write_text(script)
         subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
+
+
+def test_a_model_in_place_of_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = refused(capsys, ["classify", "mine.keras", "photo.jpg"])
+    assert "mine.keras: a model, not an image; convert it first: glsl-infer export mine.keras -o mine.glslnn" in message
+    message = refused(capsys, ["run", "photo.jpg"])
+    assert "no model; give it before the image: glsl-infer run MODEL.glslnn photo.jpg" in message
+
+
+def test_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    assert "photo: no such file or folder (did you mean photos?)" in refused(capsys, ["classify", "photo"])
+
+
+def test_a_task_of_another_command(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "photo.jpg").touch()
+    message = refused(capsys, ["detect", tmp_path / "photo.jpg", "--task", "selfie"])
+    assert "task 'selfie': is a task for segmentation, not for detection; use it with glsl-infer segment" in message

@@ -232,7 +232,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     (here / "ring.sh").write_text("#!/bin/sh\n")
     text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
     file = described(here, text + "  mqtt: mqtt://pi@broker/door\n  gpio: '17'\n")
-    assert "fetch it, once: glsl-infer get face-mesh" in refused(capsys, ["deploy", file])
+    assert "fetch it: glsl-infer get face-mesh" in refused(capsys, ["deploy", file])
     (here / "fetched").mkdir()
     for name in ("face-mesh", "face-detection"):
         shutil.copy(here / "tiny.glslnn", here / f"fetched/{name}.glslnn")
@@ -410,7 +410,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         (ONE + "service:\n  on: []\n", 5, "a list of groups"),
         (ONE + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
         ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "cannot be read (No closing quotation)"),
-        ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "no such address; give mqtt://"),
+        ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "not an MQTT address; give mqtt://"),
         ("service:\n  task: faces\n  mqtt: mqtt://u:s3cret@x/y\n", 2, "leave the password out"),
         ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],

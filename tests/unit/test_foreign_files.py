@@ -22,7 +22,7 @@ from glsl_infer.errors import InputError
         ("m.gguf", "a language model for llama.cpp"),
         ("m.pdmodel", r"paddle2onnx .* --save_file m\.onnx"),
         ("m.engine", "compiled for one kind of chip"),
-        ("m.xyz", "not a kind of model file"),
+        ("m.xyz", "not a model file that glsl-infer can read"),
     ],
 )
 def test_it_is_called_by_its_name(name: str, message: str, tmp_path: Path) -> None:
@@ -34,6 +34,8 @@ def test_it_is_called_by_its_name(name: str, message: str, tmp_path: Path) -> No
 def test_a_missing_folder_is_called_missing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"saved_model: no such file or folder$"):
         importers.survey(tmp_path / "saved_model")
+    with pytest.raises(InputError, match=r"mine\.glsl: no such file or folder$"):
+        importers.survey(tmp_path / "mine.glsl")
 
 
 def test_an_archive_is_listed(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ class UnseenError:
 def sentence(found: UnseenError) -> str:
     """Return a line about the worst output."""
     worst = found.worst
-    images = f"{found.images} image{'s' * (found.images > 1)}{' and altered copies' * worst.few}"
+    images = f"{found.images} image{'s' * (found.images > 1)}{' (your images and altered copies)' * worst.few}"
     use = "not used" if found.held_out else "used"
     return (
         f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
@@ -240,7 +240,9 @@ def _advice(found: UnseenError) -> str:
     best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
     time = f", and a frame takes about {best.time:.1f} times as long" if best.time > 1.05 else ""
     tried = f"with {best.change}, the difference is {_percent(best.error)} (cosine similarity {best.cosine:.4f}){time}"
-    return tried if best.helps else f"{tried}. That is not enough; {more}"
+    if best.helps:
+        return f"{tried}. There are few images; {more}" if found.worst.few else tried
+    return f"{tried}. That is not enough; {more}"
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,9 @@ def keras() -> Any:
                 f"KERAS_BACKEND={backend}: Keras cannot be imported with it ({error}); give tensorflow, jax, torch or "
                 "numpy, whichever is installed"
             ) from None
-        raise MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow", "exporting a Keras model") from None
+        raise MissingExtraError.of(
+            f"Keras with TensorFlow or another backend ({error})", "tensorflow", "reading a Keras model"
+        ) from None
     require_version(str(installed.__version__))
     return installed
 

@@ -26,7 +26,7 @@ def schema() -> Any:
         import onnx
         import onnx.numpy_helper
     except ImportError as error:
-        raise MissingExtraError.of(f"the package onnx ({error})", "onnx", "exporting an .onnx file") from None
+        raise MissingExtraError.of(f"the package onnx ({error})", "onnx", "reading an .onnx file") from None
     return onnx
 
 

@@ -26,7 +26,7 @@ def schema() -> Any:
     try:
         import tflite
     except ImportError as error:
-        raise MissingExtraError.of(f"the package tflite ({error})", "tflite", "exporting a .tflite file") from None
+        raise MissingExtraError.of(f"the package tflite ({error})", "tflite", "reading a .tflite file") from None
     return tflite
 
 

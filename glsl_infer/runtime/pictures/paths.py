@@ -68,7 +68,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
             if folder:
                 next(path.iterdir(), None)  # raises if it is unreadable: os.walk silently skips such folders
         except FileNotFoundError:
-            raise ImageError(f"{path}: no such file") from None
+            raise ImageError(f"{path}: no such file{'' if path.suffix else ' or folder'}") from None
         except OSError as error:  # a name too long, a folder without the right to enter ...
             raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
         if not folder:

@@ -141,7 +141,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
         raise ImageError(
-            f"{what}: {missing or 'not an image that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)'}"
+            f"{what}: {missing or 'not an image that Pillow can read; give a JPEG, PNG, WebP, GIF, BMP or TIFF file'}"
         ) from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6

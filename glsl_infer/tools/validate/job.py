@@ -112,7 +112,7 @@ def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any
     """
     names = [node.name for node in graph.inputs]
     if sorted(names) != sorted(files) and not len(names) == len(files) == 1:
-        raise InputError(f"the model has the inputs {', '.join(names)}, and the bundle {', '.join(files)}")
+        raise InputError(f"the model has the inputs {', '.join(names)}, and the exported model {', '.join(files)}")
     alone = next(iter(files.values()))
     samples = {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
     for node in graph.inputs:
@@ -120,8 +120,8 @@ def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any
         if _without_ones(shape) != _without_ones(sample_shape):
             model, bundle = ("x".join(map(str, shape)) for shape in (shape, sample_shape))
             raise InputError(
-                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made "
-                "from"
+                f"the model reads {model} as '{node.name}', and the exported model {bundle}; give the model that it "
+                "was made from"
             )
     return samples
 
