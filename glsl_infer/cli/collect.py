@@ -1,4 +1,4 @@
-"""Take photographs for glsl-infer train: press a key for each class, with a camera, a film or a folder of images."""
+"""Take photographs for glsl-infer train, with a key for each class, from a camera, a film or a folder."""
 
 from __future__ import annotations
 
