@@ -16,6 +16,8 @@ from PIL import Image
 
 from glsl_infer.tools.camera import mjpeg, mqtt
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[mjpeg.FrameServer]:

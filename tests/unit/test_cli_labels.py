@@ -17,6 +17,8 @@ from glsl_infer.cli import main
 from glsl_infer.importers import keras
 from glsl_infer.importers.core.report import ImportReport
 
+pytestmark = pytest.mark.slow
+
 TEXT = "give a UTF-8 text file, one label a line"
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -35,6 +35,8 @@ from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import folder, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model, On, Service
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:

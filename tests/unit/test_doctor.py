@@ -14,6 +14,8 @@ from board_files import CONFIG, GROUP, LLVMPIPE, PC, VC4, ZERO_W, driver, machin
 
 from glsl_infer.tools.doctor import CHECKS, Finding, Machine, Status, User, config_txt, packages, run_check, verdict
 
+pytestmark = pytest.mark.slow
+
 CONFIG_TXT = "boot/firmware/config.txt"
 WITHOUT_OVERLAY = CONFIG.replace("dtoverlay=vc4-kms-v3d", "#dtoverlay=vc4-kms-v3d")
 NO_GPU = {"dev/dri/renderD128": None, "dev/dri/card0": None}

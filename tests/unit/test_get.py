@@ -22,6 +22,8 @@ from glsl_infer.tasks import models
 from glsl_infer.tools.get import catalogue, fetching, making, samples
 from glsl_infer.tools.get.catalogue import Source
 
+pytestmark = pytest.mark.slow
+
 DATA = b"a network"
 CATALOGUE = catalogue.read()
 
