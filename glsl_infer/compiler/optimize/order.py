@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from glsl_infer import ops
-from glsl_infer.compiler.optimize.rewriting import Draft
+from glsl_infer.compiler.optimize.rewriting import Draft, rewrite_each
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.node import OBSERVED_RANGE
@@ -18,11 +18,7 @@ def convolve_before_enlarging(graph: Graph) -> Graph:
     Interpolation is a mean of pixels whose weights add up to 1, so a 1x1 convolution, with its bias, commutes with it.
     An activation commutes only with copies of pixels.
     """
-    draft = Draft(graph)
-    for slot in reversed(range(len(draft))):
-        for node in draft.at(slot):
-            _convolve_sooner(draft, node)
-    return draft.graph()
+    return rewrite_each(graph, _convolve_sooner, last_first=True)
 
 
 def _convolve_sooner(draft: Draft, node: Node) -> None:
@@ -50,15 +46,12 @@ def _of_single_pixels(node: Node) -> bool:
 
 def average_before_enlarging(graph: Graph) -> Graph:
     """Average maps before they are enlarged, which does not change their means."""
-    draft = Draft(graph)
-    for slot in range(len(draft)):
-        for node in draft.at(slot):
-            if ops.get(node.op).averages:
-                _average_sooner(draft, node)
-    return draft.graph()
+    return rewrite_each(graph, _average_sooner)
 
 
 def _average_sooner(draft: Draft, node: Node) -> None:
+    if not ops.get(node.op).averages:
+        return
     inputs = tuple(_before_enlarging(draft, name) for name in node.inputs)
     if inputs == node.inputs:
         return

@@ -110,6 +110,15 @@ class Draft:
                 waiting += self._readers[node.name]
 
 
+def rewrite_each(graph: Graph, rewrite: Callable[[Draft, Node], None], *, last_first: bool = False) -> Graph:
+    """Call ``rewrite`` with a draft and each node, in order or from the last one on, and return the changed graph."""
+    draft = Draft(graph)
+    for slot in reversed(range(len(draft))) if last_first else range(len(draft)):
+        for node in draft.at(slot):
+            rewrite(draft, node)
+    return draft.graph()
+
+
 Merge = Callable[[Mapping[str, Shape], Node, Node], Optional[Node]]
 """Function of all shapes, a node, and one of its inputs without other readers; returns a node for both, or None."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.optimize.rewriting import Draft
+from glsl_infer.compiler.optimize.rewriting import Draft, rewrite_each
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.node import OBSERVED_RANGE
@@ -33,24 +32,17 @@ MOST_CHANNELS = 4 * READS_16_BITS[16]
 
 def average_terms(graph: Graph) -> Graph:
     """Average the terms of a sum instead of the sum, if a dense layer reads the means: it adds them."""
-    return _rewritten(graph, _average_terms)
+    return rewrite_each(graph, _average_terms)
 
 
 def convolve_terms(graph: Graph) -> Graph:
     """Convolve the terms of a sum as channels of one map, if that takes less time than drawing the sum."""
-    return _rewritten(graph, _convolve_terms)
-
-
-def _rewritten(graph: Graph, rewrite: Callable[[Draft, Node], None]) -> Graph:
-    draft = Draft(graph)
-    for slot in range(len(draft)):
-        for node in draft.at(slot):
-            if ops.get(node.op).has_kernel:
-                rewrite(draft, node)
-    return draft.graph()
+    return rewrite_each(graph, _convolve_terms)
 
 
 def _average_terms(draft: Draft, node: Node) -> None:
+    if not ops.get(node.op).has_kernel:
+        return
     mean = draft.by_name[node.inputs[0]]
     if not ops.get(mean.op).averages or len(mean.inputs) > 1 or not draft.read_once(mean.name):
         return
