@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -14,13 +15,28 @@ def test_a_program_that_cannot_be_started_is_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "ring.sh"
-    Reaction(f"{script} hall", None, "--on")
-    assert capsys.readouterr().err == (
-        f"warning: --on: {script} is not an executable program; give the path of a program, such as ./ring.sh\n"
-    )
+    Reaction(shlex.quote(str(script)), None, "--on")
+    warning = f"warning: --on: {script} is not an executable program; give the path of a program, such as ./ring.sh"
+    assert capsys.readouterr().err == warning + "\n"
+    Reaction(f"{shlex.quote(str(script))} hall", None, "--on")
+    assert capsys.readouterr().err.startswith(f"{warning}; a path with spaces stands in quotes")
     script.write_text("#!/bin/sh\n")
     Reaction(str(script), None)
     advice = f"chmod +x {script}"
     assert capsys.readouterr().err == f"warning: --on-appear: {script} is not an executable program; {advice}\n"
-    Reaction(f"{sys.executable} --version", None)
+    Reaction(f"{shlex.quote(sys.executable)} --version", None)
     assert not capsys.readouterr().err
+
+
+def test_a_program_with_spaces_in_its_path_is_started(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Quoted with arguments, and without quotes if the path is all of the command."""
+    script, ran = tmp_path / "my ring.sh", tmp_path / "ran"
+    script.write_text(f'#!/bin/sh\necho "rang $1" >> {shlex.quote(str(ran))}\n')
+    script.chmod(0o755)
+    for command in (str(script), f"{shlex.quote(str(script))} hall"):
+        reaction = Reaction(command, None)
+        reaction.appeared(None)
+        assert reaction._process is not None
+        assert reaction._process.wait(30) == 0
+    assert ran.read_text() == "rang \nrang hall\n"
+    assert not capfd.readouterr().err

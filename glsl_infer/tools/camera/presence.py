@@ -45,8 +45,8 @@ class Reaction:
     """Reaction to an appearance.
 
     Args:
-        command: command to start, split like a shell command but run without a shell. It runs in the background and is
-            not started again before it ends. ``GLSL_INFER_SNAPSHOT`` is the snapshot's path.
+        command: path of a program, or a command that is split as a shell splits it but runs without a shell. It runs in
+            the background and is not started again before it ends. ``GLSL_INFER_SNAPSHOT`` is the snapshot's path.
         folder: folder of snapshots, JPEG files named by date and time; it is created if missing.
         option: option of the command line, for messages.
 
@@ -58,15 +58,14 @@ class Reaction:
 
     def __init__(self, command: str | None, folder: Path | None, option: str = "--on-appear") -> None:
         self._option = option
-        try:
-            self._words = shlex.split(command or "")
-        except ValueError as error:
-            raise InputError(f"{option} {command}: is not a command ({error})") from None
-        if command is not None and not self._words:
-            raise InputError(f"{option}: the command is empty; give a program and its arguments")
+        self._words = _words(command, option)
         if self._words and shutil.which(self._words[0]) is None:
             program = Path(self._words[0])
-            advice = f"chmod +x {program}" if program.is_file() else "give the path of a program, such as ./ring.sh"
+            advice = "give the path of a program, such as ./ring.sh"
+            if program.is_file():
+                advice = f"chmod +x {shlex.quote(str(program))}"
+            elif len(self._words) > 1:
+                advice += "; a path with spaces stands in quotes: '\"./my ring.sh\" hall'"
             print(one_line(f"warning: {option}: {program} is not an executable program; {advice}"), file=sys.stderr)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -95,6 +94,21 @@ class Reaction:
         except (OSError, ValueError) as error:
             print(one_line(f"warning: {self._option}: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
         return path
+
+
+def _words(command: str | None, option: str) -> list[str]:
+    """Return the program and its arguments; the path of an existing file is a program, whatever its name contains."""
+    if command is None:
+        return []
+    if Path(command).is_file():
+        return [command]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{option} {command}: is not a command ({error})") from None
+    if not words:
+        raise InputError(f"{option}: the command is empty; give a program and its arguments")
+    return words
 
 
 def _written(picture: Image.Image, folder: Path) -> Path:
