@@ -22,7 +22,7 @@ def test_a_program_that_cannot_be_started_is_reported_at_once(
     assert capsys.readouterr().err.startswith(f"{warning}; a path with spaces stands in quotes")
     script.write_text("#!/bin/sh\n")
     Reaction(str(script), None)
-    advice = f"chmod +x {script}"
+    advice = f"chmod +x {shlex.quote(str(script))}"
     assert capsys.readouterr().err == f"warning: --on-appear: {script} is not an executable program; {advice}\n"
     Reaction(f"{shlex.quote(sys.executable)} --version", None)
     assert not capsys.readouterr().err
