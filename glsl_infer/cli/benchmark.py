@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support import files
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time, with --compare for every step.",
     )
     arguments.add_context(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--no-cache",
         action="store_true",
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure or compare, then print and write the result."""
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     check(args)
     result = _compare(args) if args.compare else _measure(args)
     if args.csv is not None:

@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.export_text import print_report
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
@@ -74,12 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.txt",
         help="A text file with one label per line, for an output for classes (default: they are numbered from 0).",
     )
-    ends.add_input_range(parser)
-    ends.add_fit(parser)
-    ends.add_input_size(parser)
-    ends.add_input_shape(parser)
-    ends.add_outputs(parser)
-    ends.add_purpose(parser)
+    model_options.add(
+        parser, "--input-range", "--fit", "--input-size", "--input-shape", "--constant", "--outputs", "--purpose"
+    )
     accuracy = arguments.group(parser, "Accuracy")
     accuracy.add_argument(
         "--precision",
@@ -143,9 +140,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Print the tables of layers, ranges, precision, weights and memory, and the cost of the alternatives.",
     )
     arguments.add_json(parser, "Print the report as JSON.")
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--weights",
@@ -252,7 +246,6 @@ def run(args: argparse.Namespace) -> int:
         uniform_vectors=args.uniform_vectors,
         weight_bits=args.weight_bits,
         draw_cost=args.draw_cost,
-        **ends.import_options(args),
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
         tolerance=args.tolerance,
@@ -260,7 +253,7 @@ def run(args: argparse.Namespace) -> int:
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
-    ends.prepare_import(args)
+    model_options.prepare_import(args)
     memory.keep_freed_memory()
     with progress.status("export") as say:
         report = export(
@@ -268,6 +261,7 @@ def run(args: argparse.Namespace) -> int:
             args.out,
             args.labels,
             options=options,
+            io_options=model_options.io_options(args),
             calibration=calibration,
             ranges=args.ranges,
             verify_seconds=args.verify,

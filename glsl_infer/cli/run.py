@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, batch, ends, execution, progress
+from glsl_infer.cli import arguments, batch, execution, model_options, progress
 from glsl_infer.cli.run_results import (
     TOP,
     as_json,
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     execution.add_signature(parser)
     output.add_argument(
         "--check-ranges",
@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     paths = [*args.images, *args.more_images]
     _check_order(args, paths)
     execution.check_signature(args)
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     _check_arguments(args, paths)
     bundle = read_bundle(args.model)
     names = _input_names(args, paths, bundle.manifest)

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.pictures import paths as pictures
@@ -105,26 +105,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.group(parser, "Report").add_argument(
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
-    ends.add_input_range(parser)
-    ends.add_input_shape(parser)
+    model_options.add(parser, "--input-range", "--input-shape", "--constant")
     arguments.add_context(parser)
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail if a threshold is exceeded."""
     from glsl_infer import bundle as bundles
-    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.validate import compare, verdict
 
     if args.model.suffix.lower() == bundles.SUFFIX:
         if args.bundle.suffix.lower() != bundles.SUFFIX:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
         raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made from")
-    ends.prepare_import(args, draws=True)
+    model_options.prepare_import(args, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
     samples, skipped = _samples(args, bundle)
@@ -135,11 +130,7 @@ def run(args: argparse.Namespace) -> int:
             bundle,
             samples,
             layer_pictures=args.layer_pictures,
-            io_options=IoOptions(
-                ranges=ends.by_name("--input-range", args.input_range),
-                shapes=ends.by_name("--input-shape", args.input_shape),
-                constants=ends.by_name("--constant", args.constant),
-            ),
+            io_options=model_options.io_options(args),
             context=args.context,
             beyond=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,
