@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_images(parser)
     arguments.add_model(parser)
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels per image (default: 5).")
+    parser.add_argument(
+        "--top", type=arguments.count, default=5, metavar="N", help="The number of labels per image (default: 5)."
+    )
     execution.add_threshold(parser)
     output = arguments.group(parser, "Output")
     output.add_argument(
@@ -114,8 +116,6 @@ def _print_label_count(args: argparse.Namespace, labels: Sequence[str]) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible arguments."""
-    if args.top < 1:
-        raise InputError(f"--top {args.top}; give 1 or more")
     if args.screenshot is not None and not args.window:
         raise InputError("--screenshot needs --window; give both")
     if args.csv is None:

@@ -181,21 +181,11 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
     """Declare ``--threshold``."""
     parser.add_argument(
         "--threshold",
-        type=_probability,
+        type=arguments.number(float, "a probability from 0 to 1, like 0.7", lambda share: 0.0 <= share <= 1.0),
         metavar=arguments.SHARE,
         help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
         "the rule of the model, if it has one).",
     )
-
-
-def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}; give a probability from 0 to 1, like 0.7")
-    return value
 
 
 def add_signature(parser: argparse.ArgumentParser) -> None:

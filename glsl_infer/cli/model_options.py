@@ -105,7 +105,9 @@ def _declared() -> dict[str, tuple[str, dict[str, Any]]]:
         },
     }
     max_weights = {
-        "type": int,
+        "type": arguments.number(
+            int, f"megabytes, from 1 to {limits.MOST_MB}", lambda size: 0 < size <= limits.MOST_MB
+        ),
         "metavar": "MB",
         "help": f"The largest unpacked size of the weights of a model file (default: {limits.DEFAULT_MB}).",
     }
@@ -182,8 +184,6 @@ def prepare_import(args: argparse.Namespace, *, draws: bool = False) -> None:
     from glsl_infer.importers.core import limits
 
     if args.max_weights is not None:
-        if not 0 < args.max_weights <= limits.MOST_MB:
-            raise InputError(f"--max-weights {args.max_weights}; give megabytes, from 1 to {limits.MOST_MB}")
         os.environ[limits.VARIABLE] = str(args.max_weights)
     own_modules.remember(args.imports)
     load_operators(args.operator, draws=draws)

@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     batch.add_arguments(parser, "a row for each image (file, error, labels with their probabilities, or values)")
     output.add_argument(
         "--top",
-        type=int,
+        type=arguments.count,
         metavar="N",
         help=f"The number of labels of an output for classes (default: {TOP}, or all with --raw).",
     )
@@ -298,8 +298,6 @@ def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
             raise InputError(f"{option} needs images after the model; give MODEL.glslnn IMAGE ...")
     if args.softmax and args.raw:
         raise InputError("--softmax and --raw cannot be used together; leave one out")
-    if args.top is not None and args.top < 1:
-        raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
         "--limit",
-        type=int,
+        type=arguments.count,
         default=100,
         metavar="N",
         help="The largest number of images, taken evenly from the folder (default: 100).",
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer-images",
         dest="layer_pictures",
-        type=int,
+        type=arguments.count,
         default=4,
         metavar="N",
         help="The number of images that are compared layer by layer (default: 4).",
@@ -73,32 +73,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write a page with the error of each layer.",
     )
     arguments.accept(parser, "--out", "--report")
+    # Every comparison with NaN is false: each check would pass.
+    threshold = arguments.number(float, "a number", lambda value: not math.isnan(value))
     limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
     limits.add_argument(
         "--min-cosine",
-        type=float,
+        type=threshold,
         default=0.99,
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of an output (default: 0.99).",
     )
     limits.add_argument(
         "--min-top1",
-        type=float,
+        type=threshold,
         default=0.95,
         metavar=arguments.SHARE,
         help="The lowest share of images with the same first label (default: 0.95).",
     )
     limits.add_argument(
         "--min-sqnr",
-        type=float,
+        type=threshold,
         metavar="DB",
         help="The lowest signal-to-quantisation-noise ratio of an output, in dB.",
     )
-    limits.add_argument("--max-error", type=float, metavar="ERROR", help="The largest error of any value of an output.")
-    limits.add_argument("--max-mean-error", type=float, metavar="ERROR", help="The largest mean error of an output.")
+    limits.add_argument(
+        "--max-error", type=threshold, metavar="ERROR", help="The largest error of any value of an output."
+    )
+    limits.add_argument(
+        "--max-mean-error", type=threshold, metavar="ERROR", help="The largest mean error of an output."
+    )
     limits.add_argument(
         "--min-layer-cosine",
-        type=float,
+        type=threshold,
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of every layer (default: not checked).",
     )
@@ -154,13 +160,6 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     from glsl_infer import importers
 
-    for name, value in (("--limit", args.limit), ("--layer-images", args.layer_pictures)):
-        if value < 1:
-            raise InputError(f"{name} {value}; give 1 or more")
-    for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
-        threshold = getattr(args, name[2:].replace("-", "_"))
-        if threshold is not None and math.isnan(threshold):  # every comparison with NaN is false: each check would pass
-            raise InputError(f"{name} {threshold}; give a number")
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
