@@ -51,8 +51,8 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def film(path: Path, count: int) -> Path:
-    first, *rest = (noise(index) for index in range(count))
-    first.save(path, save_all=True, append_images=rest, lossless=True, duration=40)
+    first, *others = (noise(index) for index in range(count))
+    first.save(path, save_all=True, append_images=others, lossless=True, duration=40)
     return path
 
 
@@ -64,8 +64,8 @@ def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, t
     path = film(tmp_path / "film.webp", 5)
     assert main(["camera", "--source", str(path), "--model", str(model), "--headless", "--json"]) == 0
     result = lines(capsys)
-    assert [one["frame"] for one in result] == list(range(5))
-    assert all(set(one) == {"frame", "seconds", "fps", "predictions"} for one in result)
+    assert [line["frame"] for line in result] == list(range(5))
+    assert all(set(line) == {"frame", "seconds", "fps", "predictions"} for line in result)
     stills = folder(tmp_path / "stills", 5)
     assert main(["camera", "--source", str(stills), "--model", str(model), "--json"]) == 0
     assert [line["predictions"] for line in lines(capsys)] == [line["predictions"] for line in result]

@@ -116,13 +116,13 @@ def test_sums_are_measured(context: Context) -> None:
     assert 0.4 <= context.sum_threshold <= (0.6 if nearest else 1.0)
 
 
-@pytest.mark.parametrize("threshold, told", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
-def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, told: bool) -> None:
+@pytest.mark.parametrize("threshold, corrected", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
+def test_shaders_correct_stores_that_do_not_round_to_nearest(threshold: float, corrected: bool) -> None:
     with Context() as context:
         context.__dict__.update(store_threshold=threshold)
         if not is_nvidia(context.gl.text(GL.GL_VENDOR)):
-            assert driver_of(context).rounds_stores == told
-            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == told
+            assert driver_of(context).rounds_stores == corrected
+            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == corrected
 
 
 def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:

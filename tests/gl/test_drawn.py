@@ -131,7 +131,7 @@ def test_nothing_that_a_session_does_unbinds_it(fetching: Context) -> None:
     with Session(tiny_bundle("uniform"), context=fetching) as session:
         expected = session.run(tiny_picture(1))
         scaled = session.run(photograph)
-        frames = [session.run_async(one) for one in (tiny_picture(1), photograph, tiny_picture(1))]
+        frames = [session.run_async(picture) for picture in (tiny_picture(1), photograph, tiny_picture(1))]
         np.testing.assert_array_equal(frames[0].result(), expected)
         np.testing.assert_array_equal(frames[1].result(), scaled)
         np.testing.assert_array_equal(frames[2].result(), expected)

@@ -94,10 +94,10 @@ def test_only_one_of_several_is_current(context: Context, screen: str, monkeypat
         find_no_egl(monkeypatch)
         with Context("glfw") as glx:
             three = (context, egl, glx)
-            for one in (context, egl, glx, context, glx, egl, egl, context):
-                one.make_current()
-                assert [other.native.is_current() for other in three] == [other is one for other in three]
-                one.gl.check("after changing contexts")
+            for current in (context, egl, glx, context, glx, egl, egl, context):
+                current.make_current()
+                assert [other.native.is_current() for other in three] == [other is current for other in three]
+                current.gl.check("after changing contexts")
 
 
 def test_another_thread_cannot_use_it_meanwhile(screen: str) -> None:

@@ -73,8 +73,12 @@ def test_classify(tmp_path: Path, context: Context) -> None:
     assert sorted(label for label, _, _ in predictions) == sorted(LABELS)
     with glsl_infer.Classifier(model, context=context) as classifier:
         here = classifier.classify(picture)
-    assert [(label, index) for label, _, index in predictions] == [(one.label, one.index) for one in here]
-    assert np.allclose([probability for _, probability, _ in predictions], [one.probability for one in here])
+    assert [(label, index) for label, _, index in predictions] == [
+        (prediction.label, prediction.index) for prediction in here
+    ]
+    assert np.allclose(
+        [probability for _, probability, _ in predictions], [prediction.probability for prediction in here]
+    )
 
 
 FIRST_TENSORFLOW = """

@@ -37,8 +37,8 @@ def test_a_map_added_to_itself(context: Context) -> None:
     rng = np.random.default_rng(5)
     add = Node("add", "add", ("conv", "conv"), {"activation": "hard_sigmoid"})
     graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4), add], 4)
-    one = stored_map(rng, (5, 5, 4))
-    assert worst(context, graph, "add", [one, one]) <= TOLERANCE
+    stored = stored_map(rng, (5, 5, 4))
+    assert worst(context, graph, "add", [stored, stored]) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")

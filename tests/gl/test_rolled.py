@@ -75,7 +75,7 @@ def stored(bundle: Bundle, context: Context) -> list[bytes]:
 
 
 def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
-    straight, loops = (stored(bundle, driver) for wanted in (False, True) for driver in as_if(context, wanted))
+    straight, loops = (stored(bundle, driver) for rolled in (False, True) for driver in as_if(context, rolled))
     assert loops == straight
 
 

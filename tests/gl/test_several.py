@@ -263,11 +263,11 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
         best = classifier.classify(picture, top=3)
         (streamed,) = classifier.stream([picture])
         assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
-    probabilities = {one.index: one.probability for one in best}
+    probabilities = {prediction.index: prediction.probability for prediction in best}
     exponentials = np.exp(numbers.astype(np.float64))
     expected = numbers if step else exponentials / exponentials.sum()
     np.testing.assert_allclose([probabilities[index] for index in range(3)], expected, rtol=1e-5)
-    assert [one.probability for one in best] == sorted(probabilities.values(), reverse=True)
+    assert [prediction.probability for prediction in best] == sorted(probabilities.values(), reverse=True)
     assert (sum(probabilities.values()) == pytest.approx(1)) == (step != "sigmoid")
 
 

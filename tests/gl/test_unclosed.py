@@ -123,7 +123,7 @@ def test_another_thread_may_drop_it(context: Context) -> None:
         del session
         thread.start()
         thread.join()
-    assert [one.category for one in warned] == [ResourceWarning] * 2
+    assert [warning.category for warning in warned] == [ResourceWarning] * 2
     context.make_current()
     assert living(context.gl) < before
 

@@ -54,8 +54,8 @@ def test_every_texture_is_the_same(context: Context) -> None:
     if "Mesa" in context.gl.text(GL.GL_VERSION) or "Mesa" in context.gl.text(GL.GL_VENDOR):
         assert results["baked"] == results["uniform"]
     else:  # another compiler may fuse products and sums of constants, and be off by a step near a tie
-        for one, other in zip(results["baked"], results["uniform"]):
-            for a, b in zip(one[1:4], other[1:4]):
+        for baked, uniform in zip(results["baked"], results["uniform"]):
+            for a, b in zip(baked[1:4], uniform[1:4]):
                 assert np.abs(np.frombuffer(a, np.uint8).astype(int) - np.frombuffer(b, np.uint8)).max() <= 2
     assert len(set(results["baked"])) == len(pictures), "different pictures must give different results"
 

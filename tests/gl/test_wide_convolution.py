@@ -141,7 +141,7 @@ def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.Monke
         input_node(7),
         *feeds,
         conv_node(rng, "side", ("image",), 3, 16),
-        Node("joined", "concat", tuple(one.name for one in feeds)),
+        Node("joined", "concat", tuple(feed.name for feed in feeds)),
         conv_node(rng, "wide", ("joined", "side"), 48, 16),
     ]
     bundle = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
@@ -156,7 +156,7 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
     rng = np.random.default_rng(3)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(10)]
     joined = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
-    body = [input_node(6), *feeds, Node("joined", "concat", tuple(one.name for one in feeds)), joined]
+    body = [input_node(6), *feeds, Node("joined", "concat", tuple(feed.name for feed in feeds)), joined]
     bundle = make_bundle(classifier(rng, body, 8), weights, memory="naive")
     assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
     names = {draw.program for draw in bundle.manifest.passes if draw.layer == "wide-products"}
@@ -211,7 +211,7 @@ def test_partial_sums_too_large_for_one_texture(
     monkeypatch.setattr("glsl_infer.lowering.allocation.MAX_TEXTURE_SIZE", 16)
     bundle = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
     total = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
-    assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"
+    assert {len(draw.textures) for draw in total} == {5}, "eight partial sums of two tiles each, and the residual"
     assert error(bundle, context, "wide-products") <= PARTIAL_TOLERANCE
     assert error(bundle, context) <= TOLERANCE
 

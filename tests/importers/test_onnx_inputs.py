@@ -22,8 +22,8 @@ Shapes = dict[str, tuple[int, ...]]
 
 def retyped(model: Any, name: str, kind: int, shape: list[Any]) -> None:
     """Change the type and shape of an input."""
-    place = [value.name for value in model.graph.input].index(name)
-    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
+    index = [value.name for value in model.graph.input].index(name)
+    model.graph.input[index].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
 
 
 def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ()) -> importer.Imported:

@@ -252,8 +252,8 @@ def computed_condition(bound: float, *, constants: bool) -> Build:
         branches = []
         for kind, value in (("Relu", 2.0), ("Tanh", 3.0)):
             tensor = onnx.numpy_helper.from_array(np.full((4, 1, 1), value, np.float32))
-            one = helper.make_node("Constant", [], ["end"], value=tensor)
-            node = one if constants else helper.make_node(kind, [x], ["end"])
+            constant = helper.make_node("Constant", [], ["end"], value=tensor)
+            node = constant if constants else helper.make_node(kind, [x], ["end"])
             branches.append(helper.make_graph([node], kind, [], [helper.make_tensor_value_info("end", float_, None)]))
         large = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(bound)], ())
         chosen = file.op("If", [large], MAP, then_branch=branches[0], else_branch=branches[1])

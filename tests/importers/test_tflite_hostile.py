@@ -48,8 +48,8 @@ def test_changed_bytes(seed: int) -> None:
     rng, data = np.random.default_rng(seed), sound()
     for _ in range(150):
         changed = np.frombuffer(data, np.uint8).copy()
-        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
-            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        for offset in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[offset] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
         refused_or_read(changed.tobytes())
 
 

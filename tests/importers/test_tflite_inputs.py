@@ -60,9 +60,9 @@ def test_functions_that_are_not_read_are_named() -> None:
     file = File()
     x = file.input()
     file.model.signatureDefs = []
-    for key, place in (("serve", 0), ("train", 1), ("reset", 2)):
+    for key, subgraph in (("serve", 0), ("train", 1), ("reset", 2)):
         signature = schema.SignatureDefT()
-        signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
+        signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, subgraph, [], []
         file.model.signatureDefs.append(signature)
     noted = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
     assert noted == ("the file's first function alone is read, not train, reset; convert these to files of their own",)

@@ -135,7 +135,7 @@ def of_a_matrix(file: File, x: int) -> int:
 def class_token(file: File, x: int) -> int:
     """Add a constant row and a row of zeros before the network's rows, and constants after them."""
     rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
-    ends = [file.constant([0, place, 0], "i4") for place in (0, 1)]
+    ends = [file.constant([0, channel, 0], "i4") for channel in (0, 1)]
     part = file.op("SLICE", [rows, ends[0], file.constant([1, 1, 4], "i4")], (1, 1, 4))
     zeros = file.op("ZEROS_LIKE", [part], (1, 1, 4))
     joined = [file.random(1, 1, 4), zeros, rows, part, file.random(1, 2, 4)]

@@ -101,7 +101,7 @@ def activations() -> list[str]:
 def operations(model: keras.Model) -> list[Any]:
     """Return all layers and operations of a model and of its nested models."""
     own = getattr(model, "operations", model.layers)  # a Sequential has layers only
-    inner = [one for one in own if hasattr(one, "layers")]
+    inner = [layer for layer in own if hasattr(layer, "layers")]
     return [*own, *(operation for other in inner for operation in operations(other))]
 
 

@@ -29,7 +29,7 @@ def with_gradients(layer, x):
         y = layer(x)
         loss = tf.reduce_sum(y * np.random.default_rng(2).normal(size=y.shape).astype(np.float32))
     gradients = tape.gradient(loss, [x, *(variable.value for variable in layer.trainable_variables)])
-    return [np.asarray(one) for one in (y, *gradients)]
+    return [np.asarray(tensor) for tensor in (y, *gradients)]
 
 
 def check(layers, channels):

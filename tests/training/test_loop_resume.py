@@ -43,7 +43,7 @@ def check(path, expected):
     result, state = state_of(path, RECIPE), state_of(expected, RECIPE)
     for name in ("weights", "optimizer", "average"):
         assert close(getattr(result, name), getattr(state, name)), name
-    assert [one.epoch for one in result.best] == [one.epoch for one in state.best]
+    assert [best.epoch for best in result.best] == [best.epoch for best in state.best]
     assert all(close(a.weights, b.weights) for a, b in zip(result.best, state.best))
     assert result.top == pytest.approx(state.top, abs=1e-4)
 

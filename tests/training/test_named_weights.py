@@ -54,7 +54,7 @@ def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: in
     before = other.get_weights()
     with pytest.raises(InputError, match=message):
         named_weights.set_weights(other, named_weights.read(path), path)
-    assert all((one == two).all() for one, two in zip(before, other.get_weights()))
+    assert all((old == new).all() for old, new in zip(before, other.get_weights()))
 
 
 def test_what_is_no_file_of_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

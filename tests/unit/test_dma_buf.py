@@ -32,7 +32,7 @@ def named(picture: DmaBuf) -> dict[str, int]:
     names = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
     names |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
     flat = attributes(picture)
-    assert all(-(1 << 31) <= one < 1 << 31 for one in flat)
+    assert all(-(1 << 31) <= attribute < 1 << 31 for attribute in flat)
     assert len(set(flat[::2])) * 2 == len(flat), "each at most once"
     return {names[name].removeprefix("EGL_").removesuffix("_EXT"): value for name, value in zip(flat[::2], flat[1::2])}
 

@@ -254,7 +254,7 @@ def test_each_problem_has_its_fix(
     finding = finding_of(zero_w(tmp_path, changes, **options), check)
     assert finding.status is status, finding
     assert words in finding.message
-    assert any(fix in one for one in finding.fixes), finding.fixes
+    assert any(fix in proposal for proposal in finding.fixes), finding.fixes
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def generated() -> Iterator[Shader]:
     for weights, device in itertools.product(WEIGHTS_MODES, ("", ROUND_STORES, ROLLED_FETCHES)):
         program = tiny_program(weights=weights)
         prelude = program.members[PRELUDE].decode() + device
-        for one in program.programs:
-            yield f"{one.fragment}, {weights}", "frag", prelude + program.members[one.fragment].decode()
-            yield f"{one.vertex}, {weights}", "vert", program.members[one.vertex].decode()
+        for entry in program.programs:
+            yield f"{entry.fragment}, {weights}", "frag", prelude + program.members[entry.fragment].decode()
+            yield f"{entry.vertex}, {weights}", "vert", program.members[entry.vertex].decode()
 
 
 def test_there_are_templates() -> None:
