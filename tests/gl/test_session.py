@@ -277,7 +277,9 @@ ENOUGH = 60.0
 
 
 @pytest.mark.drivers("all")
-def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_reads_and_starts_its_context_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_tiny(tmp_path)
     begun, reading = threading.Event(), threading.Event()
     read, readers = bundles.read, []

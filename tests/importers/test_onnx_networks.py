@@ -179,7 +179,7 @@ def test_a_picture_without_channels(target: tuple[int, ...]) -> None:
     assert entry.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
 
 
-def test_other_outputs() -> None:
+def test_io_options_choose_other_outputs() -> None:
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 4)
     file.output(file.op("Unique", [file.op("Relu", [x], (1, 4, 8, 6))], (192,)))

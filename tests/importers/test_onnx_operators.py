@@ -510,7 +510,7 @@ DEFINED: dict[str, Build] = {
 
 
 @pytest.mark.parametrize("kind", DEFINED)
-def test_definitions(kind: str) -> None:
+def test_composed_functions_agree_with_onnx_runtime(kind: str) -> None:
     file = File(3)
     file.output(DEFINED[kind](file, file.conv(file.input((1, 3, 8, 6)), 4)))
     assert agreement(file.model()) <= 2e-5
@@ -553,7 +553,7 @@ def test_a_definition_with_refused_operators() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Swish", "SimplifiedLayerNormalization"])
-def test_what_nobody_judges(kind: str) -> None:
+def test_functions_equal_their_definitions_by_other_operators(kind: str) -> None:
     """Functions that ONNX defines by other operators equal those."""
     from glsl_infer.graph import reference
 
