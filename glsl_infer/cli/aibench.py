@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_context(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--memory",
-        type=int,
+        type=arguments.number(int, "at least 1 MB", lambda megabytes: megabytes >= 1),
         default=MEMORY,
         metavar="MB",
         help=f"The memory limit for the image and the result of test 9 (default: {MEMORY}).",
@@ -68,8 +68,6 @@ def run(args: argparse.Namespace) -> int:
         chosen = tests.chosen(args.only, args.quick)
     except ValueError as error:
         raise InputError(f"--only {error}") from None
-    if args.memory < 1:
-        raise InputError(f"--memory {args.memory}; give at least 1 MB")
     if args.phones is not None and (args.json or args.quick):
         raise InputError(
             "--phones cannot be used with --json or --quick, which leave out the table of phones; leave one out"

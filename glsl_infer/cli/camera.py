@@ -44,12 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The camera or files to read: /dev/videoN, picamera2, a film, a folder of images (default: /dev/video0).",
     )
     arguments.accept(parser, "--source", "--images")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="Process only one of N frames (default: 1).")
     parser.add_argument(
-        "--frames", type=int, metavar="N", help="Stop after N frames (default: at the end of the source)."
+        "--every", type=arguments.count, default=1, metavar="N", help="Process only one of N frames (default: 1)."
+    )
+    parser.add_argument(
+        "--frames", type=arguments.count, metavar="N", help="Stop after N frames (default: at the end of the source)."
     )
     labels = arguments.group(parser, "Labels")
-    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels per frame (default: 1).")
+    labels.add_argument(
+        "--top", type=arguments.count, default=1, metavar="N", help="The number of labels per frame (default: 1)."
+    )
     execution.add_threshold(parser)
     camera_tasks.add_arguments(parser)
     camera_labels.add_arguments(parser)
@@ -103,10 +107,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    for name in ("top", "every", "frames"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} {value}; give 1 or more")
     if args.window and args.json:
         raise InputError("--window and --json cannot be used together; leave one out")
     if args.window and args.context not in ("auto", "glfw"):

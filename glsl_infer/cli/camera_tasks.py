@@ -56,7 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "'#204080') (default: the background stays, and the person is tinted).",
     )
     tasks.add_argument(
-        "--serve", type=int, metavar="PORT", help="With --task, show the frames to browsers on this machine, as MJPEG."
+        "--serve",
+        type=arguments.number(
+            int, "a port from 1 to 65535, or 0 for one that is free", lambda port: 0 <= port <= 65535
+        ),
+        metavar="PORT",
+        help="With --task, show the frames to browsers on this machine, as MJPEG.",
     )
     events = arguments.group(parser, "Events")
     events.add_argument(
@@ -72,13 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     events.add_argument(
         "--appear-after",
-        type=int,
+        type=arguments.count,
         metavar="FRAMES",
         help=f"A thing or label has appeared after this number of frames in a row with it (default: {APPEAR_AFTER}).",
     )
     events.add_argument(
         "--leave-after",
-        type=int,
+        type=arguments.count,
         metavar="FRAMES",
         help=f"It has left after this number of frames in a row without it (default: {LEAVE_AFTER}).",
     )
@@ -90,10 +95,6 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: an argument is invalid or incompatible with another.
     """
-    for name in ("appear_after", "leave_after"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name.replace('_', '-')} {value}; give 1 or more")
     if args.task is None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
@@ -112,8 +113,6 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(
                 f"--background {args.background}: the background of a camera is blur or a colour; give one of these"
             )
-    if args.serve is not None and not 0 <= args.serve <= 65535:
-        raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
 
 def task_of(args: argparse.Namespace) -> str:

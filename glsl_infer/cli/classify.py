@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, execution, progress
+from glsl_infer.cli import arguments, execution, model_options, progress
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.runtime.none_of_these import NONE
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_images(parser)
     arguments.add_model(parser)
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels per image (default: 5).")
+    parser.add_argument(
+        "--top", type=arguments.count, default=5, metavar="N", help="The number of labels per image (default: 5)."
+    )
     execution.add_threshold(parser)
     output = arguments.group(parser, "Output")
     output.add_argument(
@@ -58,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     execution.add_signature(parser)
     arguments.add_json(parser, "Print one JSON list with the file and the predictions of each image.")
 
@@ -66,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Classify every image. Unreadable images are reported and skipped."""
     execution.check_signature(args)
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     _check(args)
     files = pictures.find(arguments.images_of(args))
 
@@ -114,8 +116,6 @@ def _print_label_count(args: argparse.Namespace, labels: Sequence[str]) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible arguments."""
-    if args.top < 1:
-        raise InputError(f"--top {args.top}; give 1 or more")
     if args.screenshot is not None and not args.window:
         raise InputError("--screenshot needs --window; give both")
     if args.csv is None:

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.accept(parser, "--source", "--images")
     parser.add_argument(
         "--every",
-        type=int,
+        type=arguments.count,
         default=1,
         metavar="N",
         help="Wait for a key only at every Nth frame of a film (default: 1).",
@@ -77,8 +77,6 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera.stopping import until_signalled
 
     labels = _labels(args.classes)
-    if args.every < 1:
-        raise InputError(f"--every {args.every}; give 1 or more")
     source = _source(args.source)
     folders = {label: args.out / label for label in labels}
     for folder in folders.values():

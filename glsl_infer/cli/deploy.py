@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--timeout",
-        type=float,
+        type=arguments.number(
+            float, f"more than 0 and at most {_MOST_SECONDS} seconds", lambda seconds: 0 < seconds <= _MOST_SECONDS
+        ),
         default=900,
         metavar="SECONDS",
         help="The longest time of a download (default: 900).",
@@ -56,8 +58,6 @@ def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
     from glsl_infer.tools.deploy import description, folder
 
-    if not 0 < args.timeout <= _MOST_SECONDS:
-        raise InputError(f"--timeout {args.timeout:g}; give more than 0 and at most {_MOST_SECONDS} seconds")
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
         raise InputError(

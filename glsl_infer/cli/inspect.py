@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
@@ -77,12 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
         "that images would show are assumed.",
     )
-    ends.add_input_size(parser)
-    ends.add_input_shape(parser)
+    model_options.add(parser, "--input-size", "--input-shape", "--constant")
     arguments.add_context(parser)
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON, with passes and textures.")
 
 
@@ -91,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.inspect import inspection
 
-    ends.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
+    model_options.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out needs --images IMAGE; give both")
     check(args)
@@ -119,7 +115,6 @@ def run(args: argparse.Namespace) -> int:
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.importers import foreign
-    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
@@ -129,12 +124,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         return _list_models(args, models)
     with progress.status("inspect") as say:
         say("loading the model")
-        io_options = IoOptions(
-            sizes=ends.by_name("--input-size", args.input_size),
-            shapes=ends.by_name("--input-shape", args.input_shape),
-            constants=ends.by_name("--constant", args.constant),
-        )
-        inspected = inspect_file(args.model, io_options)
+        inspected = inspect_file(args.model, model_options.io_options(args))
     for warning in inspected.warnings:
         say_warning(warning)
     if args.stage:

@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     advanced.add_argument(
         "--draw-share",
-        type=float,
+        type=arguments.number(float, "a share from 0 to 1", lambda share: 0.0 <= share <= 1.0),
         default=DRAW_SHARE,
         metavar=arguments.SHARE,
         help="The estimated cost of a draw that shares its job with others, as a share of the cost of a draw with its "
@@ -120,8 +120,6 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore import driver, plot
 
-    if not 0.0 <= args.draw_share <= 1.0:
-        raise InputError(f"--draw-share {args.draw_share:g}; give a share from 0 to 1")
     if args.plot is not None:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):

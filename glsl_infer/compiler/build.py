@@ -28,15 +28,6 @@ class Options(Target):
 
     Attributes:
         percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
-        input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
-        input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
-        fits: how an image is fitted to the size of the input, by input name.
-        purposes: purposes of outputs, by output name.
-        input_sizes: (height, width) of inputs of variable size, by input name.
-        input_shapes: complete shapes of inputs including the batch, in the file's order, which replace those of the
-            file.
-        constants: values of inputs to replace by constants, by input name.
-        outputs: names of the outputs to export; none: all.
         delegate: compute layers without a shader on the CPU; else they are refused.
         delegate_for: layers to compute on the CPU even if there is a shader.
         ranges: ranges of an earlier calibration; see ``compiler.ranges.stored``.
@@ -45,14 +36,6 @@ class Options(Target):
     """
 
     percentile: float = 100.0
-    input_range: tuple[float, float] | None = None
-    input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    fits: Mapping[str, str] = field(default_factory=dict)
-    purposes: Mapping[str, str] = field(default_factory=dict)
-    input_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
     ranges: KnownRanges = field(default_factory=KnownRanges)

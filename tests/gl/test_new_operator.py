@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import needs
 import new_operator
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ def test_it_is_complete() -> None:
 
 
 def test_the_operator_works(tmp_path: Path) -> None:
+    needs.installed("ruff")
     copy = followed(tmp_path / "copy")
     run(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python(copy))
     run(copy, sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *python(copy))

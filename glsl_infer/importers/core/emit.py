@@ -72,12 +72,15 @@ class Chain:
             return self.name
         return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in used)
 
-    def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
-        """Append a node, which can read other nodes after the previous one; return its name."""
+    def emit(self, op: str, *reads: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
+        """Append a node that reads some nodes; return its name."""
         arrays: dict[str, Array] = {key: np.asarray(value, np.float32) for key, value in (weights or {}).items()}
-        node = Node(self.free(part or op), op, (self.last, *others), attrs, arrays)
-        self.nodes.append(node)
-        return node.name
+        self.nodes.append(Node(self.free(part or op), op, reads, attrs, arrays))
+        return self.last
+
+    def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
+        """Append a node that reads the previous one, and then others; return its name."""
+        return self.emit(op, self.last, *others, part=part, weights=weights, **attrs)
 
     def extend(self, nodes: Sequence[Node]) -> str:
         """Append nodes whose first reads the previous one."""

@@ -37,8 +37,8 @@ OPERATIONS: Mapping[str, Converter] = {
     "Softmax": layers.softmax,
     **moves.OPERATIONS,
     **tensor_places.FILLS,
-    "MaxPool": layers.max_pool,
-    "AveragePool": layers.average_pool,
+    "MaxPool": layers.pool("max_pool"),
+    "AveragePool": layers.pool("average_pool"),
     "DepthToSpace": layers.depth_to_space,
     "Reshape": layers.of_same_values,
 }

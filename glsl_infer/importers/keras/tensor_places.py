@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import padding_of
 from glsl_infer.importers.core.moves import placed as in_places
 from glsl_infer.importers.keras import geometry
-from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, pair
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 from glsl_infer.importers.keras.elementwise import by, chain_of
 from glsl_infer.importers.keras.geometry import slice_
 from glsl_infer.ops.constant_map import constant_map
@@ -303,20 +302,18 @@ def _patches(call: Call) -> list[Node]:
             f"patches of an input of {call.shapes[0]}", "give it a feature map, and size=(height, width)"
         )
     call.require_channels_last()
-    size, dilation = pair(layer.size), pair(layer.dilation_rate)
-    strides = size if layer.strides in (None, ()) else pair(layer.strides)
-    reach = tuple((length - 1) * step + 1 for length, step in zip(size, dilation))
-    height, width, channels = call.shapes[0]
-    around = padding_of(layer.padding, (height, width), size, strides, dilation)
-    name, nodes = call.inputs[0], list[Node]()
+    window, (height, width, channels) = call.window(layer.size), call.shapes[0]
+    around, name, nodes = window.padding, call.inputs[0], list[Node]()
     if any(around):
         name = f"{call.name}-padded"
         nodes.append(
             Node(name, "tensor_pad", call.inputs, {"padding": (*around, 0, 0), "mode": "constant", "value": 0})
         )
         height, width = height + around[0] + around[1], width + around[2] + around[3]
-    starts = [np.arange(0, length - span + 1, step) for length, span, step in zip((height, width), reach, strides)]
-    inside = [np.arange(length) * step for length, step in zip(size, dilation)]
+    inside = [np.arange(length) * step for length, step in zip(window.size, window.dilations)]
+    starts = [
+        np.arange(0, length - taps[-1], step) for length, taps, step in zip((height, width), inside, window.strides)
+    ]
     numbers = np.arange(height * width * channels).reshape(height, width, channels)
     rows, columns = (start[:, None] + offset for start, offset in zip(starts, inside))
     patches = numbers[rows[:, None, :, None], columns[None, :, None, :]]

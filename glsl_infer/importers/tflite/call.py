@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.convolutions import Padding, padding_of
+from glsl_infer.importers.core.convolutions import Pair, Window, padded_window
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
@@ -25,6 +25,9 @@ MOST_NUMBERS = 2**28
 
 MOST_AXES = 8
 """Largest rank of a tensor, with the batch (``cpu.kernel.LARGEST_RANK``)."""
+
+AROUND = "Around"
+"""Option of a fused convolution with its padding in pixels: (top, bottom, left, right)."""
 
 _PADDINGS = ("same", "valid")
 
@@ -147,13 +150,16 @@ class Call:
         """Return the node for the operator."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
-    def padding(self, window: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Padding:
-        """Return the padding (top, bottom, left, right) of a window over its first input."""
-        height, width, _ = self.feature_map()
-        kind = self.option("Padding")
-        if kind >= len(_PADDINGS) or min(strides) < 1 or min(dilation) < 1:
-            raise self.refused(f"padding {kind}, strides {strides}, dilation {dilation}", "the file is damaged")
-        return padding_of(_PADDINGS[kind], (height, width), window, strides, dilation)
+    def window(self, size: Pair) -> Window:
+        """Return the window of the operator over its first input, a map."""
+        strides = (self.option("StrideH"), self.option("StrideW"))
+        dilations = (self.option("DilationHFactor", 1), self.option("DilationWFactor", 1))
+        shape, kind, around = self.feature_map(), self.option("Padding"), self.option(AROUND, ())
+        if kind >= len(_PADDINGS) or min(*size, *strides, *dilations) < 1:
+            problem = f"padding {kind}, a window of {size}, strides {strides}, dilation {dilations}"
+            raise self.refused(problem, "the file is damaged; convert the model anew")
+        window = Window(size, strides, dilations=dilations)
+        return replace(window, padding=around) if around else padded_window(_PADDINGS[kind], shape, window)
 
     def activated(self, nodes: list[Node]) -> list[Node]:
         """Return the nodes, followed by the node of the operator's fused activation, if any."""

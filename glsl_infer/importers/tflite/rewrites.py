@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core.convolutions import dilated_padding, same_padding
 from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.tflite.call import AROUND
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.evaluate import MOVES, computed
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-
-AROUND = "Around"
-"""Option of a convolution with its padding in pixels: (top, bottom, left, right)."""
 
 
 def dilated(model: Model, constants: Constants, makers: Mapping[int, Operator], last: Operator) -> Operator | None:
