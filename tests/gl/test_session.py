@@ -218,8 +218,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for index in range(16):
         values = {"input": rng.uniform(0, 1, 512), "state": rng.uniform(0, 1, (2, 1, 4))}
         np.savez(folder / f"{index}.npz", **{name: value.astype(np.float32) for name, value in values.items()})
-    ends = IoOptions(ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
-    export(folder / "voice.onnx", folder / "voice.glslnn", io_options=ends, calibration=sorted(folder.glob("*.npz")))
+    io_options = IoOptions(ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
+    export(
+        folder / "voice.onnx", folder / "voice.glslnn", io_options=io_options, calibration=sorted(folder.glob("*.npz"))
+    )
     return folder / "voice.glslnn"
 
 

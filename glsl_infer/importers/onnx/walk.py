@@ -55,8 +55,8 @@ class Walk:
         constants: inputs of the file that became constants.
     """
 
-    def __init__(self, model: Model, ends: IoOptions) -> None:
-        self._model, self._ends = model, ends
+    def __init__(self, model: Model, io_options: IoOptions) -> None:
+        self._model, self._io_options = model, io_options
         self.builder = GraphBuilder()
         self.values: dict[str, Operand] = {"": None}
         self.tensors: dict[str, View] = {}
@@ -82,8 +82,8 @@ class Walk:
         """
         problems = []
         names = [declared.name for declared in self._model.inputs]
-        constants = by_name("--constant", self._ends.constants, names)
-        shapes = by_name("--input-shape", self._ends.shapes, [name for name in names if name not in constants])
+        constants = by_name("--constant", self._io_options.constants, names)
+        shapes = by_name("--input-shape", self._io_options.shapes, [name for name in names if name not in constants])
         for declared in self._model.inputs:
             shape = shapes.get(declared.name)
             if not agrees(shape, declared):
@@ -93,7 +93,7 @@ class Walk:
                     value = constant_of(declared, constants[declared.name])
                     self.values[declared.name] = self.constants[declared.name] = value
                     continue
-                view = input_view(declared, self._model, self._ends.sizes, self.builder, shape)
+                view = input_view(declared, self._model, self._io_options.sizes, self.builder, shape)
             except ModelError as error:
                 problems.append(error)
                 continue
