@@ -565,7 +565,7 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     }
     pictures = {name: "none" for name, value in feeds.items() if value.ndim in (3, 4)}
     expected = run(model, feeds)
-    imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
+    imported = importer.imported(model, io_options=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
     inputs = {name: imported.stored_input(name, values) for name, values in feeds.items()}
     outputs = reference.run(graph, inputs, mode="float")

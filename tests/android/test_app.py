@@ -159,7 +159,7 @@ def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_light(phone: Phone) -> None:
+def test_the_light_button_switches_the_torch(phone: Phone) -> None:
     assert not phone.start()["torch"]
     phone.tell("press", "Light")
     assert phone.tell("state")["torch"]
@@ -291,7 +291,7 @@ def test_a_lost_context(phone: Phone) -> None:
 
 
 @pytest.mark.exhaustive
-def test_made_anew(phone: Phone) -> None:
+def test_a_recreated_activity_keeps_its_camera(phone: Phone) -> None:
     phone.start()
     phone.tell("press", "Turn")
     phone.tell("idle")

@@ -96,7 +96,7 @@ def test_below_the_threshold_it_is_none_of_these(
     assert [label == NONE for label in watched] == [none] * 2
 
 
-def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_every_skips_frames_and_frames_ends_the_run(model: Path, tmp_path: Path, capsys: Capture) -> None:
     argv = ["camera", "--source", str(folder(tmp_path / "f", 9)), "--model", str(model), "--json", "--every", "2"]
     assert main(argv) == 0
     assert [line["frame"] for line in lines(capsys)] == [0, 2, 4, 6, 8]
@@ -196,7 +196,7 @@ def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
     process.stderr.close()
 
 
-def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_impossible_arguments_are_refused(model: Path, tmp_path: Path, capsys: Capture) -> None:
     source = folder(tmp_path / "f", 1)
     assert "/dev/videoN" in refused(capsys, ["camera", "--source", tmp_path / "nothing"])
     assert "--every 0" in refused(capsys, ["camera", "--source", source, "--every", "0"])

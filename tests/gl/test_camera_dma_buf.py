@@ -186,7 +186,9 @@ def test_an_error_in_the_middle_gives_everything_back(
     assert driver.alive == 0
 
 
-def test_every_and_a_slow_reader(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
+def test_every_skips_frames_of_a_fast_camera(
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
+) -> None:
     picamera2.left = 400
     assert camera(model, "--every", "7") == 1, "it ends when the camera is unplugged"
     numbers = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]

@@ -47,7 +47,7 @@ def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch)
         assert context.refusals == ["surfaceless: broken"]
 
 
-def test_then_to_a_hidden_window(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
+def test_a_hidden_window_is_the_last_choice(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
     refuse(monkeypatch, "surfaceless", "device")
     with Context() as context:
         assert context.how.startswith("hidden glfw window")
@@ -75,7 +75,7 @@ def test_the_error_of_a_way_asked_for_is_its_reason(monkeypatch: pytest.MonkeyPa
         Context("device")
 
 
-def test_unknown_choice() -> None:
+def test_unknown_choices_are_refused() -> None:
     with pytest.raises(ContextError, match="choose one of auto, surfaceless, device, glfw"):
         Context("window")
 

@@ -69,7 +69,7 @@ def test_a_dma_buf_that_no_texture_holds(session: Session) -> None:
         session.run(DmaBuf(1 << 20, 3, "XB24", SOME.planes))
 
 
-def test_the_script(tmp_path: Path, context: Context) -> None:
+def test_the_script_compares_imported_buffers(tmp_path: Path, context: Context) -> None:
     words = [sys.executable, str(SCRIPT), str(write_tiny(tmp_path)), "--context", "surfaceless", "--size"]
     done = subprocess.run(
         [*words, "20x30"], capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ, timeout=300

@@ -132,7 +132,7 @@ def test_only_the_main_thread_makes_windows(screen: str) -> None:
 # Errors ----------------------------------------------------------------------------------------------
 
 
-def test_no_screen(no_screen: None) -> None:
+def test_without_a_screen_the_message_names_xvfb(no_screen: None) -> None:
     with pytest.raises(ContextError, match=r"neither DISPLAY nor WAYLAND_DISPLAY is set; set DISPLAY .* xvfb-run"):
         Context("glfw")
 

@@ -239,7 +239,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusals(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_impossible_options_are_refused(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     options, message = REFUSED[case]
     path = tiny.write_tiny(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -73,7 +73,7 @@ def overlap(bundle: Bundle, node: Node) -> bool:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*map(runs, NAMES)])
-def test_a_model(context: Context, name: str) -> None:
+def test_every_layer_is_within_its_tolerance(context: Context, name: str) -> None:
     needs.installed("keras")
     exported = small_models.exported(name)
     bundle, rng = bundles.read(exported.path), np.random.default_rng(0)

@@ -72,7 +72,7 @@ def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, exported_
 
 
 @by_name
-def test_what_becomes_part_of_another_layer_adds_none(exported_row: Exported, row: Row) -> None:
+def test_fused_rows_add_no_layer(exported_row: Exported, row: Row) -> None:
     assert subjects(row, exported_row.bundle) or row.without is not None
     if exported_row.without is not None:
         assert [node.op for node in exported_row.bundle.graph.nodes] == [

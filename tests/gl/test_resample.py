@@ -85,7 +85,7 @@ def test_a_bundle_gives_the_weights_back() -> None:
     [{"axis": 2}, {"first": (0,) * 8}, {"first": (9,) * 9}, {"first": (-1,) * 9}],
     ids=lambda case: str(case)[:14],
 )
-def test_refusals(change: dict[str, object]) -> None:
+def test_invalid_matrices_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ModelError, match="sums"):
         _ = graph(node(0, 4, 9).with_attrs(**change)).shapes
 

@@ -85,7 +85,7 @@ def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: C
         Detector(folder / "squares.json", tiles=9, context=context)
 
 
-def test_every_cell_full(detector: Detector) -> None:
+def test_a_detection_in_every_cell_is_drawn(detector: Detector) -> None:
     detections = detector(picture(32, 32, (16, 16, 32)))
     assert len(detections) == 64
     assert detections.draw(picture(32, 32)).size == (32, 32)

@@ -169,7 +169,7 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "x.glslnn").exists()
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for contents, message in (
         (None, "no such file"),
         (b"", "not a TensorFlow Lite file"),

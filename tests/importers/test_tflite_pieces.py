@@ -54,7 +54,7 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_one_operator(build: Build, expected: list[str]) -> None:
+def test_decomposed_functions_become_one_operator(build: Build, expected: list[str]) -> None:
     assert operators_behind(build) == expected
 
 
@@ -378,7 +378,7 @@ def test_every_operator_of_the_cpu_alone_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", ON_CPU)
-def test_on_the_cpu(kind: str) -> None:
+def test_operators_without_a_shader_run_on_the_cpu(kind: str) -> None:
     for build in ON_CPU[kind]:
         operators_behind(build)
 

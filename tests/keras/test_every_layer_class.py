@@ -133,7 +133,7 @@ def test_functions_of_the_table_are_those_of_keras() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", surface.LAYERS)
-def test_a_layer(name: str) -> None:
+def test_every_layer_class_is_converted_or_refused(name: str) -> None:
     check(name, surface.LAYERS[name], dict(surface.REFUSED_LAYERS))
 
 

@@ -204,7 +204,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_three_formats_one_graph(name: str) -> None:
+def test_three_formats_become_one_graph(name: str) -> None:
     optimized = {kind: optimize(graph) for kind, graph in graphs(NETWORKS[name]).items()}
     expected = described(optimized["keras"])
     for kind in ("tflite", "onnx"):

@@ -69,7 +69,7 @@ def test_channels_and_groups(channels, filters, groups):
         {"activation": "relu"},
     ],
 )
-def test_options(options):
+def test_blocks_equal_keras_with_every_option(options):
     check(pair(2 * BLOCK, 2 * BLOCK, 3, BLOCK // 2, **options), 2 * BLOCK)
 
 

@@ -74,7 +74,7 @@ def interrupted(path, name, time, work):
     return state.epoch if state else None, len(entries)
 
 
-def test_interrupted_four_times(uninterrupted, tmp_path):
+def test_a_run_interrupted_four_times_ends_the_same(uninterrupted, tmp_path):
     # The first epoch is not validated. In the second, a model is written before the first state:
     assert interrupted(tmp_path, "state.npz", 1, run) == (None, 0)
     # At the end of the first phase, between history and state:

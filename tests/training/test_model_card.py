@@ -104,7 +104,7 @@ def printed(capsys, root, *argv, code=2):
     return output.err
 
 
-def test_what_stands_in_it(root):
+def test_a_card_has_the_measured_scores(root):
     text = write(root)
     for words in ("# colours-x22-17: three colours", "Tells *colours* apart.", "- No other colours.", "# a remark"):
         assert words in text

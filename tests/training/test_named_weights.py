@@ -32,7 +32,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[keras.Model, Path]:
     return model, path
 
 
-def test_the_same_answers(saved: tuple[keras.Model, Path]) -> None:
+def test_restored_weights_give_the_same_outputs(saved: tuple[keras.Model, Path]) -> None:
     model, path = saved
     other = x22(33, 5, stages=2)
     picture = np.random.default_rng(0).uniform(0, 1, (1, 33, 33, 3)).astype(np.float32)

@@ -68,7 +68,7 @@ def test_adam_has_no_decay():
     assert type(steps) is keras.optimizers.Adam and steps.weight_decay is None and steps.beta_2 == 0.9
 
 
-def test_clipping():
+def test_clip_norm_is_the_global_clipnorm():
     steps = optimizer(replace(RECIPE, optimizer=Optimizer(clip_norm=0.5)), 4)
     assert steps.global_clipnorm == 0.5
     assert optimizer(RECIPE, 4).global_clipnorm is None
@@ -82,7 +82,7 @@ def same(result, expected):
     return len(result) == len(expected) and all(np.allclose(a, b, atol=1e-6) for a, b in zip(result, expected))
 
 
-def test_moving_average():
+def test_a_moving_average_weights_its_updates():
     average = MovingAverage(0.9)
     average.update(weights(1.0, 2.0), 3)
     assert same(average.weights, weights(1.0, 2.0)), "the first are taken as they are"

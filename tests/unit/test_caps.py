@@ -24,7 +24,7 @@ SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-def test_too_much(what: str) -> None:
+def test_manifests_beyond_a_limit_are_refused(what: str) -> None:
     manifest, message = TOO_MUCH[what]
     with pytest.raises(BundleError, match=message):
         check(manifest, SIZES)

@@ -85,7 +85,7 @@ def test_fourcc() -> None:
     assert fourcc_text(0x00FF4142) == "BA??"
 
 
-def test_its_description() -> None:
+def test_the_description_has_size_format_and_pitch() -> None:
     assert str(RGB) == "640 x 480 pixels XB24, rows of 2560 bytes"
     assert str(replace(YUV, modifier=5)) == "64 x 48 pixels YU12, rows of 64 + 32 + 32 bytes, modifier 0x5"
 

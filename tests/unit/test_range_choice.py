@@ -73,7 +73,7 @@ def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
         ([(-1e-30, 1e-45)], False, False, Range((0.0156865157186985,), (1.0,))),
     ],
 )
-def test_some_ranges(ends, common, equal, expected) -> None:
+def test_chosen_ranges_by_example(ends, common, equal, expected) -> None:
     assert chosen(ends, common, equal)[2] == expected
 
 

@@ -66,7 +66,7 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find().prefix == beside
 
 
-def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(put(tmp_path / "given")).origin == "--driver"
     beside = put(tmp_path / "shared/vc4/prefix")
     assert find().prefix == beside

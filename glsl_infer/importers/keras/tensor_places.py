@@ -101,8 +101,8 @@ def _take_along(call: Call) -> list[Node]:
     over = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
         source_shape, indices_shape = call.shapes
-        if [size for place, size in enumerate(source_shape) if place != over] == [
-            size for place, size in enumerate(indices_shape) if place != over
+        if [size for index, size in enumerate(source_shape) if index != over] == [
+            size for index, size in enumerate(indices_shape) if index != over
         ]:
             return [call.node("gather_elements", {"axis": over})]
         return _taken_along(call, over)
@@ -111,7 +111,7 @@ def _take_along(call: Call) -> list[Node]:
     numbers, source_shape = array(indices), call.shapes[0]
     if numbers.shape[0] != 1:
         raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    result_shape = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(source_shape))
+    result_shape = tuple(numbers.shape[index + 1] if index == over else size for index, size in enumerate(source_shape))
     return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], result_shape))]
 
 
@@ -119,7 +119,7 @@ def _taken_along(call: Call, over: int) -> list[Node]:
     """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
     for name, own_shape, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
-        full_shape = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(own_shape))
+        full_shape = tuple(size if index == over else max(size, other[index]) for index, size in enumerate(own_shape))
         if full_shape == own_shape:
             names.append(name)
             continue
@@ -180,19 +180,19 @@ def adaptive(reduction: str) -> Converter:
 
 
 def _windows(size: int, count: int) -> list[range]:
-    return [range(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
+    return [range(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]
 
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     """Gather the values of every window, with the last repeated in short windows, and reduce them to the maximum."""
     longest = [max(map(len, ranges)) for ranges in windows]
     rows, columns = (
-        np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in ranges])
+        np.array([[part[min(index, len(part) - 1)] for index in range(most)] for part in ranges])
         for ranges, most in zip(windows, longest)
     )
     numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
-    taken = numbers[rows[:, :, None, None], columns[None, None]]
-    nodes = placed(call, taken)
+    windowed = numbers[rows[:, :, None, None], columns[None, None]]
+    nodes = placed(call, windowed)
     attrs = {"reduction": "max", "axes": (1, 3), "keep": False}
     return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
 
@@ -203,8 +203,8 @@ def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> lis
     before = call.inputs[0]
     for ranges, size, part in zip(windows, call.shapes[0], ("rows", "columns")):
         matrix = np.zeros((size, len(ranges)), np.float32)
-        for place, window in enumerate(ranges):
-            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        for index, window in enumerate(ranges):
+            matrix[window.start : window.stop, index] = 1.0 / len(window)
         transposed = f"{call.name}-{part}-last" if nodes else call.name
         # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each axis is last once.
         nodes.append(Node(transposed, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
@@ -222,13 +222,13 @@ def adaptive_row(reduction: str) -> Converter:
         windows = _windows(length, call.shape[0])
         most = max(map(len, windows))
         if reduction == "max":
-            places = np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in windows])
+            places = np.array([[part[min(index, len(part) - 1)] for index in range(most)] for part in windows])
             nodes = placed(call, np.arange(length * channels).reshape(length, channels)[places])
             attrs = {"reduction": "max", "axes": (1,), "keep": False}
             return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
         matrix = np.zeros((length, len(windows)), np.float32)
-        for place, window in enumerate(windows):
-            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        for index, window in enumerate(windows):
+            matrix[window.start : window.stop, index] = 1.0 / len(window)
         transposed = call.node("tensor_transpose", {"axes": (1, 0)})
         mean = Node(f"{call.name}-means", "linear", (call.name,), {}, {"kernel": matrix})
         return [transposed, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]

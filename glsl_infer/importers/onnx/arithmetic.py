@@ -163,15 +163,15 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
     fine, groups = cut
     stored = fine.as_stored(constant)
     sizes: list[int] = []
-    place = 0
+    index = 0
     lengths_by_axis = list(stored.shape)
     for group in groups:
-        lengths = stored.shape[place : place + len(group)]
+        lengths = stored.shape[index : index + len(group)]
         full = any(length > 1 for length in lengths)
         for offset, atom in enumerate(group):
-            lengths_by_axis[place + offset] = atom.size if full else 1
+            lengths_by_axis[index + offset] = atom.size if full else 1
         sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
-        place += len(group)
+        index += len(group)
     return view.node, fine, np.broadcast_to(stored, lengths_by_axis).reshape(sizes)
 
 

@@ -48,11 +48,11 @@ def basic(call: Call) -> list[Node]:
 
     needed_gates = range(4) if call.output == 0 else range(3)
     gates = []
-    for place in needed_gates:
-        rows = slice(place * hidden, (place + 1) * hidden)
+    for index in needed_gates:
+        rows = slice(index * hidden, (index + 1) * hidden)
         own = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
-        nodes.append(Node(f"{call.name}-gate{place}", "dense", (call.name,), {"activation": "linear"}, own))
-        gates.append(add(f"gate{place}-open", "activation", nodes[-1].name, function=_GATES[place]))
+        nodes.append(Node(f"{call.name}-gate{index}", "dense", (call.name,), {"activation": "linear"}, own))
+        gates.append(add(f"gate{index}-open", "activation", nodes[-1].name, function=_GATES[index]))
     new = add("new", "binary", gates[0], gates[1], operation="multiply")
     remembered = add("kept", "binary", gates[_FORGET], state, operation="multiply")
     add("state", "add", new, remembered, activation="linear")
@@ -76,29 +76,29 @@ def simple_sequence(call: Call) -> list[Node]:
 def sequence(call: Call) -> list[Node]:
     """Convert an LSTM over an entire sequence, from a state of zeros."""
     _require_plain(call)
-    extra = [place for place in range(9, len(call.tensors)) if place in range(9, 12) or place >= _PLAIN]
-    used = [place for place in extra if place not in _STATES and call.tensors[place] is not None]
+    extra = [index for index in range(9, len(call.tensors)) if index in range(9, 12) or index >= _PLAIN]
+    used = [index for index in extra if index not in _STATES and call.tensors[index] is not None]
     if used:
         raise call.refused(f"with its inputs {used}", "peepholes, projections and layer norms cannot be exported")
     # Gates in the file, and in the kernel: input, forget, cell, output.
     kernel, recurrent = (
-        np.concatenate([call.weights(place, "weights", 2).T for place in range(first, first + 4)], axis=1)
+        np.concatenate([call.weights(index, "weights", 2).T for index in range(first, first + 4)], axis=1)
         for first in (1, 5)
     )
     hidden = recurrent.shape[0]
     weights: dict[str, Floats] = {"kernel": kernel[None], "recurrent": recurrent[None]}
-    weights["bias"] = np.concatenate([call.bias(place, hidden) for place in range(12, 16)])[None]
+    weights["bias"] = np.concatenate([call.bias(index, hidden) for index in range(12, 16)])[None]
     return _over_sequence(call, "lstm", {}, {**weights, **_states(call, dict(zip(("first", "first_cell"), _STATES)))})
 
 
-def _states(call: Call, places: Mapping[str, int]) -> dict[str, Floats]:
-    """Return the first states that are not zero, by weight; ``places`` has the index of each input."""
+def _states(call: Call, indices: Mapping[str, int]) -> dict[str, Floats]:
+    """Return the first states that are not zero, by weight; ``indices`` has the index of each input."""
     states: dict[str, Floats] = {}
-    for name, place in places.items():
-        value = call.constants[place] if place < len(call.constants) else None
+    for name, index in indices.items():
+        value = call.constants[index] if index < len(call.constants) else None
         if value is not None and np.any(value):
             states[name] = np.asarray(value, np.float32).reshape(1, -1)
-        elif value is None and place < len(call.tensors) and call.tensors[place] is not None:
+        elif value is None and index < len(call.tensors) and call.tensors[index] is not None:
             raise call.refused("from a state that the network computes", "begin with zeros")
     return states
 
