@@ -113,7 +113,7 @@ def _not_a_program(words: list[str]) -> str:
             return f"{program}: no such program; for the file in this folder, give ./{program}"
         return f"{program}: is not executable; make it so: chmod +x {shlex.quote(program)}"
     quotes = "; a path with spaces needs quotes: '\"./my ring.sh\" hall'" if len(words) > 1 else ""
-    if os.path.dirname(program):
+    if Path(program).name != program:
         return f"{program}: no such file{quotes}"
     return f"{program}: no such program; give the path of a program, such as ./ring.sh{quotes}"
 
