@@ -431,6 +431,16 @@ def test_an_empty_folder_is_checked_to_the_end(answer: dict[str, Any], tmp_path:
     assert "problem" in verdict(findings)
 
 
+def test_a_file_that_is_not_a_model_is_a_problem(tmp_path: Path) -> None:
+    """Its message has no rule of the format, which helps only maintainers."""
+    keras = tmp_path / "mine.keras"
+    keras.write_bytes(b"PK")
+    finding = finding_of(Machine(tmp_path, environ={}, driver=LLVMPIPE, model=keras), "layers")
+    assert finding.status is Status.PROBLEM
+    expected = f"{keras}: a Keras model; convert it: glsl-infer export MODEL.keras -o MODEL.glslnn"
+    assert finding.message == expected
+
+
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CHECKS, "memory", lambda machine: Finding(f"{1 / 0}"))
     finding = finding_of(zero_w(tmp_path), "memory")
