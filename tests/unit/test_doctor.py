@@ -90,7 +90,7 @@ def firmware(text: str, code: int = 0) -> dict[str, str]:
 
 
 def cameras(text: str) -> dict[str, str]:
-    """Return a camera on the ribbon cable, with picamera2 and the answer of the program that lists cameras."""
+    """Return a camera on the ribbon cable, with picamera2 and its list of cameras."""
     return {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": f"#!/bin/sh\necho '{text}'\n"}
 
 
