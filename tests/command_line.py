@@ -136,7 +136,7 @@ def restored(folder: Path | None = None, environment: Mapping[str, str] | None =
 def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     """Capture both streams; code that writes bytes can use ``buffer``, as in a process."""
     raw = io.BytesIO(), io.BytesIO()
-    out, err = (io.TextIOWrapper(one, "utf-8", errors="backslashreplace", write_through=True) for one in raw)
+    out, err = (io.TextIOWrapper(stream, "utf-8", errors="backslashreplace", write_through=True) for stream in raw)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             yield raw

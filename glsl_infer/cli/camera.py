@@ -149,7 +149,7 @@ def _classify(
     watches = camera_labels.Watches(
         args.on,
         classifier.labels,
-        str(args.model or "the model that comes with the package"),
+        None if args.model is None else str(args.model),
         args.appear_after or camera_tasks.APPEAR_AFTER,
         args.leave_after or camera_tasks.LEAVE_AFTER,
         switched=tuple(camera_events.pins_of(args)),

@@ -349,9 +349,9 @@ def _message(error: GlslInferError) -> str:
     Lists have indented lines. The log of a driver is limited to its first lines.
     """
     if isinstance(error, BundleError):
-        from glsl_infer.bundle.rules import named
+        from glsl_infer.bundle.rules import without_rule
 
-        return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
+        return one_line(advice.with_file_name(without_rule(error)))
     if isinstance(error, InputError):
         return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):

@@ -113,15 +113,15 @@ def from_optimized(
     target = options.with_longest_array()
     if numbers is None:
         precision.require_known(graph, options.precision_for)
-    known = Calibration(calibration, options.ranges, options.percentile)
+    settings = Calibration(calibration, options.ranges, options.percentile)
 
     def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
-        return long_texts.split_long(planned, target, known, progress)
+        return long_texts.split_long(planned, target, settings, progress)
 
     auto = options.weights == "auto"
     prepared = prepare(
         graph,
-        replace(known, images=_CountedImages(calibration, progress)),
+        replace(settings, images=_CountedImages(calibration, progress)),
         target=target,
         precision=Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers),
         plan=Plans(target, calibrated=True) if options.layout == "atlas" else None,
@@ -131,5 +131,5 @@ def from_optimized(
     if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
         is_far = (spent.times or 0.0) > MOST_COST
         finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0, is_far)
-    program = lower.to_program(prepared.graph, target, known, finer=finer, progress=progress)
+    program = lower.to_program(prepared.graph, target, settings, finer=finer, progress=progress)
     return to_bundle(program, labels, progress), program, prepared

@@ -47,7 +47,7 @@ def calibrate(
     """
     options = options or Options()
     progress("loading the model")
-    graph = model if isinstance(model, Graph) else importers.survey(model, ends=io_options).whole()
+    graph = model if isinstance(model, Graph) else importers.survey(model, io_options=io_options).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical images with --images DIR")

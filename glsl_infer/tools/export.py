@@ -140,7 +140,7 @@ def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: l
     if isinstance(model, Graph):
         return ImportReport((), model)
     try:
-        survey = importers.survey(model, ends=io_options)
+        survey = importers.survey(model, io_options=io_options)
     except MissingExtraError:
         raise
     except InputError as error:

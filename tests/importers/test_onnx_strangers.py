@@ -119,7 +119,7 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
         about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
         lengths = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]
         sizes = [int(np.prod(graph.shapes[name])) for name in about["layers"]]
-        assert sum(one != other for one, other in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
+        assert sum(length != size for length, size in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
     else:
         with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
             work(job)

@@ -112,7 +112,7 @@ def test_export_prints_a_report(
     argv += ["--calibrate", tmp_path, "--calibrate", picture]
     argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
     argv += ["--fit", "a=stretch", "--purpose", "b=values", "--draw-cost", "45"]
-    assert main([str(one) for one in [*argv, "--explain"]]) == 0
+    assert main([str(argument) for argument in [*argv, "--explain"]]) == 0
     options = Options(weights="baked", layout="planar", memory="by-size", percentile=99.9, draw_cost=45.0)
     io_options = IoOptions(ranges={"": (-1.0, 1.0)}, fits={"a": "stretch"}, purposes={"b": "values"})
     assert exported == [

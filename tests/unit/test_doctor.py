@@ -90,7 +90,7 @@ def firmware(text: str, code: int = 0) -> dict[str, str]:
 
 
 def cameras(text: str) -> dict[str, str]:
-    """Return a camera on the ribbon cable, with picamera2 and the answer of the program that lists cameras."""
+    """Return a camera on the ribbon cable, with picamera2 and its list of cameras."""
     return {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": f"#!/bin/sh\necho '{text}'\n"}
 
 
@@ -143,7 +143,7 @@ def test_each_problem_has_its_fix(
     finding = finding_of(zero_w(tmp_path, files, **options), check)
     assert finding.status is status, finding
     assert words in finding.message
-    assert any(fix in one for one in finding.fixes), finding.fixes
+    assert any(fix in proposal for proposal in finding.fixes), finding.fixes
 
 
 @pytest.mark.parametrize(
@@ -307,6 +307,16 @@ def test_an_empty_folder_is_checked_to_the_end(answer: dict[str, Any], tmp_path:
     assert {"driver", "layers"} <= {finding.name for finding in findings}
     assert not [finding for finding in findings if "cannot be checked" in finding.message]
     assert "problem" in verdict(findings)
+
+
+def test_a_file_that_is_not_a_model_is_a_problem(tmp_path: Path) -> None:
+    """Its message has no rule of the format, which helps only maintainers."""
+    keras = tmp_path / "mine.keras"
+    keras.write_bytes(b"PK")
+    finding = finding_of(Machine(tmp_path, environ={}, driver=LLVMPIPE, model=keras), "layers")
+    assert finding.status is Status.PROBLEM
+    expected = f"{keras}: a Keras model; convert it: glsl-infer export MODEL.keras -o MODEL.glslnn"
+    assert finding.message == expected
 
 
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

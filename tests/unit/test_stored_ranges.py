@@ -164,7 +164,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     if not making.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     source, io_options = making.source_of(model), making.io_options_of(model)
-    graph = source if isinstance(source, Graph) else importers.survey(source, ends=io_options).whole()
+    graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
     stored.of(optimize.optimize(graph), name)
 
 

@@ -47,7 +47,7 @@ def work(job: dict[str, Any]) -> None:
             raise ModelError("the model is not functional")
         sizes = {} if options.shapes else _free(network, job["inputs"])
         network = importer.with_sizes(network, sizes, options.shapes)
-        graph = importer.to_graph(network, ends=replace(options, shapes={}))
+        graph = importer.to_graph(network, io_options=replace(options, shapes={}))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return

@@ -128,7 +128,7 @@ def work(job: dict[str, Any]) -> None:
     full_model = read_model(job["model"])
     model = as_given(full_model, options)
     sizes = _free(model, job["inputs"])
-    graph = importer.to_graph(model, ends=replace(options, sizes=sizes, shapes={}, constants={}))
+    graph = importer.to_graph(model, io_options=replace(options, sizes=sizes, shapes={}, constants={}))
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs, selected = dict(model.outputs), []

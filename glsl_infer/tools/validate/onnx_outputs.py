@@ -140,7 +140,7 @@ def work(job: dict[str, Any]) -> None:
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
     io_options = replace(options, sizes={} if options.shapes else _free(job["model"], sizes))
     outputs = tuple(output["name"] for output in job["outputs"])
-    imported = importer.imported(job["model"], ends=_chosen(job["model"], io_options, outputs))
+    imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]
