@@ -97,7 +97,14 @@ class Parser(argparse.ArgumentParser):
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
         command = subparsers[0] if len(subparsers) == 1 else self
         usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
-        say_error(f"{advice.improved(message, names, usage)} (see {command.prog} --help)")
+        formatter = self._get_formatter()
+        forms = {
+            "/".join(action.option_strings): f"{action.option_strings[-1]} "
+            f"{formatter._format_args(action, action.dest.upper())}"
+            for action in self._actions
+            if action.option_strings and action.nargs != 0
+        }
+        say_error(f"{advice.improved(message, names, usage, forms)} (see {command.prog} --help)")
         self.exit(2)
 
 
