@@ -24,7 +24,8 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _REQUIRED = "the following arguments are required: "
-_NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
+_NUMBER = re.compile(r"(argument .*): invalid (int|float) value: '(.*)'$")
+_VALUE = re.compile(r"argument (?:-./)?(--\S+): (\S+; give .*)$")
 _INCOMPLETE = re.compile(r"argument ([^:]+): expected .*arguments?$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
@@ -125,6 +126,9 @@ def improved(message: str, options: Mapping[str, str], usage: str, forms: Mappin
     if number:
         kind = "a whole number" if number[2] == "int" else "a number"
         return f"{number[1]}: '{number[3]}' is not {kind}"
+    value = _VALUE.match(message)
+    if value:
+        return f"{value[1]} {value[2]}"
     incomplete = _INCOMPLETE.match(message)
     if incomplete and incomplete[1] in forms:
         return f"{message}; give {forms[incomplete[1]]}"

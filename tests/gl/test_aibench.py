@@ -119,7 +119,7 @@ def test_a_result_stands_among_the_phones() -> None:
     assert phones.table("mine", rows, None, phones.read())[1].startswith("mine")
 
 
-def test_other_devices_stand_beside_it(tmp_path: Path) -> None:
+def test_other_devices_are_rows_of_the_table(tmp_path: Path) -> None:
     file = tmp_path / "others.csv"
     file.write_text(
         "phone,1,2,3,4,5,6,7,8,9,score\nslow,900,-,-,-,-,-,-,-,-,50\nfast,1,2,3,4,5,6,7,8,9.5,2000\n", "utf-8"

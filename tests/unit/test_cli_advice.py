@@ -15,7 +15,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from command_line import Capture, refused, restored, run
+from command_line import Capture, code_of, refused, restored, run
 from tiny import LABELS, write_tiny
 
 import glsl_infer
@@ -136,7 +136,7 @@ def on_terminal(*argv: str, columns: int = 200, **environment: str) -> str:
             os.environ.pop(name, None)
         os.environ.update(environment)
         with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
-            assert main(list(argv)) == 2
+            assert code_of(main, list(argv)) == 2
             terminal.flush()
             text = os.read(ours, 4096).decode()
     os.close(ours)

@@ -1,4 +1,4 @@
-"""Commands that the camera starts: a program that is missing or not executable is reported at the start."""
+"""Commands started by the camera: a missing or unexecutable program is reported at the start."""
 
 from __future__ import annotations
 

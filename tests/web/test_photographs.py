@@ -46,7 +46,7 @@ def shipped(_: str) -> Iterator[bytes]:
 
 def from_data_set(name: str) -> Iterator[bytes]:
     """Yield test images of the model's data set, from all classes in turn."""
-    folder = next((one / name for one in DATA if (one / name).is_dir()), None)
+    folder = next((root / name for root in DATA if (root / name).is_dir()), None)
     if folder is None:
         pytest.skip(f"the data set is not here: scripts/get-data {name} data/{name}")
     classes = [sorted(path.iterdir()) for path in sorted((folder / "test").iterdir()) if path.is_dir()]

@@ -16,7 +16,7 @@ from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.support.files import put_folder
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
@@ -170,9 +170,8 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         error_class = InputError if done.returncode == InputError.exit_code else RunError
-        raise error_class(f"model '{model.name}': {last_line.replace('error: ', '', 1)}")
+        raise error_class(f"model '{model.name}': {last_line(done.stderr)}")
 
 
 def check_locations(deployment: Deployment, base: Path) -> None:
