@@ -104,11 +104,11 @@ class Parser(argparse.ArgumentParser):
         """Print one line and exit with 2."""
         options = dict(self._option_string_actions)
         commands = list(self.commands.values())
-        for each in commands:
-            options.update(each._option_string_actions)
+        for command in commands:
+            options.update(command._option_string_actions)
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
-        command = commands[0] if len(commands) == 1 else self
-        usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
+        parser = commands[0] if len(commands) == 1 else self
+        usage = f"usage: {parser.usage}" if parser.usage else " ".join(parser.format_usage().split())
         formatter = self._get_formatter()
         forms = {
             "/".join(action.option_strings): f"{action.option_strings[-1]} "
@@ -116,7 +116,7 @@ class Parser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings and action.nargs != 0
         }
-        say_error(f"{advice.improved(message, names, usage, forms)} (see {command.prog} --help)")
+        say_error(f"{advice.improved(message, names, usage, forms)} (see {parser.prog} --help)")
         self.exit(2)
 
 
