@@ -309,15 +309,15 @@ def _zero_channels(name: str, source: str, channels: int, before: int, after: in
     nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
     filled = 0 if before % 4 else min(-channels % 4, after)
     if filled:  # a slice has free lanes for them
-        kept = (*range(channels), *[ZERO] * filled)
-        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        channels_and_zeros = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": channels_and_zeros}))
         source = nodes[-1].name
     sides = []
     for count in (before, after - filled):
-        whole, rest = divmod(count, width)
+        whole, remainder = divmod(count, width)
         sides.append([zeros.name] * whole)
-        if rest:
-            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+        if remainder:
+            fewer = Node(f"{name}-{remainder}", "channel_gather", (zeros.name,), {"channels": tuple(range(remainder))})
             if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
                 nodes.append(fewer)
             sides[-1].append(fewer.name)
@@ -404,4 +404,4 @@ def weighted_sums(
     first = np.minimum(begins, length - taps)
     kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
     attrs, weights = rounded(kernel, offset)
-    return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights
+    return {"axis": axis, "first": tuple(int(index) for index in first), **attrs}, weights

@@ -235,26 +235,26 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
     steps = [int(np.take(numbers, 1, axis).flat[0]) - first for axis in axes]
     lengths = [numbers.shape[axis] for axis in axes]
     grid = sum(
-        (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - place - 1)))
-        for place, (step, size) in enumerate(zip(steps, lengths))
+        (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - index - 1)))
+        for index, (step, size) in enumerate(zip(steps, lengths))
     )
     if min(steps, default=1) < 1 or not np.array_equal(numbers.reshape(-1), np.reshape(first + grid, -1)):
         return None
-    ordered = sorted(range(len(axes)), key=lambda place: -steps[place])
+    ordered = sorted(range(len(axes)), key=lambda index: -steps[index])
     sizes, begin, slice_sizes, left, remaining = list[int](), list[int](), list[int](), first, total
-    for place in ordered:
-        step = steps[place]
+    for index in ordered:
+        step = steps[index]
         if remaining % step:
             return None
         sizes.append(remaining // step)
         begin.append(left // step)
-        slice_sizes.append(lengths[place])
+        slice_sizes.append(lengths[index])
         left, remaining = left % step, step
         if begin[-1] + slice_sizes[-1] > sizes[-1]:
             return None
     if remaining > 1:
         sizes, begin, slice_sizes = [*sizes, remaining], [*begin, left], [*slice_sizes, 1]
-    order = [ordered.index(place) for place in range(len(axes))] + list(range(len(axes), len(sizes)))
+    order = [ordered.index(index) for index in range(len(axes))] + list(range(len(axes), len(sizes)))
     return tuple(sizes), tuple(begin), tuple(slice_sizes), tuple(order)
 
 

@@ -121,13 +121,13 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
     """Return the nodes of an einsum of a tensor and a constant: one matrix product between two transpositions."""
     own, other, result = terms
     summed = [axis for axis in own if axis in other]
-    kept, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
+    shared, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
     sizes = {**dict(zip(own, call.shapes[0])), **dict(zip(other, weights.shape))}
     plain = all(len(set(term)) == len(term) for term in terms) and len(own) == len(call.shapes[0])
     if not plain or not set(result) <= {*own, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
         advice = f"name no axis twice, and give it axes of at most {MOST_PRODUCTS} products"
         raise call.refused(f"the einsum '{equation}'", advice)
-    if not summed or sorted(result) != sorted(kept + new):
+    if not summed or sorted(result) != sorted(shared + new):
         return _products_summed(call, terms, weights)
 
     def shape(axes: list[str]) -> tuple[int, ...]:
@@ -135,14 +135,14 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
 
     matrix = weights.transpose([other.index(axis) for axis in summed + new])
     matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
-    order = tuple(own.index(axis) for axis in kept + summed)
+    order = tuple(own.index(axis) for axis in shared + summed)
     return _in_turn(
         call,
         ("tensor_transpose", {"axes": order}, {}),
-        ("tensor_reshape", {"shape": (*shape(kept), matrix.shape[0])}, {}),
+        ("tensor_reshape", {"shape": (*shape(shared), matrix.shape[0])}, {}),
         ("linear", {}, {"kernel": np.ascontiguousarray(matrix)}),
-        ("tensor_reshape", {"shape": shape(kept + new)}, {}),
-        ("tensor_transpose", {"axes": tuple((kept + new).index(axis) for axis in result)}, {}),
+        ("tensor_reshape", {"shape": shape(shared + new)}, {}),
+        ("tensor_transpose", {"axes": tuple((shared + new).index(axis) for axis in result)}, {}),
     )
 
 

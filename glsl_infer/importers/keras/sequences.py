@@ -138,12 +138,12 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
     """Return the nodes for a layer's output from all steps (length, directions, hidden)."""
     length, hidden = call.shapes[0][0], node.weights["recurrent"].shape[1]
     nodes, parts = [node], []
-    for place, backwards in enumerate(directions):
+    for index, backwards in enumerate(directions):
         name = f"{call.name}-{'backward' if backwards else 'forward'}"
         at = 0 if backwards else length - 1
-        begin, size, strides = (0 if every else at, place, 0), (length if every else 1, 1, hidden), (1, 1, 1)
+        begin, size, strides = (0 if every else at, index, 0), (length if every else 1, 1, hidden), (1, 1, 1)
         if every and backwards and len(directions) == 1:  # Keras returns the steps in the order of computation
-            begin, strides = (length - 1, place, 0), (-1, 1, 1)
+            begin, strides = (length - 1, index, 0), (-1, 1, 1)
         cut = {"begin": begin, "size": size, "strides": strides}
         nodes.append(Node(f"{name}-steps", "tensor_slice", (node.name,), cut))
         nodes.append(

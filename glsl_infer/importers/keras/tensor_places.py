@@ -100,8 +100,8 @@ def _take_along(call: Call) -> list[Node]:
     over = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
         source_shape, indices_shape = call.shapes
-        if [size for place, size in enumerate(source_shape) if place != over] == [
-            size for place, size in enumerate(indices_shape) if place != over
+        if [size for index, size in enumerate(source_shape) if index != over] == [
+            size for index, size in enumerate(indices_shape) if index != over
         ]:
             return [call.node("gather_elements", {"axis": over})]
         return _taken_along(call, over)
@@ -110,7 +110,7 @@ def _take_along(call: Call) -> list[Node]:
     numbers, source_shape = array(indices), call.shapes[0]
     if numbers.shape[0] != 1:
         raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    result_shape = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(source_shape))
+    result_shape = tuple(numbers.shape[index + 1] if index == over else size for index, size in enumerate(source_shape))
     return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], result_shape))]
 
 
@@ -118,7 +118,7 @@ def _taken_along(call: Call, over: int) -> list[Node]:
     """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
     for name, own_shape, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
-        full_shape = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(own_shape))
+        full_shape = tuple(size if index == over else max(size, other[index]) for index, size in enumerate(own_shape))
         if full_shape == own_shape:
             names.append(name)
             continue
@@ -178,7 +178,7 @@ def adaptive(reduction: str) -> Converter:
 
 
 def _windows(size: int, count: int) -> list[range]:
-    return [range(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
+    return [range(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]
 
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
@@ -186,7 +186,7 @@ def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
     for axis, ranges in enumerate(windows):
         longest = range(max(map(len, ranges)))
-        taken = np.array([[part[min(place, len(part) - 1)] for place in longest] for part in ranges])
+        taken = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
         numbers = np.take(numbers, taken, 2 * axis)
     nodes = placed(call, numbers)
     attrs = {"reduction": "max", "axes": tuple(range(1, 2 * len(windows), 2)), "keep": False}

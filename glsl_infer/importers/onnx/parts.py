@@ -62,7 +62,7 @@ def of_each(convert: Converter, *, lines: bool = True) -> Converter:
 def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
     nodes = call.nodes
     if len(dims) in TEXTURE_RANKS or part.step == 1:
-        parts = [part if place == dim else range(size) for place, size in enumerate(dims)]
+        parts = [part if index == dim else range(size) for index, size in enumerate(dims)]
         return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), parts))
     block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
     attrs: dict[str, Any] = {
@@ -76,8 +76,8 @@ def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: ran
 
 def _slice(call: Call) -> list[View]:
     view = call.view()
-    bounds = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
-                     for place in range(1, len(call.operands)))]  # fmt: skip
+    bounds = [None, *(call.constant(index, "where it begins and ends") if call.has(index) else None
+                     for index in range(1, len(call.operands)))]  # fmt: skip
     for axis, part in enumerate(slices(view.shape, bounds, call.operator.attributes)):
         view = sliced(call, view, axis, range(view.shape[axis])[part])
     return [view]
@@ -105,7 +105,7 @@ def _gather(call: Call) -> list[View]:
     view, indices = call.view(), call.constant(1, "indices").astype(np.int64)
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     size = view.shape[axis]
-    places = [int(place) + size if place < 0 else int(place) for place in indices.reshape(-1)]
+    places = [int(index) + size if index < 0 else int(index) for index in indices.reshape(-1)]
     if not places or min(places) < 0 or max(places) >= size:
         raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
     picked = _picked(call, view, axis, places)
@@ -129,7 +129,7 @@ def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
         return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
     if len(places) > 64:
         return picked(call, view, axis, places)
-    return concatenated(call, [sliced(call, view, axis, range(place, place + 1)) for place in places], axis)
+    return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in places], axis)
 
 
 def _concat(call: Call) -> list[View]:
@@ -147,7 +147,7 @@ def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
         if not isinstance(value, np.ndarray) or value.size
     ]
     all_views = [value for value in tensors if isinstance(value, View)]
-    shapes = {tuple(size for place, size in enumerate(view.shape) if place != axis) for view in all_views}
+    shapes = {tuple(size for index, size in enumerate(view.shape) if index != axis) for view in all_views}
     if len(shapes) != 1 or len(all_views) != len(tensors):
         raise call.refused(f"of shapes {[view.shape for view in all_views]}", "the file is damaged")
     return [concatenated(call, all_views, axis)]
@@ -156,13 +156,13 @@ def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
 def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> list[Operand]:
     """Return the inputs with constants of zeros merged as channels into the adjacent map. A shader computes those."""
     merged = list(operands)
-    for place, view in enumerate(operands):
+    for index, view in enumerate(operands):
         if not isinstance(view, View):
             continue
         fitting = [size for at, size in enumerate(view.shape) if at != axis]
         around = []
         for step in (-1, 1):
-            other = merged[place + step] if 0 <= place + step < len(merged) else None
+            other = merged[index + step] if 0 <= index + step < len(merged) else None
             shape = other.shape if isinstance(other, np.ndarray) and not other.any() else ()
             same = len(shape) == len(view.shape) and [size for at, size in enumerate(shape) if at != axis] == fitting
             around.append(shape[axis] if same else 0)
@@ -172,10 +172,10 @@ def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> l
         dims = call.nodes.shape(view.node)
         if len(dims) != 3 or dim != 2:
             continue
-        merged[place] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
+        merged[index] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
         for step, count in zip((-1, 1), around):
             if count:
-                merged[place + step] = np.zeros(0, np.float32)
+                merged[index + step] = np.zeros(0, np.float32)
     return merged
 
 
@@ -187,10 +187,10 @@ def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
 def as_view(call: Call, value: Numbers, like: View) -> View:
     """Return a constant as a tensor: one value of another tensor, times 0, plus the constant."""
     shape = tuple(value.shape)
-    one = like
+    element = like
     for axis, size in enumerate(like.shape):
-        one = sliced(call, one, axis, range(min(size, 1)))
-    node = call.nodes.shaped(one.node, (1,) * max(len(shape), 2))
+        element = sliced(call, element, axis, range(min(size, 1)))
+    node = call.nodes.shaped(element.node, (1,) * max(len(shape), 2))
     zeros = call.nodes.constant("multiply", node, np.zeros(shape or (1,)))
     return fresh(call.nodes.constant("add", zeros, call.finite(value, "a constant")), shape)
 
@@ -260,7 +260,7 @@ def _pad(call: Call) -> list[View]:
     if len(pads) != 2 * len(axes or []):
         raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
     around = {
-        call.axis(axis, rank): (pads[place], pads[place + len(pads) // 2]) for place, axis in enumerate(axes or [])
+        call.axis(axis, rank): (pads[index], pads[index + len(pads) // 2]) for index, axis in enumerate(axes or [])
     }
     around = {axis: widths for axis, widths in around.items() if any(widths)}
     if not around:

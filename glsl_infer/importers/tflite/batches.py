@@ -69,9 +69,9 @@ def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
     )
     nodes: list[Node] = []
     outputs: list[str] = []
-    for place in range(batch):
-        name = f"{call.name}-{place}" if place else call.name
-        cut = {"begin": (place, 0, 0, 0), "size": (1, *shape[1:])}
+    for index in range(batch):
+        name = f"{call.name}-{index}" if index else call.name
+        cut = {"begin": (index, 0, 0, 0), "size": (1, *shape[1:])}
         nodes.append(Node(name, "tensor_slice", call.inputs, cut))
         nodes.append(shaped(f"{name}-map", name, shape[1:]))
         own = replace(call, name=f"{name}-made", inputs=(nodes[-1].name,), shapes=(shape[1:],), tensor=single)

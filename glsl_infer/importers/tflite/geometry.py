@@ -149,7 +149,7 @@ def sliced(call: Call) -> list[Node]:
         slices = zip(file_shape, call.integers(1, "where it begins"), call.integers(2, "its size"))
         parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in slices]
     else:
-        operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
+        operands = [call.constant(index, "its ends") for index in (1, 2, 3)]
         try:
             parts, _ = slices_of(file_shape, operands, call.operator.options)
         except (ValueError, KeyError) as error:

@@ -108,7 +108,7 @@ class BatchMoves:
             if not open_tensors:
                 break
             if len(open_tensors) == 1:
-                pieces.append((next(iter(open_tensors)), [chosen[place] for place in sorted(chosen)]))
+                pieces.append((next(iter(open_tensors)), [chosen[index] for index in sorted(chosen)]))
         return pieces[::-1]
 
     def _batch_back(self, last: Operator) -> Operator | None:
