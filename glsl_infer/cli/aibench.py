@@ -6,13 +6,12 @@ docs/engineering/aibench.md has the rules and the measurements.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import arguments, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, print_result
 from glsl_infer.errors import GlslInferError, InputError
 
 MEMORY = 256
@@ -96,13 +95,9 @@ def run(args: argparse.Namespace) -> int:
     result = {"machine": machine, "quick": args.quick, "tests": rows, "score": _score(rows, args)}
     if args.plot is not None:
         plot.bars(result, args.plot)
-    if args.json:
-        print(json.dumps(result, indent=1))
-    else:
-        if result["score"] is not None:
-            print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
-        if not args.quick:
-            print_lines(["", *phones.table("this machine", rows, result["score"], phone_rows)])
+    lines = [] if result["score"] is None else [f"score {result['score']:.0f} (a Pixel 2 has 1293)"]
+    lines += [] if args.quick else ["", *phones.table("this machine", rows, result["score"], phone_rows)]
+    print_result(args, result, lines)
     return 1 if all("failed" in row for row in rows) else 0
 
 

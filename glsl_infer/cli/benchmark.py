@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import arguments, model_options, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support import files
 from glsl_infer.support.plain_text import cell
@@ -99,10 +98,7 @@ def run(args: argparse.Namespace) -> int:
         from glsl_infer.tools.benchmark import plots
 
         (plots.profile if args.profile else plots.sustained)(result, args.plot)
-    if args.json:
-        print(json.dumps(result, indent=1))
-    else:
-        print_lines(comparison_lines(result) if args.compare else result_lines(result))
+    print_result(args, result, comparison_lines(result) if args.compare else result_lines(result))
     return 0
 
 

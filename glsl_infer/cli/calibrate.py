@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.export import MAX_CALIBRATION
-from glsl_infer.cli.terminal_text import say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import check_output
 
@@ -55,8 +54,6 @@ def run(args: argparse.Namespace) -> int:
     model_options.prepare_import(args)
     with progress.status("calibrate") as say:
         stored = calibrate(args.model, args.out, files, io_options=io_options, progress=say)
-    if args.json:
-        print(json.dumps({"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}))
-    else:
-        print(f"{args.out}: ranges of {len(stored.known.maps)} layers, from {len(files)} files")
+    data = {"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}
+    print_result(args, data, [f"{args.out}: ranges of {data['layers']} layers, from {data['pictures']} files"])
     return 0

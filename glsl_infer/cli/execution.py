@@ -215,6 +215,24 @@ def check_signature(args: argparse.Namespace) -> None:
     signatures.require(args.model, args.require_signature)
 
 
+def check_window(args: argparse.Namespace) -> None:
+    """Refuse arguments that a window does not allow, and ``--screenshot`` without one.
+
+    Raises:
+        InputError: arguments are incompatible, or the screenshot cannot be written.
+    """
+    if args.screenshot is not None and not args.window:
+        raise InputError("--screenshot needs --window; give both")
+    if args.window and args.json:
+        raise InputError("--window and --json cannot be used together; leave one out")
+    if args.window and args.context not in ("auto", "glfw"):
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
+    if args.screenshot is not None:
+        from glsl_infer.support.files import check_output
+
+        check_output(args.screenshot, ".png", option="--screenshot")
+
+
 def picture_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``, as the ``type`` of an argument.
 
@@ -331,9 +349,9 @@ def _message(error: GlslInferError) -> str:
     Lists have indented lines. The log of a driver is limited to its first lines.
     """
     if isinstance(error, BundleError):
-        from glsl_infer.bundle.rules import named
+        from glsl_infer.bundle.rules import without_rule
 
-        return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
+        return one_line(advice.with_file_name(without_rule(error)))
     if isinstance(error, InputError):
         return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, model_options, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
 from glsl_infer.support.plain_text import sides
@@ -105,10 +105,7 @@ def run(args: argparse.Namespace) -> int:
     written = write_of_bundle(args, bundle)
     if written:
         described["written"] = written
-    if args.json:
-        print(json.dumps(described, indent=1))
-    else:
-        print_lines(_text(described, passes=args.passes))
+    print_result(args, described, _text(described, passes=args.passes))
     return 0
 
 
@@ -130,20 +127,16 @@ def _inspect_model(args: argparse.Namespace) -> int:
     if args.stage:
         return _print_stage(args, inspected)
     written = write_of_model(args, inspected)
-    if args.json:
-        print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
-    else:
-        print_lines([*lines_of(inspected), *(f"wrote {path}" for path in written)])
+    data = {**inspected.as_json(), **({"written": written} if written else {})}
+    print_result(args, data, [*lines_of(inspected), *(f"wrote {path}" for path in written)])
     return 0
 
 
 def _list_models(args: argparse.Namespace, models: Sequence[str]) -> int:
     """Print the models inside a container."""
     paths = [str(args.model / name) for name in models]
-    if args.json:
-        print(json.dumps({"file": str(args.model), "models": paths}, indent=1))
-    else:
-        print_lines([f"{args.model} contains {len(models)} models; give one of them:", *paths])
+    lines = [f"{args.model} contains {len(models)} models; give one of them:", *paths]
+    print_result(args, {"file": str(args.model), "models": paths}, lines)
     return 0
 
 
@@ -155,10 +148,8 @@ def _print_stage(args: argparse.Namespace, inspected: Inspected) -> int:
         problems = "\n  ".join(inspected.problems)
         raise InputError(f"{args.model}: has no graph, because it cannot be imported:\n  {problems}")
     nodes = stages.nodes_at(inspected.graph, args.stage)
-    if args.json:
-        print(json.dumps({"stage": args.stage, "nodes": [node.as_json() for node in nodes]}, indent=1))
-    else:
-        print_lines([*stages.lines_of(nodes)])
+    data = {"stage": args.stage, "nodes": [asdict(node) for node in nodes]}
+    print_result(args, data, stages.lines_of(nodes))
     return 0
 
 

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
                 elif args.out is not None:
                     words += f"; {args.out} is not written (--always writes it)"
                 rows = show.rows(result) if result.present else []
-                for row in rows or [[""] * len(show.head(opened))]:
+                for row in rows or [[]]:
                     many.row([path, "", len(rows), *row])
                 if args.json:
                     width, height = size

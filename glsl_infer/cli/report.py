@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import arguments, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.support import files
 
 RUNS = 30
@@ -85,10 +85,7 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
     for path, text in zip(written, (json.dumps(report, indent=1) + "\n", page(report))):
         files.write_output(path, text)
-    if args.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print_lines([*_summary(report), "", f"wrote {written[0]} (to send) and {written[1]} (to read)"])
+    print_result(args, report, [*_summary(report), "", f"wrote {written[0]} (to send) and {written[1]} (to read)"])
     return 0 if all(model["selfcheck"].get("passed") is True for model in report["models"]) else 1
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, model_options, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
@@ -145,13 +145,11 @@ def run(args: argparse.Namespace) -> int:
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": total, **agreement}
     failures = _failures(args, agreement)
     if args.report is not None:
-        _write(args.report, agreement, failures)
-    if args.json:
-        print(json.dumps({**agreement, "failures": failures}, indent=1))
-    else:
-        print_lines(_text(agreement, every_layer=args.explain))
-        if failures:
-            print_lines(["", *verdict.sentences(agreement)])
+        from glsl_infer.tools.validate.page import page
+
+        files.write_output(args.report, page(agreement, failures))
+    causes = ["", *verdict.sentences(agreement)] if failures else []
+    print_result(args, {**agreement, "failures": failures}, [*_text(agreement, every_layer=args.explain), *causes])
     if failures:
         raise RunError("; ".join(failures))
     return 0
@@ -213,21 +211,11 @@ def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[st
     return failures
 
 
-def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
-    from glsl_infer.tools.validate.page import page
-
-    files.write_output(path, page(agreement, failures))
-
-
 def _sample_count(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
     return images if compared == total else f"{images} (of {total} requested)"
-
-
-def _similarity(layer: Mapping[str, Any]) -> float:
-    return float(layer["cosine"])
 
 
 def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
@@ -250,7 +238,9 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    layers = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
+    layers = (
+        agreement["layers"] if every_layer else sorted(agreement["layers"], key=itemgetter("cosine"))[:WORST_LAYERS]
+    )
     if layers:
         wide = max(5, *(len(layer["layer"]) for layer in layers))
         lines += [

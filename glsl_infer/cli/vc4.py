@@ -149,9 +149,9 @@ def run(args: argparse.Namespace) -> int:
             say_warning(f"{path}: the operators on the CPU ({', '.join(bundle.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
-        return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
+        return vc4_pixels.run(args, compilers)
     if args.time:
-        return vc4_time.run(args.models, compilers, as_json=args.json)
+        return vc4_time.run(args, compilers)
     for layer, show in ((args.disassemble, _disassemble), (args.why, _explain)):
         if layer is not None:
             show(_listed(args.models, compilers, layer), layer, args)

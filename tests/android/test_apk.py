@@ -104,6 +104,7 @@ def test_equal_sources_give_equal_bytes(tools: Tools, apk: Path, squares: Path, 
     assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
 
 
+@pytest.mark.exhaustive
 def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) -> None:
     models = [ROOT / "models" / "superres-x2-96.glslnn", MODEL]
     command = [sys.executable, str(ROOT / "android" / "build_apk.py"), "--json", "-o", str(tmp_path / "two.apk")]

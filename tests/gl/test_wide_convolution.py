@@ -70,10 +70,21 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+SLOWEST = "5x5 over 9 slices-uniform"
+"""llvmpipe compiles it for 20 s of CPU time."""
+
+
 @pytest.mark.drivers("all")
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("case", "weights"),
+    [
+        pytest.param(case, weights, id=name, marks=pytest.mark.exhaustive if name == SLOWEST else [])
+        for kind, case in CASES.items()
+        for weights in ("baked", "uniform", "texture")
+        for name in [f"{kind}-{weights}"]
+    ],
+)
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
     graph = wide(**case)
     bundle = make_bundle(graph, weights, uniform_vectors=1000)

@@ -69,6 +69,12 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "elsewhere"))
     write_tiny(tmp_path).rename(tmp_path / "mine.glslnn")
     assert "mine: no such file or model (did you mean mine.glslnn?); " in refused(capsys, ["selfcheck", "mine"])
+    (tmp_path / "models").mkdir()
+    shipped = (tmp_path / "mine.glslnn").rename(tmp_path / "models/trash-129.glslnn")
+    (tmp_path / "models/trash-257").mkdir()
+    for name in ("trash-129", "trash-192", "models/trash-129"):
+        message = refused(capsys, ["classify", "--model", name, "cat.jpg"])
+        assert f"(did you mean {shipped.relative_to(tmp_path)}?)" in message
     (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
 

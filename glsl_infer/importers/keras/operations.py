@@ -24,6 +24,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Conv": convolutions.of_constants,
     "DepthwiseConv": convolutions.of_constants,
     "StopGradient": layers.identity,
+    "Diff": geometry.differences,
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,

@@ -134,7 +134,7 @@ def space_to_depth(call: Call) -> list[Node]:
     shape, block = call.feature_map(), call.option("BlockSize")
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    return moves.space_to_depth(call.name, call.inputs[0], shape, block)
+    return moves.space_to_depth(call.name, call.inputs[0], shape, (block, block))
 
 
 def concatenate(call: Call) -> list[Node]:

@@ -163,12 +163,7 @@ def _packed(call: Call) -> list[Node]:
         raise call.refused("with a constant", "join tensors that the network computes")
     wide = tuple(1 if index == axis else size for index, size in enumerate(call.tensor.shape))
     inner = wide[1:] if wide[0] == 1 and axis else wide
-    nodes = [
-        Node(call.name if not number else f"{call.name}-{number}", "reshape", (source,), {"shape": inner})
-        for number, source in enumerate(call.inputs)
-    ]
-    attrs = {"axis": axis - rank}
-    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(node.name for node in nodes), attrs)]
+    return emit.stacked(call.name, call.inputs, inner, axis - rank)
 
 
 def _argmax(call: Call) -> list[Node]:

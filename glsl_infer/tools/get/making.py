@@ -15,7 +15,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import FITS
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.tflite import file as tflite
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.progress import ProgressCallback
@@ -182,16 +182,10 @@ def whole_of(weights: Path, classes: int, out: Path, progress: ProgressCallback)
         )
     progress("loading weights by the names of layers")
     arguments = (weights.absolute(), "-o", out, "--classes", classes)
-    done = subprocess.run(
-        module_command("training.named_weights", *arguments),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    command = module_command("training.named_weights", *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        raise InputError(one_line(lines[-1].removeprefix("error: ")))
+        raise InputError(one_line(last_line(done.stderr)))
 
 
 def _licence(model: Model, file: File) -> str:
