@@ -13,13 +13,13 @@ from glsl_infer.support.near_names import nearest, nearest_file
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = (
+_MODEL_FIRST = (
     *("benchmark", "calibrate", "doctor", "export", "inspect", "labels", "report", "run", "selfcheck", "validate"),
     "vc4",
 )
 """Commands whose first argument is a model."""
 
-_OPTION = ("camera", "classify", "detect", "landmarks", "segment")
+_MODEL_OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands whose model is the option ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
@@ -43,13 +43,13 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
             for index, word in enumerate(options)
         ]
         arguments = [command, *options]
-    if command in _FIRST:
+    if command in _MODEL_FIRST:
         for index, word in enumerate(options):
             if word.startswith(f"{MODEL}="):
                 return [command, word.partition("=")[2], *options[:index], *options[index + 1 :]]
             if word == MODEL and index + 1 < len(options):
                 return [command, options[index + 1], *options[:index], *options[index + 2 :]]
-    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in options):
+    elif command in _MODEL_OPTION and not any(word.partition("=")[0] == MODEL for word in options):
         models = [word for word in options if word.endswith(SUFFIX) and not word.startswith("-")]
         if len(models) == 1:
             options.remove(models[0])
@@ -60,7 +60,7 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
 _SHIPPED = Path("models")
 """Folder of models in a clone of the repository."""
 
-_RUNS = (*_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
+_BUNDLE_COMMANDS = (*_MODEL_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
 """Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
 
 
@@ -71,7 +71,7 @@ def fetched_models(args: argparse.Namespace) -> None:
         InputError: the network of this name is not fetched yet, or the name is unknown.
     """
     command = getattr(args, "command", None)
-    if command not in (*_RUNS, "inspect"):
+    if command not in (*_BUNDLE_COMMANDS, "inspect"):
         return
     if isinstance(getattr(args, "model", None), Path):
         args.model = _fetched(args.model, command)

@@ -52,7 +52,7 @@ def test_each_command_prints_its_version(capsys: Capture) -> None:
         ("", ""),
     ],
 )
-def test_models_stand_anywhere(text: str, expected: str) -> None:
+def test_models_are_accepted_in_any_position(text: str, expected: str) -> None:
     assert advice.models_anywhere(text.split()) == expected.split()
 
 
