@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.near_names import did_you_mean, nearest, nearest_file
+from glsl_infer.support.near_names import nearest, nearest_file
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
@@ -24,7 +24,8 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _REQUIRED = "the following arguments are required: "
-_NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
+_NUMBER = re.compile(r"(argument .*): invalid (int|float) value: '(.*)'$")
+_VALUE = re.compile(r"argument (?:-./)?(--\S+): (\S+; give .*)$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
@@ -55,6 +56,9 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     return arguments
 
 
+_SHIPPED = Path("models")
+"""Folder of models in a clone of the repository."""
+
 _RUNS = (*_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
 """Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
 
@@ -76,7 +80,12 @@ def fetched_models(args: argparse.Namespace) -> None:
 
 def _fetched(model: Path, command: str) -> Path:
     """Return the file of a fetched model; a path that cannot be a name is returned as it is."""
-    if model.suffix or len(model.parts) != 1 or model.exists():
+    if model.suffix or model.exists():
+        return model
+    if len(model.parts) != 1:
+        written = model.with_suffix(SUFFIX)
+        if written.is_file():
+            raise InputError(f"{model}: no such file (did you mean {written}?)")
         return model
     from glsl_infer.tasks import models, reading
     from glsl_infer.tools.get import catalogue
@@ -92,8 +101,12 @@ def _fetched(model: Path, command: str) -> Path:
         return models.find(task.model, task.source)
     if command == "inspect":  # it also reads other files, and has a message about them
         return model
-    own = model.with_suffix(SUFFIX)
-    suggestion = f" (did you mean {own}?)" if own.is_file() else did_you_mean(name, [*networks, *reading.names()])
+    candidates = [Path(f"{name}{SUFFIX}"), _SHIPPED / f"{name}{SUFFIX}"]
+    near = nearest(name, [*networks, *reading.names()])
+    files = [file for file in candidates if file.is_file()] or [file for file in map(nearest_file, candidates) if file]
+    if files and (near is None or files[0] in candidates):
+        near = str(files[0])
+    suggestion = "" if near is None else f" (did you mean {near}?)"
     raise InputError(
         f"{name}: no such file or model{suggestion}; give a file *{SUFFIX}, or a name that 'glsl-infer get' lists"
     )
@@ -111,6 +124,9 @@ def improved(message: str, options: Mapping[str, str], usage: str) -> str:
     if number:
         kind = "a whole number" if number[2] == "int" else "a number"
         return f"{number[1]}: '{number[3]}' is not {kind}"
+    value = _VALUE.match(message)
+    if value:
+        return f"{value[1]} {value[2]}"
     choice = _CHOICE.search(message)
     if choice and message.startswith("argument COMMAND: "):
         names = re.findall(r"[^\s,']+", choice[2])

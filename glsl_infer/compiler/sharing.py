@@ -245,12 +245,12 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     number = 0
     for some, part in plans[chosen]:
         members: dict[int, list[int]] = defaultdict(list)
-        for index, place in enumerate(part.placement):
-            members[place].append(index)
-        for place, indices in members.items():
+        for index, texture in enumerate(part.placement):
+            members[texture].append(index)
+        for texture, indices in members.items():
             if len(indices) == 1 and len(some[indices[0]].names) == 1:
                 continue
-            width, height = part.objects[place]
+            width, height = part.objects[texture]
             for index in indices:
                 for name, (x, y) in zip(some[index].names, some[index].corners):
                     columns = _grid(grids[name], part.sizes[index], some[index]).columns

@@ -115,9 +115,7 @@ def _whole(bundle: Bundle) -> float:
         manifest = part.manifest
         shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}
         costs = {name: parse(name, text.decode("ascii")).executed for name, text in shaders.items()}
-        drawn = sum(
-            costs[entry.program] * quad.width * quad.height for entry in manifest.passes for quad in entry.quads
-        )
+        drawn = sum(costs[entry.program] * entry.pixels for entry in manifest.passes)
         seconds += SECONDS_A_PROGRAM * len(shaders) + drawn / OPERATIONS
     return min(seconds, MOST_SECONDS)
 

@@ -34,9 +34,9 @@ PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 def everywhere() -> Iterator[object]:
     """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
-        for index, place in enumerate(PLACES):
+        for index, position in enumerate(PLACES):
             first = number % len(PLACES) == index
-            yield pytest.param(text, *place, marks=ONE_PLACE if first else pytest.mark.exhaustive)
+            yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
 
 
 @pytest.mark.sampled(3)
@@ -164,7 +164,7 @@ def test_a_line_leaves_the_shader_nothing(context: Context) -> None:
     for graph in graphs:
         bundle = make_bundle(graph, "uniform")
         (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "conv"}
-        (fragment,) = (one.fragment for one in bundle.manifest.programs if one.name == program)
+        (fragment,) = (entry.fragment for entry in bundle.manifest.programs if entry.name == program)
         texts.append(bundle.members[fragment])
     assert texts[0] == texts[1]
     assert worst(context, graphs[0], "conv", [stored_map(rng, (5, 5, 3))]) <= TOLERANCE

@@ -40,6 +40,7 @@ def folder_of_tiny(folder: Path) -> Path:
 
 
 def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys: Capture) -> None:
+    installed("matplotlib")
     folder = folder_of_tiny(tmp_path)
     (folder / "dped-48x32.glslnn").write_bytes(b"no bundle")
     assert main(["aibench", "--quick", "--json", "--models", str(folder), "--plot", str(folder / "p.png")]) == 0
@@ -118,7 +119,7 @@ def test_a_result_stands_among_the_phones() -> None:
     assert phones.table("mine", rows, None, phones.read())[1].startswith("mine")
 
 
-def test_other_devices_stand_beside_it(tmp_path: Path) -> None:
+def test_other_devices_are_rows_of_the_table(tmp_path: Path) -> None:
     file = tmp_path / "others.csv"
     file.write_text(
         "phone,1,2,3,4,5,6,7,8,9,score\nslow,900,-,-,-,-,-,-,-,-,50\nfast,1,2,3,4,5,6,7,8,9.5,2000\n", "utf-8"
@@ -171,6 +172,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
 @pytest.mark.exhaustive
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is built by Keras and exported in child processes, and both tests use it."""
+    installed("tensorflow")
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0

@@ -154,7 +154,9 @@ def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("field", LIMITS)
 @pytest.mark.parametrize("model", [pytest.param("tiny", marks=pytest.mark.drivers("all")), "shipped"])
-def test_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str) -> None:
+def test_limits_are_compared_before_compiling(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str
+) -> None:
     path = write_tiny(tmp_path) if model == "tiny" else default_model()
     needed = getattr(bundle.read(path).manifest.limits, field)
     name, advice = LIMITS[field]

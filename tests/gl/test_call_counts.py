@@ -133,7 +133,7 @@ def test_a_frame_of_few_draws(bundle: bundles.Bundle, context: Context, tmp_path
     assert counts.gl_calls <= 800
 
 
-def test_where_weights_lie(bundle: bundles.Bundle) -> None:
+def test_weights_of_small_maps_are_in_textures(bundle: bundles.Bundle) -> None:
     """Weights are in textures from 23 x 23 pixels down, with 16 bits, because there are no calibration images."""
     textures = {texture.name for texture in bundle.manifest.textures}
     maps = {layer.name: layer.output for layer in bundle.network.layers if layer.op == "conv2d"}

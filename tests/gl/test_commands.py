@@ -85,7 +85,7 @@ def test_info_lists_the_driver_and_each_way_to_a_context(
     report = json.loads(capsys.readouterr().out)
     assert report["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
     assert report["context"] == ("surfaceless" if way == "auto" else way)
-    assert {name: one["works"] for name, one in report["contexts"].items()} == dict.fromkeys(WAYS, True)
+    assert {name: state["works"] for name, state in report["contexts"].items()} == dict.fromkeys(WAYS, True)
 
 
 @pytest.mark.usefixtures("no_screen")

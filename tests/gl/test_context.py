@@ -47,7 +47,7 @@ def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch)
         assert context.refusals == ["surfaceless: broken"]
 
 
-def test_then_to_a_hidden_window(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
+def test_a_hidden_window_is_the_last_choice(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
     refuse(monkeypatch, "surfaceless", "device")
     with Context() as context:
         assert context.how.startswith("hidden glfw window")
@@ -75,7 +75,7 @@ def test_the_error_of_a_way_asked_for_is_its_reason(monkeypatch: pytest.MonkeyPa
         Context("device")
 
 
-def test_unknown_choice() -> None:
+def test_unknown_choices_are_refused() -> None:
     with pytest.raises(ContextError, match="choose one of auto, surfaceless, device, glfw"):
         Context("window")
 
@@ -116,13 +116,13 @@ def test_sums_are_measured(context: Context) -> None:
     assert 0.4 <= context.sum_threshold <= (0.6 if nearest else 1.0)
 
 
-@pytest.mark.parametrize("threshold, told", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
-def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, told: bool) -> None:
+@pytest.mark.parametrize("threshold, corrected", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
+def test_shaders_correct_stores_that_do_not_round_to_nearest(threshold: float, corrected: bool) -> None:
     with Context() as context:
         context.__dict__.update(store_threshold=threshold)
         if not is_nvidia(context.gl.text(GL.GL_VENDOR)):
-            assert driver_of(context).rounds_stores == told
-            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == told
+            assert driver_of(context).rounds_stores == corrected
+            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == corrected
 
 
 def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:

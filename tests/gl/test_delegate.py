@@ -88,7 +88,7 @@ def test_attention_between_shaders(context: Context, tmp_path: Path) -> None:
         assert best.label in parted.LABELS
 
 
-def test_a_detector(context: Context) -> None:
+def test_a_detector_runs_in_two_parts(context: Context) -> None:
     built = build(parted.detector(), ())
     picture = np.random.default_rng(1).integers(0, 256, (13, 13, 3), np.uint8)
     with Session(built.bundle, context=context, cache=False) as session:

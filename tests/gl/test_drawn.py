@@ -107,13 +107,13 @@ def test_no_array_is_set(fetching: Context) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_another_driver_has_uniforms(plain: Context) -> None:
+def test_other_drivers_set_uniforms(plain: Context) -> None:
     with Session(tiny_bundle("uniform"), context=plain) as session:
         assert arrays_set(session) == 50
 
 
 @pytest.mark.drivers("all")
-def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drivers_without_float_textures_set_uniforms(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     text = fetching.gl.text
     monkeypatch.setattr(fetching.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
     with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True, cache=False) as session:
@@ -122,7 +122,9 @@ def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.M
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
-def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
+def test_floats_need_a_texture_unit_that_no_pass_uses(
+    fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int
+) -> None:
     units = max(len(program.samplers) for program in tiny_bundle("uniform").manifest.programs) + left
     integer = fetching.gl.integer
     monkeypatch.setattr(
@@ -133,7 +135,7 @@ def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.drivers("all")
-def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
+def test_sessions_of_one_context_have_separate_textures_of_floats(fetching: Context) -> None:
     first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
     picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
     with Session(first, context=fetching) as session:
@@ -147,13 +149,13 @@ def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_nothing_that_a_session_does_unbinds_it(fetching: Context) -> None:
+def test_the_texture_of_floats_stays_bound(fetching: Context) -> None:
     """The texture stays bound while a session scales images, accesses layers, and has several pending frames."""
     photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)
     with Session(tiny_bundle("uniform"), context=fetching) as session:
         expected = session.run(tiny_picture(1))
         scaled = session.run(photograph)
-        frames = [session.run_async(one) for one in (tiny_picture(1), photograph, tiny_picture(1))]
+        frames = [session.run_async(picture) for picture in (tiny_picture(1), photograph, tiny_picture(1))]
         np.testing.assert_array_equal(frames[0].result(), expected)
         np.testing.assert_array_equal(frames[1].result(), scaled)
         np.testing.assert_array_equal(frames[2].result(), expected)

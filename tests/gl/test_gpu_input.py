@@ -151,7 +151,7 @@ def test_pictures_of_all_kinds_take_turns(context: Context, session: Session) ->
         textured = upload(context, objects, photograph(31, 17))
         kinds = [tiny_picture(0), photograph(40, 50), textured, photograph(40, 40), tiny_picture(1), photograph(3, 4)]
         alone = [session.run(kind) for kind in kinds]
-        assert len({one.tobytes() for one in alone}) == len(kinds)
+        assert len({output.tobytes() for output in alone}) == len(kinds)
         np.testing.assert_array_equal([session.run(kind) for kind in kinds], alone)
         np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 

@@ -102,7 +102,7 @@ def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
     os.mkfifo(pipe)
     bundle = ROOT / "tests/conformance/numbers.glslnn"
     arguments = [str(pipe)] if suffix == ".npz" else [f"{name}={pipe}" for name in ("depth", "heat", "speed")]
-    options = [word for one in arguments for word in ("--input", one)]
+    options = [word for argument in arguments for word in ("--input", argument)]
     done = run("run", bundle, *options, "-o", tmp_path / "out.npz")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

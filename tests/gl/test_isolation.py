@@ -83,7 +83,7 @@ def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_p
     assert len(children) == 3
 
 
-def test_a_model_in_memory(context: Context, children: list[str]) -> None:
+def test_a_model_in_memory_is_checked_by_a_child_process(context: Context, children: list[str]) -> None:
     with Session(tiny.tiny_bundle(), context=context, isolated=True, selfcheck=True) as session:
         assert session.bundle.path is None
     assert len(children) == 1

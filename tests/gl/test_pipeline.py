@@ -40,7 +40,7 @@ def session(context: Context, request: pytest.FixtureRequest, monkeypatch: pytes
 def expected(context: Context) -> list[np.ndarray]:
     with Session(tiny_bundle(), context=context) as plain:
         results = [plain.run(tiny_picture(seed)) for seed in range(FRAMES)]
-    assert len({one.tobytes() for one in results}) == FRAMES
+    assert len({output.tobytes() for output in results}) == FRAMES
     return results
 
 

@@ -99,9 +99,11 @@ def test_a_damaged_file_is_written_anew(context: Context, cache: ProgramCache, d
 def test_programs_that_the_driver_refuses_are_compiled(context: Context, cache: ProgramCache, stale: str) -> None:
     programs = cache.read()
     last = list(programs)[-1]
-    one = programs.pop(last)
+    removed = programs.pop(last)
     if stale != "missing":
-        programs[last] = Binary(1, one.data) if stale == "format" else Binary(one.format, b"of another build" * 9)
+        programs[last] = (
+            Binary(1, removed.data) if stale == "format" else Binary(removed.format, b"of another build" * 9)
+        )
     assert cache.write(programs)
     assert start(context, cache.path.parent) == COUNT - 1
     assert start(context, cache.path.parent) == COUNT

@@ -110,8 +110,8 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
     turned = saved(tmp_path, Image.fromarray(noise(20, 14)), "turned.png", exif=exif)
     plain = saved(tmp_path, preprocess.open_image(turned), "plain.png")
     model = image_models.written(image_models.filtered(), tmp_path)
-    for one in (turned, plain):
-        run(model, one, "--whole", "--overlap", 2, "-o", one.with_suffix(".bmp"))
+    for picture in (turned, plain):
+        run(model, picture, "--whole", "--overlap", 2, "-o", picture.with_suffix(".bmp"))
     assert pixels(tmp_path / "turned.bmp").shape == (20, 14, 3)
     np.testing.assert_array_equal(pixels(tmp_path / "turned.bmp"), pixels(tmp_path / "plain.bmp"))
 

@@ -77,13 +77,15 @@ def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: C
     assert len(detector(pixels)) == 0
     with Detector(folder / "squares.json", tiles=3, context=context) as tiled:
         result = tiled(pixels)
-    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in result) == sorted(middles)
-    assert all(one.size == (320, 320) for one in result)
+    assert sorted(
+        (round(detection.points[:, 0].mean()), round(detection.points[:, 1].mean())) for detection in result
+    ) == sorted(middles)
+    assert all(detection.size == (320, 320) for detection in result)
     with pytest.raises(InputError, match="tiles=9; give 1 to 8"):
         Detector(folder / "squares.json", tiles=9, context=context)
 
 
-def test_every_cell_full(detector: Detector) -> None:
+def test_a_detection_in_every_cell_is_drawn(detector: Detector) -> None:
     detections = detector(picture(32, 32, (16, 16, 32)))
     assert len(detections) == 64
     assert detections.draw(picture(32, 32)).size == (32, 32)

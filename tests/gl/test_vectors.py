@@ -86,7 +86,9 @@ def test_maps_of_vectors(
 
 @given(st.integers(1, 40), st.sampled_from(sorted(DRAWN)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)
 @OFTEN
-def test_two_vectors(context: Context, length: int, operation: str, function: str, single: bool, seed: int) -> None:
+def test_operations_on_two_vectors_are_exact(
+    context: Context, length: int, operation: str, function: str, single: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     nodes = vectors(rng, [1 if single else length, length])
     order = ("v0", "v1") if rng.integers(2) and operation != "divide" else ("v1", "v0")
@@ -114,7 +116,7 @@ def test_factors_and_offsets(context: Context, length: int, function: str, seed:
 
 @given(st.integers(1, 300), SEEDS)
 @OFTEN
-def test_softmax(context: Context, length: int, seed: int) -> None:
+def test_a_softmax_of_a_vector_is_exact(context: Context, length: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
     bundle = make_bundle(Graph("test", nodes, "y"), pictures=pictures())

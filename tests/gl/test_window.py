@@ -151,7 +151,7 @@ def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
         assert tuple(shot(window)[5, 60]) == RED
 
 
-def test_closing(screen: str) -> None:
+def test_a_closed_window_can_be_closed_again(screen: str) -> None:
     window = PictureWindow()
     assert window.is_open
     window.quit()
@@ -230,7 +230,7 @@ def classify(folder: Path, *arguments: str) -> int:
     return main(["classify", "--model", str(folder / "tiny.glslnn"), *arguments])
 
 
-def test_screenshot(folder: Path, capsys: Capture) -> None:
+def test_a_screenshot_has_the_picture_and_its_labels(folder: Path, capsys: Capture) -> None:
     target = folder / "shot.PNG"
     assert classify(folder, "--window", "--screenshot", str(target), str(folder / "a.png")) == 0
     printed = capsys.readouterr()
@@ -278,7 +278,7 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
         (["--window", "--screenshot", "x.png", "{folder}"], "is for one image; 4 were given"),
     ],
 )
-def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
+def test_impossible_arguments_are_refused(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
     words = [argument.format(folder=folder) for argument in arguments]
     assert classify(folder, *words, str(folder / "a.png")) == 2
     printed = capsys.readouterr()

@@ -61,7 +61,7 @@ def test_a_window_counts_what_padding_it_has() -> None:
                "count_include_pad": 1}  # fmt: skip
     file = File(0, 19)
     file.output(file.op("AveragePool", [file.input((1, 4, 9, 9))], (1, 4, 4, 5), **options))
-    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
+    imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"}))
     ones = reference.run(imported.survey.whole(), {"x": np.ones((9, 9, 4), np.float32)}, mode="float")
     (name,) = imported.outputs
     counted = imported.file_output(name, ones[name])[0, 0]

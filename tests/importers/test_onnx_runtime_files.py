@@ -204,7 +204,7 @@ def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> 
     onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
     saved = onnx.load(tmp_path / "optimized.onnx")
     assert "FusedConv" in {node.op_type for node in saved.graph.node}
-    imported = importer.imported(tmp_path / "optimized.onnx", ends=importer.IoOptions(fits={"": "none"}))
+    imported = importer.imported(tmp_path / "optimized.onnx", io_options=importer.IoOptions(fits={"": "none"}))
     graph = imported.survey.whole()
     (name,) = imported.outputs
     drawn = imported.file_output(
@@ -237,5 +237,5 @@ def test_what_is_not_read_says_who_wrote_it() -> None:
     x = rows(file)
     file.output(file.op("LongformerAttention", [x] * 7, ROWS, MICROSOFT, num_heads=2, window=2))
     with pytest.raises(ModelError, match=r"LongformerAttention of ONNX Runtime.*ORT_ENABLE_BASIC") as refusal:
-        importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+        importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert "pip install" not in str(refusal.value)

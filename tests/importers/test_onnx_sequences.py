@@ -15,7 +15,7 @@ from glsl_infer.support.arrays import in_shape
 
 
 def graph_of(file: File) -> Graph:
-    return importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    return importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
 
 
 def unrolled(steps: int, kind: str, axis: int = 0) -> File:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from onnx_networks import File, agreement
 
-from glsl_infer.compiler.build import Options
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import picture_range
 from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.onnx.file import parse
 from glsl_infer.importers.onnx.model import in_order
 from glsl_infer.tools.export import export
@@ -119,7 +119,7 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
         about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
         lengths = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]
         sizes = [int(np.prod(graph.shapes[name])) for name in about["layers"]]
-        assert sum(one != other for one, other in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
+        assert sum(length != size for length, size in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
     else:
         with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
             work(job)
@@ -135,7 +135,7 @@ def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--outputs"):
         export(path, tmp_path / "net.glslnn")
     names = tuple(output.name for output in file.outputs[:2])
-    export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
+    export(path, tmp_path / "net.glslnn", io_options=IoOptions(outputs=names))
 
 
 def test_dots_that_stand_for_other_axes_in_each_tensor_are_refused(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_changed_bytes(seed: int) -> None:
     rng, data = np.random.default_rng(seed), sound()
     for _ in range(150):
         changed = np.frombuffer(data, np.uint8).copy()
-        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
-            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        for offset in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[offset] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
         refused_or_read(changed.tobytes())
 
 
@@ -169,7 +169,7 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "x.glslnn").exists()
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for contents, message in (
         (None, "no such file"),
         (b"", "not a TensorFlow Lite file"),

@@ -56,8 +56,8 @@ def test_names_of_refusals_are_unique() -> None:
 
 @pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row() -> None:
-    # Rows have one image; tests/keras/test_import_ends.py has vectors as inputs. Keras has no local responses. Rows are
-    # narrow, and constants of pixels and gated sums have no row.
+    # Rows have one image; tests/keras/test_import_io_options.py has vectors as inputs. Keras has no local responses.
+    # Rows are narrow, and constants of pixels and gated sums have no row.
     elsewhere = {"constant_map", "convolution_products", "convolution_sum", "gated_sum"}
     elsewhere |= {node.op for node in others.subjects()}
     expected = set(ops.names()) - {"input_fixed", "local_response_norm", *elsewhere}
@@ -66,7 +66,7 @@ def test_every_operator_is_reached_by_a_row() -> None:
     for row in ROWS:
         graph = to_graph(model_of(row), row.input_range)
         optimized[row] = optimize(graph)
-        result |= {node.op for one in (graph, optimized[row]) for node in one.nodes}
+        result |= {node.op for network in (graph, optimized[row]) for node in network.nodes}
     for row, graph in optimized.items():  # ranges take long, and only a few operators come after them
         if result < expected:
             pictures = models.pictures(row, 1)[1:]
@@ -75,5 +75,5 @@ def test_every_operator_is_reached_by_a_row() -> None:
                 prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
                 for layout in ("planar", "atlas")
             ]
-            result |= {node.op for one in prepared for node in one.nodes}
+            result |= {node.op for network in prepared for node in network.nodes}
     assert result == expected

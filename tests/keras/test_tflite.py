@@ -90,7 +90,7 @@ def test_random_networks(seed: int) -> None:
     model, rng = random_network(seed), np.random.default_rng(seed)
     data = parse(tf.lite.TFLiteConverter.from_keras_model(model).convert(), "converted.tflite")
     ranges, purposes = {name: (0.0, 1.0) for name, _ in data.inputs}, {name: VALUES for name, _ in data.outputs}
-    graph = to_graph(data, ends=IoOptions(ranges, purposes=purposes))
+    graph = to_graph(data, io_options=IoOptions(ranges, purposes=purposes))
     stored = {node.attrs["shape"]: rng.integers(0, 256, node.attrs["shape"], np.uint8) for node in graph.inputs}
     floats = {shape: (values / 255.0).astype(np.float32) for shape, values in stored.items()}
     outputs = reference.run(

@@ -158,8 +158,8 @@ def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
 
 
 def test_it_needs_four_packages(metadata: Message) -> None:
-    needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
-    assert sorted(one.lower() for one in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
+    needed = [requirement for requirement in metadata.get_all("Requires-Dist", []) if "extra ==" not in requirement]
+    assert sorted(requirement.lower() for requirement in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "train",
         "tools",

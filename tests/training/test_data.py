@@ -148,8 +148,8 @@ def test_joined_labels_follow_each_other(image_folder, other_folder):
     assert {name: len(split.paths) for name, split in joined.splits.items()} == {"train": 20, "val": 11, "test": 8}
     for split in joined.splits.values():
         assert all(path.parent.name == joined.labels[label] for path, label in zip(split.paths, split.labels))
-    for one in (other_folder, str(other_folder), [other_folder]):
-        assert data.find(one).labels == ("square", "oval")
+    for folders in (other_folder, str(other_folder), [other_folder]):
+        assert data.find(folders).labels == ("square", "oval")
 
 
 def test_coarse_labels(image_folder, other_folder):

@@ -27,8 +27,8 @@ def resampled(picture, window, size):
     result = np.empty((size, size, 3))
     for row in range(size):
         for column in range(size):
-            place = window.astype(float) @ [(2 * column + 1) / size - 1, (2 * row + 1) / size - 1, 1]
-            x, y = (place[:2] / place[2] + 1) / 2 * side - 0.5 + wide
+            position = window.astype(float) @ [(2 * column + 1) / size - 1, (2 * row + 1) / size - 1, 1]
+            x, y = (position[:2] / position[2] + 1) / 2 * side - 0.5 + wide
             left, top = int(np.floor(x)), int(np.floor(y))
             corners = mirrored[top : top + 2, left : left + 2]
             across = corners[:, 0] * (1 - (x - left)) + corners[:, 1] * (x - left)

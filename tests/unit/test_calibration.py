@@ -40,7 +40,7 @@ def test_only_what_is_wanted_is_computed(monkeypatch: pytest.MonkeyPatch) -> Non
     computed = []
     layer = reference.layer
     monkeypatch.setattr(
-        reference, "layer", lambda node, *rest, **mode: computed.append(node.name) or layer(node, *rest, **mode)
+        reference, "layer", lambda node, *args, **mode: computed.append(node.name) or layer(node, *args, **mode)
     )
     assert [name for name, _ in reference.layers(GRAPH, PICTURES[0], mode="float", wanted={"a"})] == computed == ["a"]
     extremes(GRAPH, {"b"}, PICTURES[:1])

@@ -85,7 +85,7 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
     assert at_once.shape == (40, 9, 8)
     monkeypatch.setattr(lowering_maps, "AT_A_TIME", 50)
     assert np.array_equal(texels.at(*places), at_once)
-    picture, row, column = (int(np.broadcast_to(place, (40, 9))[3, 4]) for place in places)
+    picture, row, column = (int(np.broadcast_to(indices, (40, 9))[3, 4]) for indices in places)
     inside = 0 < row < 7 and 0 < column < 6
     zero = 0.0 if alpha else 7.0 / 255.0
     stored = np.full(6, zero)

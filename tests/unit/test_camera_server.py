@@ -89,13 +89,13 @@ def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.M
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(3)]
-        for one in silent:
-            one.sendall(b"GET / HT")
+        for connection in silent:
+            connection.sendall(b"GET / HT")
         more = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60))
         assert silent[0].recv(1) == b"", "the oldest is hung up on"
-        for one, request in ((more, b"GET / HTTP/1.0\r\n\r\n"), (silent[1], b"TP/1.0\r\n\r\n")):
-            one.sendall(request)
-            assert one.recv(12) == b"HTTP/1.0 200"
+        for connection, request in ((more, b"GET / HTTP/1.0\r\n\r\n"), (silent[1], b"TP/1.0\r\n\r\n")):
+            connection.sendall(request)
+            assert connection.recv(12) == b"HTTP/1.0 200"
 
 
 def connected(stack: contextlib.ExitStack, server: mjpeg.FrameServer, request: bytes) -> socket.socket:
@@ -137,7 +137,9 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
             now: dict[int, bool] = {}
             for _ in range(30_000):
                 with server._changed:
-                    now = {one.getpeername()[1]: since is not None for one, since in server._readers.items()}
+                    now = {
+                        connection.getpeername()[1]: since is not None for connection, since in server._readers.items()
+                    }
                 if now == readers:
                     return
                 threading.Event().wait(0.01)
@@ -177,11 +179,11 @@ def test_who_asks_a_byte_at_a_time_holds_no_place(
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 2)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         dripping = [stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300)) for _ in range(2)]
-        for one in dripping:
-            one.sendall(b"G")
-        for one in dripping:
+        for connection in dripping:
+            connection.sendall(b"G")
+        for connection in dripping:
             with contextlib.suppress(ConnectionResetError):
-                assert one.recv(1) == b""
+                assert connection.recv(1) == b""
         monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
         code = 0
         while code != 200:  # the server's threads end shortly after their connections

@@ -52,7 +52,7 @@ def test_a_camera_that_is_unplugged_is_an_error_after_its_last_frame() -> None:
     with Latest(frames()) as latest:
         seen = []
         with pytest.raises(RunError, match="unplugged"):
-            seen.extend(one.index for one in latest)
+            seen.extend(frame.index for frame in latest)
 
 
 def test_closing_gives_the_camera_back() -> None:

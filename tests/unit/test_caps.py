@@ -24,7 +24,7 @@ SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-def test_too_much(what: str) -> None:
+def test_manifests_beyond_a_limit_are_refused(what: str) -> None:
     manifest, message = TOO_MUCH[what]
     with pytest.raises(BundleError, match=message):
         check(manifest, SIZES)
@@ -87,7 +87,7 @@ def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "place, count, message",
+    "keys, count, message",
     [
         (("passes", "count"), 65537, "65537, not an integer from 1 to 65536"),
         (("passes", "quads"), 262145, "262145, not an integer from 1 to 262144"),
@@ -98,16 +98,16 @@ def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
     ids=str,
 )
 def test_more_than_a_table_can_have(
-    tmp_path: Path, good: bytes, place: tuple[str | int, ...], count: int, message: str
+    tmp_path: Path, good: bytes, keys: tuple[str | int, ...], count: int, message: str
 ) -> None:
     members = members_of(good, tmp_path)
     manifest = json.loads(members["manifest.json"])
     holder = manifest
-    for key in place[:-1]:
+    for key in keys[:-1]:
         holder = holder[key]
     many: dict[str | int, list[object]] = {"uniforms": [[f"u{index}", 1] for index in range(count)]}
     names: list[object] = [f"weights/{index}.f32" for index in range(count)]
-    holder[place[-1]] = count if place[0] == "passes" else many.get(place[-1], names)
+    holder[keys[-1]] = count if keys[0] == "passes" else many.get(keys[-1], names)
     path = zipped(tmp_path / "many.glslnn", {**members, "manifest.json": json.dumps(manifest).encode()})
     assert message in refusal(path)
 

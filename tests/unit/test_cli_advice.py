@@ -15,7 +15,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from command_line import Capture, refused, restored, run
+from command_line import Capture, code_of, refused, restored, run
 from tiny import LABELS, write_tiny
 
 import glsl_infer
@@ -69,6 +69,12 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "elsewhere"))
     write_tiny(tmp_path).rename(tmp_path / "mine.glslnn")
     assert "mine: no such file or model (did you mean mine.glslnn?); " in refused(capsys, ["selfcheck", "mine"])
+    (tmp_path / "models").mkdir()
+    shipped = (tmp_path / "mine.glslnn").rename(tmp_path / "models/trash-129.glslnn")
+    (tmp_path / "models/trash-257").mkdir()
+    for name in ("trash-129", "trash-192", "models/trash-129"):
+        message = refused(capsys, ["classify", "--model", name, "cat.jpg"])
+        assert f"(did you mean {shipped.relative_to(tmp_path)}?)" in message
     (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
 
@@ -123,7 +129,7 @@ def on_terminal(*argv: str, columns: int = 200, **environment: str) -> str:
             os.environ.pop(name, None)
         os.environ.update(environment)
         with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
-            assert main(list(argv)) == 2
+            assert code_of(main, list(argv)) == 2
             terminal.flush()
             text = os.read(ours, 4096).decode()
     os.close(ours)

@@ -39,8 +39,7 @@ def test_help_lists_the_commands_in_three_groups(capsys: Capture, monkeypatch: p
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_are_valid_and_help_is_sentences(command: str) -> None:
     parser = parser_of((command,))
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    sub = commands.choices[command]
+    sub = parser.commands[command]
     assert len(sub.examples) == 3
     for example in sub.examples:
         words = shlex.split(example.partition(" > ")[0].partition(" | ")[0])

@@ -21,6 +21,7 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
 from glsl_infer.compiler.ranges.unseen import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.program import MemoryUse, WeightsChoice
 from glsl_infer.tools.export_report import ExportReport, LayerReport, PartReport
 from glsl_infer.tools.videocore.foresight import Foresight
@@ -122,22 +123,21 @@ def test_export_prints_a_report(
     ]
     argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
     argv += ["--fit", "a=stretch", "--purpose", "b=values", "--draw-cost", "45"]
-    assert main([str(one) for one in [*argv, "--explain"]]) == 0
+    assert main([str(argument) for argument in [*argv, "--explain"]]) == 0
     options = Options(
         weights="baked",
         layout="planar",
         memory="by-size",
         percentile=99.9,
-        input_ranges={"": (-1.0, 1.0)},
-        fits={"a": "stretch"},
-        purposes={"b": "values"},
         draw_cost=45.0,
     )
+    io_options = IoOptions(ranges={"": (-1.0, 1.0)}, fits={"a": "stretch"}, purposes={"b": "values"})
     assert exported == [
         (
             (model, out, labels),
             {
                 "options": options,
+                "io_options": io_options,
                 "calibration": [picture, picture],
                 "verify_seconds": 20.0,
                 "earlier_problems": [],
@@ -198,6 +198,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
     assert exported[0][1] == {
         "options": Options(),
+        "io_options": IoOptions(),
         "calibration": [],
         "verify_seconds": 20.0,
         "earlier_problems": [],

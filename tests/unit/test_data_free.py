@@ -29,7 +29,7 @@ def normed(graph: Graph) -> Graph:
         inputs = [dict(reference.all_values(graph, picture, mode="float"))[node.inputs[0]] for picture in PICTURES]
         weights = {**node.weights, "mean": np.mean(inputs, axis=(0, 1, 2)), "variance": np.var(inputs, axis=(0, 1, 2))}
         layer = Node(node.name, node.op, node.inputs, node.attrs, {k: v.astype(np.float32) for k, v in weights.items()})
-        graph = graph.rebuilt([layer if one.name == node.name else one for one in graph.nodes])
+        graph = graph.rebuilt([layer if other.name == node.name else other for other in graph.nodes])
     return graph
 
 

@@ -279,11 +279,16 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     assert "must be next to the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
-def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "service:\n  threshold: 0.7\n  gpio: 'Best cat=4'\n  on:\n    - {label: Best cat, command: aplay meow.wav}\n"
+def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    on = "- {label: second class, command: aplay meow.wav}"
+    text = f"service:\n  threshold: 0.7\n  gpio: 'second class=4'\n  on:\n    {on}\n"
     assert main(["deploy", str(described(here, ONE + text))]) == 0
     args = started((here / "deployment/glsl-infer.service").read_text(), monkeypatch)
-    assert (args.on, args.gpio, args.threshold) == ([["Best cat", "aplay meow.wav"]], ["Best cat=4"], 0.7)
+    assert (args.on, args.gpio, args.threshold) == ([["second class", "aplay meow.wav"]], ["second class=4"], 0.7)
+    capsys.readouterr()
+    for wrong in ("gpio: 'Second class=4'", "on: [{label: Second class, command: aplay meow.wav}]"):
+        message = refused(capsys, ["deploy", described(here, f"{ONE}service:\n  {wrong}\n")])
+        assert "model 'tiny' has no label 'Second class'" in message
 
 
 # Downloads -----------------------------------------------------------------------------------------
@@ -450,7 +455,7 @@ def test_a_setting_with_a_hidden_character_is_refused(text: str, hidden: str, he
 
 def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Capture) -> None:
     (here / "a\u202eb").write_text("#!/bin/sh\n")
-    service = Service(on=(On("cat", "a\u202eb"),))
+    service = Service(on=(On("first", "a\u202eb"),))
     with pytest.raises(InputError, match=r"programs/a\\u202eb: the name has a character that is not shown"):
         folder.make(Deployment((Model("tiny", "tiny.glslnn"),), service=service), here, here / "out")
     assert not (here / "out").exists()

@@ -62,9 +62,9 @@ def test_a_channel_that_only_one_picture_moves_is_kept() -> None:
 def test_one_picture_gets_room() -> None:
     rng = np.random.default_rng(3)
     picture = rng.uniform(0.0, 1.0, (400, 4))
-    one, many = bounds([picture], low=0.0)[1], bounds([picture] * 64, low=0.0)[1]
-    assert (one >= many).all()
-    assert one.max() > 1.2
+    of_one_image, of_64_images = bounds([picture], low=0.0)[1], bounds([picture] * 64, low=0.0)[1]
+    assert (of_one_image >= of_64_images).all()
+    assert of_one_image.max() > 1.2
 
 
 def random_network(seed: int) -> Graph:

@@ -36,12 +36,12 @@ def test_long_names_are_shortened() -> None:
 def test_what_the_compiler_says_counts() -> None:
     bundle = tiny_bundle()
     shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
-    (one, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
+    (first_pass, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
     forecast = foresight.foresee(bundle, {name: shader for name in names})
     groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
     assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
     assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
-    some = foresight.foresee(bundle, {one.program: shader})
+    some = foresight.foresee(bundle, {first_pass.program: shader})
     assert 0.0 < some.compiled < 1.0 and "% of it with its compiler" in str(some)
     assert foresight.together([forecast]) == forecast
     assert foresight.together([forecast, some]).draws == 2 * forecast.draws

@@ -53,7 +53,7 @@ def value(name: str, **fields: Any) -> Change:
 def attrs(name: str, **changed: Any) -> Change:
     """Change attributes of a layer; ``...`` removes one."""
     merged = {**LAYERS[name].attrs, **changed}
-    return with_layer(name, attrs={key: one for key, one in merged.items() if one is not ...})
+    return with_layer(name, attrs={key: value for key, value in merged.items() if value is not ...})
 
 
 def with_network(change: Change) -> bundles.Bundle:
@@ -207,7 +207,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
 
 
 @pytest.mark.parametrize(
-    "place, hostile",
+    "attribute, hostile",
     [
         ("scales", [1e-300]),
         ("scales", [1e18]),
@@ -228,15 +228,15 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
         ("alpha", "yes"),
     ],
 )
-def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile: Any) -> None:
+def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(attribute: str, hostile: Any) -> None:
     """For every value, the result is an error or a graph, without warnings, other exceptions or endless loops."""
     reached: set[bool] = set()
     for name, layer in LAYERS.items():
-        if place in layer.attrs:
+        if attribute in layer.attrs:
             plain = tuple(hostile) if isinstance(hostile, list) else hostile
-            fields: dict[str, Any] = {"attrs": {**layer.attrs, place: plain}}
-            if hasattr(layer.output, place):
-                fields["output"] = replace(layer.output, **{place: plain})
+            fields: dict[str, Any] = {"attrs": {**layer.attrs, attribute: plain}}
+            if hasattr(layer.output, attribute):
+                fields["output"] = replace(layer.output, **{attribute: plain})
             bundle = with_network(with_layer(name, **fields))
             manifest = bundle.manifest
             entries = tuple(

@@ -21,7 +21,7 @@ def report(programs: int, columns: int, array: int) -> ExportReport:
 
 
 @pytest.mark.parametrize(("programs", "message"), [(MANY, False), (MANY + 1, True)])
-def test_many_programs(programs: int, message: bool) -> None:
+def test_many_programs_get_advice(programs: int, message: bool) -> None:
     line = advice(report(programs, 288, 216), 216)
     assert (line is not None) == message
     if line is not None:

@@ -16,11 +16,11 @@ def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[i
     sizes, alive = problem
     for method in memory.METHODS:
         plan = memory.plan(sizes, alive, method)
-        for one, (first, last) in enumerate(alive):
-            for other, (start, end) in enumerate(alive[:one]):
-                assert plan.placement[one] != plan.placement[other] or last < start or end < first
+        for later, (first, last) in enumerate(alive):
+            for other, (start, end) in enumerate(alive[:later]):
+                assert plan.placement[later] != plan.placement[other] or last < start or end < first
         contents = [
-            [size for size, place in zip(sizes, plan.placement) if place == k] for k in range(len(plan.objects))
+            [size for size, index in zip(sizes, plan.placement) if index == k] for k in range(len(plan.objects))
         ]
         assert plan.objects == tuple((max(members),) for members in contents)
         assert plan.total == sum(max(members) for members in contents)
@@ -33,7 +33,7 @@ def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]]
     for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
         for index, (width, height) in enumerate(plan.objects):
-            contents = [size for size, place in zip(sizes, plan.placement) if place == index]
+            contents = [size for size, texture in zip(sizes, plan.placement) if texture == index]
             assert (width, height) == (max(w for w, _ in contents), max(h for _, h in contents))
         assert plan.total == sum(4 * width * height for width, height in plan.objects)
         assert plan.sizes == tuple(sizes)
@@ -50,12 +50,12 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
     alive = data.draw(lifetimes(len(choices)))
     for method in memory.METHODS:
         plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
-        for mine, size, place in zip(choices, plan.sizes, plan.placement):
-            width, height = plan.objects[place]
+        for mine, size, texture in zip(choices, plan.sizes, plan.placement):
+            width, height = plan.objects[texture]
             assert size in mine
             assert size[0] <= width
             assert size[1] <= height
-            shared = plan.placement.count(place) > 1
+            shared = plan.placement.count(texture) > 1
             assert not shared or width * height <= most_larger * mine[0][0] * mine[0][1]
 
 

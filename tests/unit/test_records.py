@@ -29,7 +29,7 @@ class Record(Base):
 
     name: str
     number: int = 3
-    rest: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 @record(frozen=True)
@@ -45,17 +45,17 @@ class More(Record):
 class Standard(Base):
     name: str
     number: int = 3
-    rest: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 def test_values_and_defaults() -> None:
-    record = Record("a", rest=(1,))
-    assert (record.name, record.number, record.rest, record.twice) == ("a", 3, (1,), 6)
+    record = Record("a", sizes=(1,))
+    assert (record.name, record.number, record.sizes, record.twice) == ("a", 3, (1,), 6)
     assert record == Record("a", 3, (1,)) != Record("b", 3, (1,))
     assert record != Standard("a", 3, (1,))
     assert len({record, Record("a", 3, (1,)), Record("c")}) == 2
     assert hash(record) == hash(Standard("a", 3, (1,)))
-    assert repr(record) == "Record(name='a', number=3, rest=(1,))"
+    assert repr(record) == "Record(name='a', number=3, sizes=(1,))"
     assert More("x").last and More("x", 1, (), False) != More("x", 1)
     with pytest.raises(ValueError, match="negative"):
         More("x", -1)
@@ -88,12 +88,12 @@ def test_nothing_changes_it() -> None:
 
 def test_the_standard_library_takes_it() -> None:
     record = More("a", 1)
-    assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "rest", "last"]
+    assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "sizes", "last"]
     assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)
     assert dataclasses.replace(record, number=2) == More("a", 2)
-    assert dataclasses.asdict(record) == {"name": "a", "number": 1, "rest": (), "last": True}
+    assert dataclasses.asdict(record) == {"name": "a", "number": 1, "sizes": (), "last": True}
     assert copy.deepcopy(record) == record == pickle.loads(pickle.dumps(record))
-    assert list(inspect.signature(Record).parameters) == ["name", "number", "rest"]
+    assert list(inspect.signature(Record).parameters) == ["name", "number", "sizes"]
     assert Record.__match_args__ == Standard.__match_args__
 
 

@@ -203,7 +203,7 @@ def test_pools_behind_a_map_are_paid_with_it() -> None:
     graph = Graph("g", body, [GraphOutput("numbers", ("top",), purpose="values")])
     assert [node.name for node in precision.followers(graph, "third")] == ["mean"]  # a max pool copies values
     by_itself = Graph("g", body[:4], [GraphOutput("numbers", ("third",), purpose="values")])
-    costs = [sensitivity.milliseconds(one, one.by_name["third"]) for one in (by_itself, graph)]
+    costs = [sensitivity.milliseconds(network, network.by_name["third"]) for network in (by_itself, graph)]
     assert costs[1] > costs[0]
 
 

@@ -24,7 +24,6 @@ from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.get import catalogue, making
@@ -164,8 +163,8 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     assert stored.known.sixteen is not None and stored.known.calibration_data
     if not making.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
-    source, ends = making.source_of(model), IoOptions({}, making.options_of(model).fits, {}, {}, ())
-    graph = source if isinstance(source, Graph) else importers.survey(source, model.input_range, ends).whole()
+    source, io_options = making.source_of(model), making.io_options_of(model)
+    graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
     stored.of(optimize.optimize(graph), name)
 
 

@@ -66,7 +66,7 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find().prefix == beside
 
 
-def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(put(tmp_path / "given")).origin == "--driver"
     beside = put(tmp_path / "shared/vc4/prefix")
     assert find().prefix == beside
@@ -99,15 +99,15 @@ def test_one_that_is_not_complete_is_none(tmp_path: Path) -> None:
 
 def test_every_version_of_mesa_is_found(tmp_path: Path) -> None:
     old = put(tmp_path / "shared/vc4/prefix")
-    assert [(one.version, one.mesa) for one in find_all()] == [("22.3.6", "22")]
+    assert [(driver.version, driver.mesa) for driver in find_all()] == [("22.3.6", "22")]
     new = put(tmp_path / "cache/glsl-infer/vc4/prefix-25", "25.0.7")
     put(tmp_path / "shared/vc4/prefix-25", "25.0.1")
-    assert [(one.version, one.prefix) for one in find_all()] == [("22.3.6", old), ("25.0.7", new)]
+    assert [(driver.version, driver.prefix) for driver in find_all()] == [("22.3.6", old), ("25.0.7", new)]
     assert find().prefix == find(mesa="22").prefix == old
     assert find(mesa="25").prefix == new
-    assert [one.prefix for one in find_all(new)] == [new]
+    assert [driver.prefix for driver in find_all(new)] == [new]
     folder = put(tmp_path / "given/prefix-25", "25.0.7").parent
-    assert [one.version for one in find_all(folder)] == ["25.0.7"]
+    assert [driver.version for driver in find_all(folder)] == ["25.0.7"]
 
 
 def test_a_version_that_is_not_there(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ PW = LayerWeights("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
 def test_auto_takes_what_costs_least(layer: LayerWeights, mode: str) -> None:
     choice = weights_plan.choose(layer, "auto")
     assert choice.mode == mode
-    costs = {one: cost for one, cost in choice.microseconds.items() if cost is not None}
+    costs = {other: cost for other, cost in choice.microseconds.items() if cost is not None}
     assert costs[mode] == min(costs.values())
 
 

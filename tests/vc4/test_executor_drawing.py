@@ -134,7 +134,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     sides = [(b - a) for a, b in zip(corners, np.roll(corners, -1, axis=0))]
     away = [d[0] * (y - a[1]) - d[1] * (x - a[0]) for a, d in zip(corners, sides)]
     lengths = [np.hypot(*d) for d in sides]
-    distance = np.min([one / length for one, length in zip(away, lengths)], axis=0)
+    distance = np.min([offsets / length for offsets, length in zip(away, lengths)], axis=0)
     clear = np.abs(distance) > 0.1  # corners are rounded to sixteenths of a pixel
     covered = pixels[..., 2] == 255
     np.testing.assert_array_equal(covered[clear], (distance > 0)[clear])

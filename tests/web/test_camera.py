@@ -17,7 +17,7 @@ import glsl_infer
 
 PHOTOGRAPH = ROOT / "docs/images/banana006.jpg"
 LABEL = "Banana"
-FRAMES = 30
+FRAMES = 10
 
 WATCH = """(frames) => {
     globalThis.said = [];

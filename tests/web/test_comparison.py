@@ -83,7 +83,7 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
     assert [card["name"] for card in cards] == NAMES
     assert [card["about"].split(",")[0] for card in cards] == ["WebGL 1", "WebGL 2", "WebAssembly"]
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
-        expected = {one.label: one.probability for one in classifier.classify(PHOTOGRAPH)}
+        expected = {prediction.label: prediction.probability for prediction in classifier.classify(PHOTOGRAPH)}
     for card in cards:
         assert len(card["labels"]) == 3
         assert card["labels"][0][0] == "Pineapple"
@@ -101,8 +101,8 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
     demo.screenshot(SHOTS / "comparison.png")
 
     asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
-    assert {one.netloc for one in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {one.path for one in asked}  # requests of workers are included
+    assert {address.netloc for address in asked} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {address.path for address in asked}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there

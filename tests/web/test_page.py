@@ -40,12 +40,12 @@ def test_all_models_can_be_chosen_and_one_of_them_is(demo: Page) -> None:
 def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('status').textContent.includes('pixels')")
-    rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))")
+    rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((row) => row.innerText.split('\\n'))")
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
         expected = classifier.classify(PHOTOGRAPH)
-    assert [label for label, _ in rows] == [one.label for one in expected]
-    for (_, part), one in zip(rows, expected):
-        assert abs(float(part.rstrip(" %")) / 100 - one.probability) < 0.03
+    assert [label for label, _ in rows] == [prediction.label for prediction in expected]
+    for (_, percent), prediction in zip(rows, expected):
+        assert abs(float(percent.rstrip(" %")) / 100 - prediction.probability) < 0.03
     with Image.open(PHOTOGRAPH) as image:
         assert f"{image.width} × {image.height} pixels" in status(demo)
 

@@ -67,7 +67,7 @@ def numbers_map(shape: Shape) -> dict[str, Any]:
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
-def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
+def with_io_options(graph: Graph, io_options: IoOptions) -> Graph:
     """Return a graph with the fits and ranges of its inputs and the purposes of its outputs.
 
     Raises:
@@ -75,14 +75,14 @@ def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
     """
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     names = [node.name for node in graph.inputs]
-    fits = by_name("--fit", ends.fits, names, pictures)
-    if ends.outputs:
-        graph = _with_outputs(graph, ends.outputs)
+    fits = by_name("--fit", io_options.fits, names, pictures)
+    if io_options.outputs:
+        graph = _with_outputs(graph, io_options.outputs)
     graph = graph.rebuilt([_with_fit(node, fits.get(node.name)) for node in graph.nodes])
     pictures = [node.name for node in graph.inputs if is_picture(node)]
-    ranges = by_name("--input-range", ends.ranges, names, pictures)
+    ranges = by_name("--input-range", io_options.ranges, names, pictures)
     graph = graph.rebuilt([_with_range(graph, node, ranges.get(node.name)) for node in graph.nodes])
-    purposes = by_name("--purpose", ends.purposes, [output.name for output in graph.outputs], [])
+    purposes = by_name("--purpose", io_options.purposes, [output.name for output in graph.outputs], [])
     for name, purpose in purposes.items():
         if purpose not in PURPOSES:
             raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")

@@ -20,9 +20,9 @@ _NO_LIMIT = 1e30
 _NAMED = elementwise.activations(elementwise.ONNX)
 
 
-def applied(call: Call, text: str, place: int = 0) -> list[View]:
-    """Return an activation, given as text, of the input at ``place``."""
-    view = call.view(place)
+def applied(call: Call, text: str, index: int = 0) -> list[View]:
+    """Return an activation, given as text, of the input at ``index``."""
+    view = call.view(index)
     return [View(call.nodes.function(view.node, text), view.stored, view.axes)]
 
 
@@ -112,8 +112,8 @@ def _computed_limits(call: Call) -> View:
     from glsl_infer.importers.onnx.arithmetic import of_two
 
     view = call.view()
-    for place, operation in ((1, "maximum"), (2, "minimum")):
-        limit = call.operands[place] if call.has(place) else None
+    for index, operation in ((1, "maximum"), (2, "minimum")):
+        limit = call.operands[index] if call.has(index) else None
         none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
         if limit is not None and not none:
             view = of_two(call, operation, view, limit)

@@ -59,6 +59,18 @@ def _function(call: Call) -> list[View]:
     return unary(call, _FUNCTIONS[call.kind])
 
 
+def _is_infinite(call: Call) -> list[View]:
+    """Convert an IsInf, of infinities of both signs or of one."""
+    negative, positive = (call.attribute(f"detect_{sign}", 1) for sign in ("negative", "positive"))
+    if negative and positive:
+        return unary(call, "is_inf")
+    if not negative and not positive:
+        raise call.refused("of neither sign", "detect the infinities of one sign at least")
+    view, largest = call.view(), float(np.finfo(np.float32).max)
+    operation, limit = ("greater", largest) if positive else ("less", -largest)
+    return [View(call.nodes.constant(operation, view.node, np.full(1, limit)), view.stored, view.axes)]
+
+
 def _remainder(call: Call) -> list[View]:
     return operated(call, "remainder" if call.attribute("fmod", 0) else "modulo")
 
@@ -151,15 +163,15 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
     fine, groups = cut
     stored = fine.as_stored(constant)
     sizes: list[int] = []
-    place = 0
+    index = 0
     lengths_by_axis = list(stored.shape)
     for group in groups:
-        lengths = stored.shape[place : place + len(group)]
+        lengths = stored.shape[index : index + len(group)]
         full = any(length > 1 for length in lengths)
         for offset, atom in enumerate(group):
-            lengths_by_axis[place + offset] = atom.size if full else 1
+            lengths_by_axis[index + offset] = atom.size if full else 1
         sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
-        place += len(group)
+        index += len(group)
     return view.node, fine, np.broadcast_to(stored, lengths_by_axis).reshape(sizes)
 
 
@@ -290,6 +302,7 @@ def _triangle(call: Call) -> list[View]:
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_OPERATIONS, binary),
+    "IsInf": _is_infinite,
     "Mod": _remainder,
     "Where": _where,
     "Neg": _negated,

@@ -24,12 +24,12 @@ def _attention(call: Call) -> list[View]:
         raise call.refused("with the length of a cache", "export the model without a cache")
     if not all(map(call.has, range(3))):
         raise call.refused("without a query, keys and values", "the file is damaged; convert the model anew")
-    tensors = [_tensor(call, place) for place in range(3)]
+    tensors = [_tensor(call, index) for index in range(3)]
     flat = len(tensors[0].shape) == 3
-    query, keys, values = (_heads(call, view, "kv" if place else "q") for place, view in enumerate(tensors))
+    query, keys, values = (_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
     before = 0
     if call.has(_PAST[0]) and call.has(_PAST[1]):
-        past = [_tensor(call, place) for place in _PAST]
+        past = [_tensor(call, index) for index in _PAST]
         before = past[0].shape[2]
         keys, values = (concatenated(call, list(pair), 2) for pair in zip(past, (keys, values)))
     batch, heads, rows, width = query.shape
@@ -54,9 +54,9 @@ def _attention(call: Call) -> list[View]:
     return [result, keys, values]
 
 
-def _tensor(call: Call, place: int) -> View:
-    value = call.operands[place]
-    view = as_view(call, value, call.views[0]) if isinstance(value, np.ndarray) else call.view(place)
+def _tensor(call: Call, index: int) -> View:
+    value = call.operands[index]
+    view = as_view(call, value, call.views[0]) if isinstance(value, np.ndarray) else call.view(index)
     if len(view.shape) not in (3, 4):
         raise call.refused(f"on a tensor of shape {view.shape}", "give it three or four axes")
     return view

@@ -106,10 +106,10 @@ def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequen
         else:
             types = [onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind or np.float32)) for kind in kinds]
             protos = [onnx.helper.make_tensor_type_proto(*each).SerializeToString() for each in zip(types, shapes)]
-            made = defined.get_context_dependent_function_with_opset_version(
+            serialized = defined.get_context_dependent_function_with_opset_version(
                 operator.opset, node.SerializeToString(), protos
             )
-            function = onnx.FunctionProto.FromString(made)
+            function = onnx.FunctionProto.FromString(serialized)
     except Exception:  # from C++, for example because the attributes do not match the operator
         return None
     if not function.node:

@@ -21,30 +21,25 @@ def reshaped(call: Call, view: View, shape: Shape) -> View:
     """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
     if math.prod(shape) != view.size or any(size < 1 for size in shape):
         raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
-    made = view.reshaped(shape)
-    if made is not None:
-        return made
+    result = view.reshaped(shape)
+    if result is not None:
+        return result
     moved = relayout.ordered(call.nodes, view, range(len(view.axes)))
-    made = moved.reshaped(shape)
-    assert made is not None  # in the file's order, all axes merge into one
-    return made
+    result = moved.reshaped(shape)
+    assert result is not None  # in the file's order, all axes merge into one
+    return result
 
 
 def reshape(call: Call) -> list[View]:
     """Convert a Reshape."""
     view = call.view()
-    wanted = call.integers(1, "its shape", "shape")
-    if wanted is None:
+    sizes = call.integers(1, "its shape", "shape")
+    if sizes is None:
         raise call.refused("without a shape", "the file is damaged")
-    if (
-        wanted
-        and wanted[0] > 1
-        and -1 not in wanted
-        and math.prod(wanted) == view.size * wanted[0] // max(view.shape[0], 1)
-    ):
-        wanted[0] = view.shape[0]  # instead of the batch size at export
+    if sizes and sizes[0] > 1 and -1 not in sizes and math.prod(sizes) == view.size * sizes[0] // max(view.shape[0], 1):
+        sizes[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
-    return [reshaped(call, view, folding.reshaped(view.shape, wanted, zero_keeps=not zeros))]
+    return [reshaped(call, view, folding.reshaped(view.shape, sizes, zero_keeps=not zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
@@ -145,10 +140,10 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, block))
+    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, (block, block)))
     if call.attribute("mode", "DCR") == "CRD":
         count = block * block
-        order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))
+        order = tuple(index * shape[2] + channel for channel in range(shape[2]) for index in range(count))
         node = call.nodes.emit("channel_gather", node, part="order", channels=order)
     return [call.mapped(node)]
 

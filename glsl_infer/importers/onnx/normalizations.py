@@ -28,7 +28,7 @@ def _batch(call: Call) -> list[View]:
     if call.attribute("training_mode", 0) or not call.attribute("spatial", 1) or len(view.axes) < 2:
         raise call.refused("in training mode, or with statistics of each pixel", "export the model for inference")
     rank, channels = len(view.axes), view.shape[1]
-    weights = {name: bias_of(call, place + 1, channels) for place, name in enumerate(_WEIGHTS)}
+    weights = {name: bias_of(call, index + 1, channels) for index, name in enumerate(_WEIGHTS)}
     epsilon = float(call.attribute("epsilon", 1e-5))
     if rank in (3, 4) and view.shape[0] == 1:
         node, _ = call.map()
@@ -41,7 +41,7 @@ def _batch(call: Call) -> list[View]:
     scale = weights["gamma"] / np.sqrt(weights["variance"].astype(np.float64) + epsilon)
     offset = weights["beta"] - weights["mean"] * scale
     view, dim = placed(call.nodes, view, 1)
-    shape = [channels if place == dim else 1 for place in range(len(call.nodes.shape(view.node)))]
+    shape = [channels if index == dim else 1 for index in range(len(call.nodes.shape(view.node)))]
     normalized_node = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
     return [View(normalized_node, view.stored, view.axes)]
 
@@ -59,7 +59,7 @@ def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doub
 
 def _instance(call: Call) -> list[View]:
     channels = call.view().shape[1]
-    gamma, beta = (bias_of(call, place, channels).astype(np.float64) for place in (1, 2))
+    gamma, beta = (bias_of(call, index, channels).astype(np.float64) for index in (1, 2))
     return [over_map(call, channels, float(call.attribute("epsilon", 1e-5)), gamma, beta)]
 
 
@@ -69,8 +69,8 @@ def _group(call: Call) -> list[View]:
     if groups < 1 or channels % groups:
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
     numbers = []
-    for place in (1, 2):
-        value = call.finite(call.constant(place, "weights"), "weights").reshape(-1)
+    for index in (1, 2):
+        value = call.finite(call.constant(index, "weights"), "weights").reshape(-1)
         numbers.append(np.repeat(value, channels // groups) if value.size == groups and groups != channels else value)
     if any(value.size not in (1, channels) for value in numbers):
         raise call.refused(f"weights of {[value.size for value in numbers]} numbers", "give one for each channel")
@@ -83,8 +83,8 @@ def _layer(call: Call) -> list[View]:
     axis = call.axis(int(call.attribute("axis", -1)), rank)
     kind = "rms" if call.kind in ("RMSNormalization", "SimplifiedLayerNormalization") else "layer"
     weights = [
-        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
-        for place, default in ((1, 1.0), (2, 0.0))
+        call.finite(call.constant(index, "weights"), "weights") if call.has(index) else np.asarray(default)
+        for index, default in ((1, 1.0), (2, 0.0))
     ]
     return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), weights)]
 
@@ -145,8 +145,8 @@ def in_pieces(call: Call) -> list[View]:
     view = call.view()
     axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
     weights = [
-        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
-        for place, default in ((1, 1.0), (2, 0.0))
+        call.finite(call.constant(index, "weights"), "weights") if call.has(index) else np.asarray(default)
+        for index, default in ((1, 1.0), (2, 0.0))
     ]
     kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
     spatial = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
@@ -166,10 +166,10 @@ def _of_groups(call: Call) -> View:
         raise call.refused(
             f"over {groups} groups of {view.shape}, then {grouped_shape}", "give each group as many channels"
         )
-    gamma, beta = (np.repeat(bias_of(call, place, groups).astype(np.float64), channels // groups) for place in (1, 2))
+    gamma, beta = (np.repeat(bias_of(call, index, groups).astype(np.float64), channels // groups) for index in (1, 2))
     more, plus = (
-        call.finite(call.constant(place, "weights"), "weights").reshape(-1) if call.has(place) else np.full(1, default)
-        for place, default in ((3, 1.0), (4, 0.0))
+        call.finite(call.constant(index, "weights"), "weights").reshape(-1) if call.has(index) else np.full(1, default)
+        for index, default in ((3, 1.0), (4, 0.0))
     )
     return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
 

@@ -236,8 +236,8 @@ def _fused_matmul(call: Call) -> list[View]:
     if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
         raise call.refused("with batches turned", "use the file from before ONNX Runtime optimised it")
     operands: list[Operand] = []
-    for place, name in enumerate(("transA", "transB")):
-        value, swap = call.operands[place], bool(call.attribute(name, 0))
+    for index, name in enumerate(("transA", "transB")):
+        value, swap = call.operands[index], bool(call.attribute(name, 0))
         if isinstance(value, View):
             value = _turned(value, swap and len(value.axes) > 1)
         elif value is not None and swap and value.ndim > 1:

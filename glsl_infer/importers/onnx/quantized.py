@@ -14,16 +14,16 @@ from glsl_infer.importers.onnx.parts import concat_operands
 from glsl_infer.importers.onnx.view import View
 
 
-def real(call: Call, place: int, axis: int = -1) -> Operand:
-    """Return the real values of the input at ``place``, whose scale and zero point follow at the next places.
+def real(call: Call, index: int, axis: int = -1) -> Operand:
+    """Return the real values of the input at ``index``, whose scale and zero point are the next inputs.
 
     The scale is one value, or one per index of a kernel's first axis or of another tensor's ``axis``.
     """
-    value = call.operands[place] if place < len(call.operands) else None
+    value = call.operands[index] if index < len(call.operands) else None
     if not isinstance(value, np.ndarray):
         return value
-    zero = call.operands[place + 2] if place + 2 < len(call.operands) else None
-    return dequantized([value, call.constant(place + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
+    zero = call.operands[index + 2] if index + 2 < len(call.operands) else None
+    return dequantized([value, call.constant(index + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
 
 
 def _same(call: Call) -> list[View]:
@@ -89,7 +89,7 @@ def _softmax(call: Call) -> list[View]:
 
 
 def _concat(call: Call) -> list[View]:
-    return concat_operands(call, [real(call, place) for place in range(2, len(call.operands), 3)])
+    return concat_operands(call, [real(call, index) for index in range(2, len(call.operands), 3)])
 
 
 def _integers(kind: str) -> Converter:

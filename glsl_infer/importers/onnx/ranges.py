@@ -39,7 +39,7 @@ def represented_range(operator: Operator, operands: Sequence[Operand]) -> Range 
     places = _RESULT.get(operator.kind)
     if places is None:
         return None
-    scale, zero = (operands[place] if place < len(operands) else None for place in places)
+    scale, zero = (operands[index] if index < len(operands) else None for index in places)
     if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
         return None
     stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
@@ -92,7 +92,7 @@ def store_range(
     span, view = represented_range(operator, operands), views[0] if views else None
     if span is None or not isinstance(view, View):
         return {}
-    places = {node.name: place for place, node in enumerate(builder.nodes)}
+    places = {node.name: index for index, node in enumerate(builder.nodes)}
     name, looks_back = view.node, operator.kind in ("QuantizeLinear", "DequantizeLinear")
     while name in places and (looks_back or places[name] >= first):
         node = builder.nodes[places[name]]

@@ -41,7 +41,7 @@ def reduced(call: Call) -> list[View]:
     if most is not None:
         result = of_two(call, "add", result, most)
     if not call.attribute("keepdims", 1):
-        remaining = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
+        remaining = tuple(axis for index, axis in enumerate(result.axes) if index not in axes)
         result = View(result.node, result.stored, remaining)
     return [result]
 
@@ -156,7 +156,7 @@ def _extreme_index(call: Call) -> list[View]:
     nodes = call.nodes
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
-    shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
+    shape = tuple(1 if index == axis else size for index, size in enumerate(view.shape))
     if view.shape[axis] == 1:
         indices = View(nodes.affine(view.node, np.zeros(1), np.zeros(1)), view.stored, view.axes)
     elif rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
@@ -174,7 +174,7 @@ def _extreme_index(call: Call) -> list[View]:
         indices = fresh(node, shape, [each for each in order if each != axis])
     if keep:
         return [indices]
-    return [View(indices.node, indices.stored, tuple(each for place, each in enumerate(indices.axes) if place != axis))]
+    return [View(indices.node, indices.stored, tuple(each for index, each in enumerate(indices.axes) if index != axis))]
 
 
 def _lp_normalized(call: Call) -> list[View]:

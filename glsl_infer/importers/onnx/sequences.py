@@ -45,7 +45,7 @@ def _sequence(call: Call) -> list[View]:
     if not direction or functions is None:
         what = f"direction '{attrs.get('direction')}' with {attrs.get('activations')}"
         raise call.refused(what, f"use {', '.join(_USUAL[call.kind])}, the same in both directions")
-    if attrs.get("clip") or attrs.get("input_forget") or any(call.has(place) for place in (7,)):
+    if attrs.get("clip") or attrs.get("input_forget") or any(call.has(index) for index in (7,)):
         raise call.refused("with a clip, input_forget or peepholes", "leave them out")
     if call.has(4) and (call.constant(4, "lengths").reshape(-1) != view.shape[0]).any():
         raise call.refused("of fewer steps than there are", "give no lengths of sequences")
@@ -93,8 +93,8 @@ def _last(call: Call, steps: View, direction: str) -> View:
     """Return the last step of each direction: (directions, batch, hidden)."""
     end = steps.shape[0] - 1
     by_direction = [
-        sliced(call, sliced(call, steps, 1, range(place, place + 1)), 0, range(at, at + 1))
-        for place, at in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
+        sliced(call, sliced(call, steps, 1, range(index, index + 1)), 0, range(at, at + 1))
+        for index, at in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
     ]
     last = concatenated(call, by_direction, 1)
     return View(last.node, last.stored, last.axes[1:])
@@ -103,12 +103,12 @@ def _last(call: Call, steps: View, direction: str) -> View:
 def _states(call: Call, first: bool) -> list[str]:
     """Return the nodes of the initial states if the network computes one of them, else []."""
     places = (_STATE, _CELL) if call.kind == "LSTM" else (_STATE,)
-    if not any(call.has(place) and not call.is_constant(place) for place in places):
+    if not any(call.has(index) and not call.is_constant(index) for index in places):
         return []
-    like = next(call.view(place) for place in places if call.has(place) and not call.is_constant(place))
+    like = next(call.view(index) for index in places if call.has(index) and not call.is_constant(index))
     states = []
-    for place in places:
-        value = call.operands[place] if call.has(place) else None
+    for index in places:
+        value = call.operands[index] if call.has(index) else None
         if not isinstance(value, View):
             value = as_view(call, np.zeros(like.shape) if value is None else value, like)
         value = value.transposed((1, 0, 2)) if first else value
@@ -120,7 +120,7 @@ def _states(call: Call, first: bool) -> list[str]:
 
 def _weights(call: Call) -> dict[str, NDArray[Any]]:
     gates = _GATES[call.kind]
-    kernel, recurrent = (call.finite(call.constant(place, "weights"), "weights") for place in (1, 2))
+    kernel, recurrent = (call.finite(call.constant(index, "weights"), "weights") for index in (1, 2))
     count, hidden = len(kernel), recurrent.shape[2]
 
     def sorted_gates(array: NDArray[Any]) -> NDArray[Any]:
@@ -137,10 +137,10 @@ def _weights(call: Call) -> dict[str, NDArray[Any]]:
         if call.kind == "GRU":
             weights["recurrent_bias"] = other
         weights["bias"] = own if call.kind == "GRU" else own + other
-    for place, name in ((_STATE, "first"), (_CELL, "first_cell")):
-        if not call.is_constant(place) or not all(map(call.is_constant, filter(call.has, (_STATE, _CELL)))):
+    for index, name in ((_STATE, "first"), (_CELL, "first_cell")):
+        if not call.is_constant(index) or not all(map(call.is_constant, filter(call.has, (_STATE, _CELL)))):
             continue
-        state = call.finite(call.constant(place, "a state at the begin"), "a state")
+        state = call.finite(call.constant(index, "a state at the begin"), "a state")
         if state.any():
             weights[name] = state.reshape(count, hidden)
     return weights

@@ -21,19 +21,19 @@ _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
 _MOST_PARTS = 64
 
 
-def source(call: Call, place: int, what: str) -> str:
+def source(call: Call, index: int, what: str) -> str:
     """Return the node of an operator's input at a place.
 
     Raises:
         ModelError: the input is a constant, or is left out.
     """
-    if place >= len(call.constants) or call.constants[place] is not None or call.tensors[place] is None:
+    if index >= len(call.constants) or call.constants[index] is not None or call.tensors[index] is None:
         raise call.refused(f"a constant as {what}", f"{what} must be what the network computes")
-    return call.inputs[_before(call, place)]
+    return call.inputs[_before(call, index)]
 
 
-def _before(call: Call, place: int) -> int:
-    pairs = zip(call.constants[:place], call.tensors[:place])
+def _before(call: Call, index: int) -> int:
+    pairs = zip(call.constants[:index], call.tensors[:index])
     return sum(value is None and tensor is not None for value, tensor in pairs)
 
 
@@ -42,9 +42,9 @@ def shaped(name: str, read: str, shape: Shape) -> Node:
     return Node(name, "tensor_reshape", (read,), {"shape": shape or (1,)})
 
 
-def is_whole(call: Call, place: int) -> bool:
+def is_whole(call: Call, index: int) -> bool:
     """Return whether the input at a place has an integer type and is not quantised."""
-    tensor = call.tensors[place] if place < len(call.tensors) else None
+    tensor = call.tensors[index] if index < len(call.tensors) else None
     return tensor is not None and tensor.type.startswith(WHOLE) and tensor.quantization is None
 
 
@@ -117,14 +117,14 @@ def _row_by_row(call: Call, batch: int) -> list[Node]:
 def _points(call: Call) -> list[Node]:
     nodes: list[Node] = []
     weights, read = {}, []
-    for place, name in enumerate(_READ):
-        value = call.constants[place]
+    for index, name in enumerate(_READ):
+        value = call.constants[index]
         if value is not None:
             weights[name] = np.asarray(value, np.float32)
             continue
         nodes.append(
             shaped(
-                call.name if not nodes else f"{call.name}-{name}", source(call, place, name), _file_shape(call, place)
+                call.name if not nodes else f"{call.name}-{name}", source(call, index, name), _file_shape(call, index)
             )
         )
         read.append(nodes[-1].name)
@@ -138,13 +138,13 @@ def _scattered(call: Call) -> list[Node]:
         raise call.refused(f"to a shape of {shape}", f"make 1 to {MOST_NUMBERS} numbers")
     weights: dict[str, NDArray[np.float32]] = {"table": np.zeros(shape, np.float32)}
     nodes: list[Node] = []
-    for place, name in enumerate(("indices", "updates")):
-        value = call.constants[place]
+    for index, name in enumerate(("indices", "updates")):
+        value = call.constants[index]
         if value is not None:
             weights[name] = np.asarray(value, np.float32)
             continue
         own = f"{call.name}-{name}" if nodes else call.name
-        nodes.append(shaped(own, source(call, place, name), _file_shape(call, place)))
+        nodes.append(shaped(own, source(call, index, name), _file_shape(call, index)))
     read = tuple(node.name for node in nodes)
     return _ended(call, [*nodes, Node(f"{call.name}-sums", "scatter", read, {"reduction": "add"}, weights)])
 
@@ -154,9 +154,9 @@ def _ended(call: Call, nodes: list[Node]) -> list[Node]:
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
 
-def _file_shape(call: Call, place: int) -> Shape:
+def _file_shape(call: Call, index: int) -> Shape:
     """Return the shape of an operator's input, with the batch."""
-    tensor = call.tensors[place]
+    tensor = call.tensors[index]
     if tensor is None or tensor.free:
         raise call.refused("a tensor of unknown shape", "convert the model with fixed shapes")
     return tensor.shape or (1,)
@@ -188,7 +188,7 @@ def _repeated(call: Call) -> list[Node]:
 
 def _one_hot(call: Call) -> list[Node]:
     (depth,) = call.integers(1, "how many classes")
-    on, off = (float(call.constant(place, "a value").reshape(-1)[0]) for place in (2, 3))
+    on, off = (float(call.constant(index, "a value").reshape(-1)[0]) for index in (2, 3))
     indices_shape = _file_shape(call, 0)
     axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:

@@ -79,9 +79,9 @@ def gathered(call: Call) -> list[Node]:
     call.feature_map()
     if axis < -3 or list(line) != indices:
         raise call.refused(f"{indices[:8]} of {shape}", "rows and columns can be taken at equal steps")
-    taken = [range(length) for length in shape]
-    taken[axis] = line
-    return moves.part_of(call.name, call.inputs[0], shape, (taken[0], taken[1], taken[2]))
+    ranges = [range(length) for length in shape]
+    ranges[axis] = line
+    return moves.part_of(call.name, call.inputs[0], shape, (ranges[0], ranges[1], ranges[2]))
 
 
 def reversed_(call: Call) -> list[Node]:
@@ -134,7 +134,7 @@ def space_to_depth(call: Call) -> list[Node]:
     shape, block = call.feature_map(), call.option("BlockSize")
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    return moves.space_to_depth(call.name, call.inputs[0], shape, block)
+    return moves.space_to_depth(call.name, call.inputs[0], shape, (block, block))
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -158,7 +158,7 @@ def sliced(call: Call) -> list[Node]:
         slices = zip(file_shape, call.integers(1, "where it begins"), call.integers(2, "its size"))
         parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in slices]
     else:
-        operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
+        operands = [call.constant(index, "its ends") for index in (1, 2, 3)]
         try:
             parts, _ = slices_of(file_shape, operands, call.operator.options)
         except (ValueError, KeyError) as error:

@@ -194,18 +194,18 @@ _RULES: Mapping[str, Rule] = {
 """Shape rules of the operators that are not folded."""
 
 
-def as_given(model: Model, ends: IoOptions) -> Model:
-    """Return a file whose inputs have the shapes and constants in ``ends``. All other shapes follow from them.
+def as_given(model: Model, io_options: IoOptions) -> Model:
+    """Return a file whose inputs have the shapes and constants in ``io_options``. All other shapes follow from them.
 
     Raises:
         InputError: a shape or a constant is given for an unknown input.
         ModelError: a shape has another rank than the input, or a constant does not match the input.
     """
-    if not ends.shapes and not ends.constants:
+    if not io_options.shapes and not io_options.constants:
         return model
     tensors, names = list(model.tensors), [name for name, _ in model.inputs]
-    constants = by_name("--constant", ends.constants, names)
-    shapes = by_name("--input-shape", ends.shapes, [name for name in names if name not in constants])
+    constants = by_name("--constant", io_options.constants, names)
+    shapes = by_name("--input-shape", io_options.shapes, [name for name in names if name not in constants])
     if shapes:
         for index in {index for operator in model.operators for index in operator.outputs if index >= 0}:
             tensors[index] = replace(tensors[index], free=tuple(range(len(tensors[index].shape))))

@@ -41,14 +41,14 @@ def _concat_with_constants(call: Call, axis: int) -> list[Node]:
     The tensors are padded with zeros, and the constants are added in the padding.
     """
     axis %= len(call.shapes[0])
-    computed = [place for place, constant in enumerate(call.constants) if constant is None]
+    computed = [index for index, constant in enumerate(call.constants) if constant is None]
     if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
         raise call.refused("with a constant between tensors", "put constants before or after them")
     rank = len(call.shapes[0])
     size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
     margins: list[NDArray[np.float32]] = []
     for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
-        parts = [np.asarray(call.constants[place], np.float32) for place in places]
+        parts = [np.asarray(call.constants[index], np.float32) for index in places]
         shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
         margins.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
     around = tuple(end.shape[axis] for end in margins)
@@ -161,14 +161,9 @@ def _packed(call: Call) -> list[Node]:
     axis = call.option("Axis", 0) % rank
     if len(call.inputs) != len(call.constants) or not 2 <= len(call.inputs) <= MOST_PARTS:
         raise call.refused("with a constant", "join tensors that the network computes")
-    wide = tuple(1 if place == axis else size for place, size in enumerate(call.tensor.shape))
+    wide = tuple(1 if index == axis else size for index, size in enumerate(call.tensor.shape))
     inner = wide[1:] if wide[0] == 1 and axis else wide
-    nodes = [
-        Node(call.name if not number else f"{call.name}-{number}", "reshape", (source,), {"shape": inner})
-        for number, source in enumerate(call.inputs)
-    ]
-    attrs = {"axis": axis - rank}
-    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(node.name for node in nodes), attrs)]
+    return emit.stacked(call.name, call.inputs, inner, axis - rank)
 
 
 def _argmax(call: Call) -> list[Node]:
@@ -193,8 +188,8 @@ def custom(call: Call, function: str) -> list[Node]:
     settings = {"options": call.operator.custom_options.hex(), "output": call.output}
     attrs = {"calls": function, "shape": call.shape, "settings": json.dumps(settings)}
     weights = {
-        f"constant{place}": np.asarray(value, np.float32)
-        for place, value in enumerate(call.constants)
+        f"constant{index}": np.asarray(value, np.float32)
+        for index, value in enumerate(call.constants)
         if value is not None
     }
     return [Node(call.name, CUSTOM_OPERATOR, call.inputs, attrs, weights)]

@@ -178,8 +178,8 @@ class Walk:
             self._names[index] = builder.refuse(refusal, name, inputs, _sizes(tensor))
             return
         operators = tuple(node.op for node in builder.nodes[before:])
-        place = DROPPED if operators == ("identity",) else runs(operators)
-        builder.rows[name] = replace(row, shape=builder.shapes[last], runs=place, operators=operators)
+        placement = DROPPED if operators == ("identity",) else runs(operators)
+        builder.rows[name] = replace(row, shape=builder.shapes[last], runs=placement, operators=operators)
         self._names[index] = last
         self.tensors[last] = index
         for node in reversed(builder.nodes):  # a reshape keeps the values
@@ -227,9 +227,9 @@ class Walk:
     def _store_range(self, span: Range, first: int) -> None:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.builder.nodes
-        for place in range(len(nodes) - 1, first - 1, -1):
-            nodes[place] = nodes[place].with_attrs(**{OBSERVED_RANGE: span})
-            operator = ops.get(nodes[place].op)
+        for index in range(len(nodes) - 1, first - 1, -1):
+            nodes[index] = nodes[index].with_attrs(**{OBSERVED_RANGE: span})
+            operator = ops.get(nodes[index].op)
             if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
                 break
 

@@ -107,7 +107,7 @@ def _of_part(bundle: Bundle) -> dict[str, Any]:
                 "clear": entry.clear,
                 "textures": list(entry.textures),
                 "quads": len(entry.quads),
-                "pixels": sum(quad.width * quad.height for quad in entry.quads),
+                "pixels": entry.pixels,
             }
             for entry in manifest.passes
         ],
@@ -142,7 +142,7 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
     for entry in bundle.manifest.passes:
         passes[entry.layer] += 1
         programs[entry.layer].add(entry.program)
-        pixels[entry.layer] += sum(quad.width * quad.height for quad in entry.quads)
+        pixels[entry.layer] += entry.pixels
 
     def described(layer: Layer) -> dict[str, Any]:
         return {

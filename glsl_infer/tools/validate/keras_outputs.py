@@ -47,7 +47,7 @@ def work(job: dict[str, Any]) -> None:
         if not getattr(network, "inputs", None):
             raise ModelError("the model is not functional")
         network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
-        graph = importer.to_graph(network, ends=importer.IoOptions(ranges, numbers))
+        graph = importer.to_graph(network, io_options=importer.IoOptions(ranges, numbers))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return

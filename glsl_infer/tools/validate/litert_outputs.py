@@ -130,7 +130,7 @@ def work(job: dict[str, Any]) -> None:
     ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
     graph = importer.to_graph(
-        model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
+        model, io_options=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
     )
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in tensors]

@@ -146,7 +146,7 @@ def work(job: dict[str, Any]) -> None:
         constants=job.get("constants", {}),
     )
     outputs = tuple(output["name"] for output in job["outputs"])
-    imported = importer.imported(job["model"], ends=_chosen(job["model"], io_options, outputs))
+    imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]

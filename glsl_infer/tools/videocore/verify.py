@@ -21,7 +21,7 @@ from pathlib import Path
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.program import PRELUDE
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 from glsl_infer.tools.videocore.report import SMALL
@@ -154,8 +154,7 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
                 output, messages = process.communicate()
             else:
                 if process.returncode:
-                    last = messages.strip().splitlines()[-1] if messages.strip() else f"exit code {process.returncode}"
-                    note = f"the driver in {driver.prefix} does not work here ({last.removeprefix('error: ')})"
+                    note = f"the driver in {driver.prefix} does not work here ({last_line(messages)})"
             outputs.append(parse_compiled(output.splitlines(), loops))
     shaders: dict[str, Shader] = {}
     failures: dict[str, str] = {}
@@ -182,8 +181,7 @@ def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measur
     work: dict[str, int] = defaultdict(int)
     for entry in bundle.manifest.passes:
         if entry.program in measured.programs:
-            pixels = sum(quad.width * quad.height for quad in entry.quads)
-            work[entry.layer] += measured.programs[entry.program].executed * pixels
+            work[entry.layer] += measured.programs[entry.program].executed * entry.pixels
     frame = sum(work.values())
     for layer, programs in users.items():
         shaders = [measured.programs[name] for name in programs if name in measured.programs]

@@ -6,9 +6,9 @@ import { read } from "../../../web/src/bundle.ts";
 import { BundleError } from "../../../web/src/errors.ts";
 
 function sum(text: string): number {
-  let made = 0;
-  for (let index = 0; index < text.length; index++) made = (Math.imul(31, made) + text.charCodeAt(index)) | 0;
-  return made;
+  let hash = 0;
+  for (let index = 0; index < text.length; index++) hash = (Math.imul(31, hash) + text.charCodeAt(index)) | 0;
+  return hash;
 }
 
 for await (const path of createInterface({ input: process.stdin })) {

@@ -82,8 +82,8 @@ public final class MainActivity extends Activity
     }
 
     private double budget() {
-        float wanted = getIntent().getFloatExtra("budget", BUDGET);
-        return wanted > 0 ? wanted : BUDGET;
+        float budget = getIntent().getFloatExtra("budget", BUDGET);
+        return budget > 0 ? budget : BUDGET;
     }
 
     @Override
