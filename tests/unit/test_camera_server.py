@@ -68,7 +68,7 @@ def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site
         ("http://[", 403),
     ],
 )
-def test_a_page_elsewhere_is_known_by_its_address(server: mjpeg.FrameServer, name: str, page: str, code: int) -> None:
+def test_pages_are_identified_by_their_address(server: mjpeg.FrameServer, name: str, page: str, code: int) -> None:
     """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
     assert answered(server, **headers)[0] == code
@@ -79,7 +79,7 @@ def test_a_page_elsewhere_gets_no_other_address_either(server: mjpeg.FrameServer
     assert answered(server, path, Origin="http://evil.example")[0] == 403
 
 
-def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connections_do_not_add_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(3)]
@@ -164,7 +164,7 @@ def _frame_of(stream: BinaryIO) -> int:
     return length
 
 
-def test_who_asks_a_byte_at_a_time_holds_no_place(
+def test_slow_requests_do_not_block_a_connection(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A client that sends an endless request byte by byte (slow loris) does not keep its connection."""

@@ -79,7 +79,9 @@ def test_export_explains_where_weights_are(capsys: Capture, exported: list[Any],
     assert line.split()[:8] == ["conv", "8", "3969", "75", "3950", "-", "1234", "baked"]
 
 
-def test_export_says_what_videocore_compiles(capsys: Capture, monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> None:
+def test_export_prints_the_result_of_videocores_compiler(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, argv: list[str]
+) -> None:
     layers = (LayerCheck("conv", 8, 8, 2, 13, 421), LayerCheck("each", 8, 5, 2, 14, 300), LayerCheck("pool", 1, 0))
     checked = Verification("VC4 V3D 2.1", "20 seconds were over", layers)
     calls = []
@@ -233,7 +235,7 @@ def test_progress_is_for_terminals(
     assert "step" not in quiet.err
 
 
-def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
+def test_every_step_of_an_export_is_logged(tmp_path: Path) -> None:
     messages: list[str] = []
     build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=messages.append)
     assert messages[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]

@@ -148,7 +148,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
     assert path.read_text() == "text"
 
 
-def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[tuple[str, bool]] = []
     fsync = os.fsync
 

@@ -64,7 +64,7 @@ def test_what_declares_what_is_set(text: str) -> None:
     ],
     ids=range(10),
 )
-def test_a_uniform_that_nobody_sets_is_refused(text: str) -> None:
+def test_an_unset_uniform_is_refused(text: str) -> None:
     with pytest.raises(BundleError, match="'other'"):
         checked(text)
 
