@@ -19,9 +19,6 @@ from glsl_infer.tasks import reading
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.session import Session
     from glsl_infer.tasks import Task
@@ -173,14 +170,14 @@ def run(
                 if server is not None or (window is not None and masked is None):
                     plain = masked is None or args.background is None
                     drawn = result.draw(frame.pixels()) if plain else result.over(frame.pixels(), args.background)
-                snapshot = reaction.appeared(_image(frame.pixels())) if event == APPEARED else None
+                snapshot = reaction.appeared(image_of(frame)) if event == APPEARED else None
                 rate = show(frame, result, dropped, event, snapshot)
                 if server is not None and drawn is not None:
                     server.show(drawn)
                 if window is not None:
-                    title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
+                    title = title_of(args, rate)
                     if masked is not None:
-                        window.show_masked(_image(frame.pixels()), masked, _look(args.background), title)
+                        window.show_masked(image_of(frame), masked, _look(args.background), title)
                     elif drawn is not None:
                         window.show(drawn, (), title)
                     window.poll()
@@ -199,6 +196,11 @@ def _look(background: str | None) -> Any:
     if background is None:
         return "tint"
     return ground(background) or background
+
+
+def title_of(args: argparse.Namespace, rate: float) -> str:
+    """Return the title of a window."""
+    return f"{args.source}, {rate:.1f} frames a second - glsl-infer"
 
 
 def rate_text(rate: float) -> str:
@@ -281,7 +283,8 @@ def frames_of(
         yield frames if latest is None else latest, latest
 
 
-def _image(pixels: NDArray[np.uint8]) -> Any:
+def image_of(frame: Frame) -> Any:
+    """Return a frame as an image of Pillow."""
     from PIL import Image
 
-    return Image.fromarray(pixels)
+    return Image.fromarray(frame.pixels())

@@ -109,7 +109,14 @@ class Parser(argparse.ArgumentParser):
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
         parser = commands[0] if len(commands) == 1 else self
         usage = f"usage: {parser.usage}" if parser.usage else " ".join(parser.format_usage().split())
-        say_error(f"{advice.improved(message, names, usage)} (see {parser.prog} --help)")
+        formatter = self._get_formatter()
+        forms = {
+            "/".join(action.option_strings): f"{action.option_strings[-1]} "
+            f"{formatter._format_args(action, action.dest.upper())}"
+            for action in self._actions
+            if action.option_strings and action.nargs != 0
+        }
+        say_error(f"{advice.improved(message, names, usage, forms)} (see {parser.prog} --help)")
         self.exit(2)
 
 
@@ -213,6 +220,24 @@ def check_signature(args: argparse.Namespace) -> None:
     if args.model is None:
         raise InputError("--require-signature checks a file; give --model as well")
     signatures.require(args.model, args.require_signature)
+
+
+def check_window(args: argparse.Namespace) -> None:
+    """Refuse arguments that a window does not allow, and ``--screenshot`` without one.
+
+    Raises:
+        InputError: arguments are incompatible, or the screenshot cannot be written.
+    """
+    if args.screenshot is not None and not args.window:
+        raise InputError("--screenshot needs --window; give both")
+    if args.window and args.json:
+        raise InputError("--window and --json cannot be used together; leave one out")
+    if args.window and args.context not in ("auto", "glfw"):
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
+    if args.screenshot is not None:
+        from glsl_infer.support.files import check_output
+
+        check_output(args.screenshot, ".png", option="--screenshot")
 
 
 def picture_size(text: str) -> tuple[int, int]:
@@ -331,9 +356,9 @@ def _message(error: GlslInferError) -> str:
     Lists have indented lines. The log of a driver is limited to its first lines.
     """
     if isinstance(error, BundleError):
-        from glsl_infer.bundle.rules import named
+        from glsl_infer.bundle.rules import without_rule
 
-        return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
+        return one_line(advice.with_file_name(without_rule(error)))
     if isinstance(error, InputError):
         return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):

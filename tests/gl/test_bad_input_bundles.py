@@ -114,7 +114,7 @@ NEWER = {
 
 @pytest.mark.parametrize("change", NEWER)
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
-def test_a_newer_version_is_named_whatever_else_changed(
+def test_a_newer_version_is_reported_before_other_faults(
     capfd: Capture, tmp_path: Path, change: str, compression: int
 ) -> None:
     """A newer version is reported as such, for any other changes in the file."""

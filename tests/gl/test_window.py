@@ -71,7 +71,7 @@ def test_it_shows_the_picture_upright_and_in_the_middle(window: PictureWindow) -
     assert tuple(pixels[5, 5]) == tuple(pixels[475, 5]) == label_panel.BACKGROUND
 
 
-def test_labels_and_bars_stand_below(window: PictureWindow) -> None:
+def test_labels_and_bars_are_below_the_picture(window: PictureWindow) -> None:
     window.show(quarters(100, 100), THREE, "labels")
     pixels = shot(window)
     panel = np.asarray(label_panel.draw(THREE, 640, 240))
@@ -135,9 +135,7 @@ def test_a_session_on_its_context_is_not_disturbed(window: PictureWindow) -> Non
             np.testing.assert_array_equal(other.run(tiny_picture(seed)), logits)
 
 
-def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
-    context: Context, screen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_opens_without_egl_in_glfw(context: Context, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create = glfw_window._create
     monkeypatch.setattr(
         glfw_window, "_create", lambda g, api, *more: None if api == g.EGL_CONTEXT_API else create(g, api, *more)

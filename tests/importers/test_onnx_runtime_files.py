@@ -157,14 +157,14 @@ ROUNDED: dict[str, Build] = {
 
 
 @pytest.mark.parametrize("build", [pytest.param(build, id=name) for name, build in EXACT.items()])
-def test_as_onnx_runtime(build: Build) -> None:
+def test_operators_agree_with_onnx_runtime(build: Build) -> None:
     file = File(5)
     file.output(build(file, rows(file)))
     assert agreement(file.model()) <= 2e-5
 
 
 @pytest.mark.parametrize("build", [pytest.param(build, id=name) for name, build in ROUNDED.items()])
-def test_as_onnx_runtime_but_for_8_bits(build: Build) -> None:
+def test_operators_in_8_bits_are_near_onnx_runtimes(build: Build) -> None:
     file = File(5)
     file.output(build(file, rows(file)))
     assert agreement(file.model()) <= 0.05
@@ -232,7 +232,7 @@ def test_16_bits_before_opset_21(kind: str) -> None:
     assert agreement(file.model()) <= 1e-3
 
 
-def test_what_is_not_read_says_who_wrote_it() -> None:
+def test_unread_files_are_refused_with_their_writer() -> None:
     file = File(6)
     x = rows(file)
     file.output(file.op("LongformerAttention", [x] * 7, ROWS, MICROSOFT, num_heads=2, window=2))

@@ -23,7 +23,7 @@ def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
     assert "git pull in its checkout, then " in message
 
 
-def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
+def test_version_1_is_refused_with_advice(tmp_path: Path, good: bytes) -> None:
     """A version 1 file has neither graph.json nor passes.bin, and its manifest has other keys."""
     members = members_of(good, tmp_path)
     old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
@@ -118,7 +118,7 @@ def test_labels_of_other_editors(tmp_path: Path, good: bytes, labels: bytes) -> 
     ],
     ids=["half a record", "x outside", "y outside", "another tile", "beyond the vector"],
 )
-def test_probe_records_lie_inside_their_layer(tmp_path: Path, good: bytes, change: Callable[[bytes], bytes]) -> None:
+def test_probe_records_are_inside_their_layer(tmp_path: Path, good: bytes, change: Callable[[bytes], bytes]) -> None:
     members = members_of(good, tmp_path)
     members = rehashed(members, {"weights/probe.bin": change(members["weights/probe.bin"])})
     assert "probe" in refusal(zipped(tmp_path / "probe.glslnn", members))

@@ -36,7 +36,7 @@ def test_extremes_of_all_pictures() -> None:
         np.testing.assert_array_equal(high, values(name).max(axis=0))
 
 
-def test_only_what_is_wanted_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_requested_values_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
     layer = reference.layer
     monkeypatch.setattr(

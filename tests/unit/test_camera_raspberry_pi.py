@@ -108,7 +108,7 @@ def test_a_camera_that_gives_another_format(picamera2: Picamera) -> None:
     assert len(picamera2.cameras[0].requests) == 1
 
 
-def test_frames_that_nobody_takes_go_back_to_the_camera(picamera2: Picamera) -> None:
+def test_unread_frames_return_to_the_camera(picamera2: Picamera) -> None:
     picamera2.left = 200
     with Latest(every(raspberry_pi.shared(picamera2), 3)) as latest:
         indices = []
@@ -121,7 +121,7 @@ def test_frames_that_nobody_takes_go_back_to_the_camera(picamera2: Picamera) -> 
     assert latest.dropped == 67 - len(indices)
 
 
-def test_closing_gives_back_the_frame_that_was_not_taken(picamera2: Picamera) -> None:
+def test_closing_returns_the_unread_frame(picamera2: Picamera) -> None:
     latest = Latest(raspberry_pi.shared(picamera2))
     with next(iter(latest)):
         latest.close()

@@ -52,7 +52,7 @@ def test_each_command_prints_its_version(capsys: Capture) -> None:
         ("", ""),
     ],
 )
-def test_models_stand_anywhere(text: str, expected: str) -> None:
+def test_models_are_accepted_in_any_position(text: str, expected: str) -> None:
     assert advice.models_anywhere(text.split()) == expected.split()
 
 
@@ -69,8 +69,21 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "elsewhere"))
     write_tiny(tmp_path).rename(tmp_path / "mine.glslnn")
     assert "mine: no such file or model (did you mean mine.glslnn?); " in refused(capsys, ["selfcheck", "mine"])
+    (tmp_path / "models").mkdir()
+    shipped = (tmp_path / "mine.glslnn").rename(tmp_path / "models/trash-129.glslnn")
+    (tmp_path / "models/trash-257").mkdir()
+    for name in ("trash-129", "trash-192", "models/trash-129"):
+        message = refused(capsys, ["classify", "--model", name, "cat.jpg"])
+        assert f"(did you mean {shipped.relative_to(tmp_path)}?)" in message
     (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
+
+
+def test_an_option_without_its_values_has_its_form(capsys: Capture) -> None:
+    for words, form in ((("--on", "cat"), "--on LABEL COMMAND"), (("--source",), "--source SOURCE")):
+        with pytest.raises(SystemExit):
+            main(["camera", *words])
+        assert f"; give {form} (see glsl-infer camera --help)" in capsys.readouterr().err
 
 
 def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -187,7 +187,7 @@ def test_a_profile_leaves_alpha_alone(tmp_path: Path) -> None:
     assert np.abs(loaded[..., :3].astype(int) - pixels[..., :3]).max() <= 1
 
 
-def test_an_input_says_what_it_reads() -> None:
+def test_load_for_uses_the_fit_of_the_input() -> None:
     value = FeatureMap(5, 9, 1, 0, (View("image", 0, 0),))
     entry = Input("image", "picture", value, LETTERBOX)
     given_pixels = noise(20, 20)

@@ -33,7 +33,7 @@ def test_long_names_are_shortened() -> None:
     assert str(forecast).endswith("longest: 'wrapper/Net/...tem/torch.nn.modules.conv.Conv2d_0;1' 1.0 ms")
 
 
-def test_what_the_compiler_says_counts() -> None:
+def test_counts_of_the_compiler_replace_the_estimate() -> None:
     bundle = tiny_bundle()
     shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
     (first_pass, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}

@@ -138,7 +138,7 @@ def test_a_layer_too_large_for_a_texture() -> None:
 
 
 @pytest.mark.slow
-def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
+def test_large_layers_have_several_textures() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
     compiled = program(classifier(rng, body, 8))

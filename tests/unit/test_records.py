@@ -77,7 +77,7 @@ def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str
         Standard(*values, **named)
 
 
-def test_nothing_changes_it() -> None:
+def test_frozen_records_cannot_be_changed() -> None:
     record = Record("a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         record.name = "b"  # type: ignore[misc]
@@ -86,7 +86,7 @@ def test_nothing_changes_it() -> None:
     assert record == Record("a")
 
 
-def test_the_standard_library_takes_it() -> None:
+def test_records_work_with_the_standard_library() -> None:
     record = More("a", 1)
     assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "sizes", "last"]
     assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)

@@ -38,7 +38,7 @@ LINES = {"global_average.frag": global_average_pool.FETCH}
 
 
 ONLY_RUNNER = {"area_average.frag", "enlarge.frag", "masked.frag", "picture.frag", "turned.frag"}
-"""Templates that are not parts of bundles."""
+"""Templates outside of bundles."""
 
 INCOMPLETE = {"channel_norm.frag", "channel_softmax.frag", "convolution.frag"}
 """Templates of which a checker of bundles needs the lines of an operator, too."""
@@ -48,7 +48,7 @@ SCALING = ("area_average.frag", "enlarge.frag")
 
 
 def fragment(name: str) -> str:
-    """Return a template of a fragment shader with everything that it may include."""
+    """Return a template of a fragment shader with all of its possible includes."""
     linear = activation("linear")
     return codegen.fragment(name, activation=linear, includes=FRAGMENT_INCLUDES, lines=LINES.get(name, {}))
 
@@ -120,7 +120,7 @@ def test_external_textures_are_declared_before_all_code() -> None:
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
-def test_the_prelude_asks_for_full_precision() -> None:
+def test_the_prelude_sets_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
 

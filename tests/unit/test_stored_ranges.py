@@ -104,7 +104,7 @@ def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges |
     return built.gpu[0]
 
 
-def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path) -> None:
+def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     body = [input_node(12), conv_node(rng, "a", ("image",), 3, 12), conv_node(rng, "b", ("a",), 12, 8)]
     graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)

@@ -37,7 +37,7 @@ def tap(first: int, lanes: str) -> Tap:
     return Tap("source", "c.x", "c.y", [Product(first + index, lane) for index, lane in enumerate(lanes)])
 
 
-def test_some_products_stand_behind_the_next_fetch() -> None:
+def test_some_products_follow_the_next_fetch() -> None:
     assert tap_lines([tap(0, "xyzw"), tap(4, "xy")], uniform) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += w[0] * t.x;",

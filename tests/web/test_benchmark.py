@@ -110,7 +110,7 @@ def test_long_frames_let_the_page_go_on(browser: Browser, site: Site, tmp_path: 
     assert pictures[0] == pictures[1] and len(pictures[0]) == 5
 
 
-def test_a_page_without_the_networks_says_how_to_get_them(demo: Page) -> None:
+def test_a_page_without_the_networks_has_the_command_for_them(demo: Page) -> None:
     demo.evaluate(RUN)
     demo.wait_for("document.getElementById('status').className === 'wrong'")
     assert "glsl-infer aibench --only 1,4,5,6,8 --models DIR" in status(demo)

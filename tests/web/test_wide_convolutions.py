@@ -23,7 +23,7 @@ FILTERS, SIZE = 64, 7
 
 
 @pytest.mark.parametrize("channels, noise", [(1280, np.inf), (512, 0.0)], ids=["in bytes", "in 16 bits"])
-def test_weights_in_a_texture(
+def test_wide_convolutions_store_pythons_bytes(
     blank: Page, site: Site, tmp_path: Path, channels: int, noise: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", noise)

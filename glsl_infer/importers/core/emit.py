@@ -29,7 +29,7 @@ WITH_SHADER = ("max", "mean", "min", "sum")
 """Reductions of maps with shaders."""
 
 
-_MOST_ZEROS = 2**16
+MOST_ZEROS = 2**16
 """Largest number of channels of zeros that shaders add."""
 
 
@@ -242,6 +242,26 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
 
 
+def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: int) -> list[Node]:
+    """Return a tensor with some indices of an axis, in any order: a slice, or a gather of channels or of rows."""
+    step = indices[1] - indices[0] if len(indices) > 1 else 1
+    line = range(indices[0], indices[0] + step * len(indices), step or 1)
+    if list(line) == list(indices):
+        return sliced(name, source, shape, [line if each == axis else range(size) for each, size in enumerate(shape)])
+    if in_textures(shape) and axis == len(shape) - 1:
+        op = "vector_gather" if len(shape) == 1 else "channel_gather"
+        return [Node(name, op, (source,), {"channels": tuple(indices)})]
+    rows = np.broadcast_to(np.asarray(indices, np.float32)[:, None], (*shape[:axis], len(indices), 1))
+    return [Node(name, "gather_points", (source,), {"batch": axis}, {"indices": np.ascontiguousarray(rows)})]
+
+
+def stacked(name: str, sources: Sequence[str], shape: Shape, axis: int) -> list[Node]:
+    """Return tensors along a new axis. ``shape`` is that of each, with a length of 1 along the axis."""
+    names = [name, *(f"{name}-{number}" for number in range(2, len(sources) + 1))]
+    nodes = [Node(own, "reshape", (source,), {"shape": shape}) for own, source in zip(names, sources)]
+    return [*nodes, Node(f"{name}-all", "tensor_concat", tuple(names), {"axis": axis})]
+
+
 def padded(
     name: str,
     source: str,
@@ -256,19 +276,21 @@ def padded(
         name: of the first node.
         source: name of the input node, of ``shape``.
         shape: of the tensor.
-        widths: (before, after) of each axis.
-        mode: ``constant``, ``reflect`` or ``symmetric``.
+        widths: (before, after) of each axis. Negative values crop rows and columns of a map.
+        mode: ``constant``, ``reflect``, ``symmetric`` or, for rows and columns of a map, ``edge``.
         value: of the padding, if it is constant.
     """
     flat = tuple(count for pair in widths for count in pair)
-    zeros = mode == "constant" and not value and sum(flat[4:]) <= _MOST_ZEROS
+    zeros = mode == "constant" and not value and sum(flat[4:]) <= MOST_ZEROS
     if len(shape) != 3 or (any(flat[4:]) and not zeros):
         return [Node(name, "tensor_pad", (source,), {"padding": flat, "mode": mode, "value": value})]
     chain, padding = Chain(name, source, shape), flat[:4]
     if any(padding) and mode != "constant":
         chain.add("mirror_padding", padding=padding, mode=mode)
     elif any(padding) and value:
-        chain.add("constant_padding", padding=padding, value=value)
+        if min(padding) < 0:
+            chain.add("zero_padding", part="cut", padding=tuple(min(width, 0) for width in padding))
+        chain.add("constant_padding", padding=tuple(max(width, 0) for width in padding), value=value)
     elif any(padding):
         chain.add("zero_padding", padding=padding)
     if any(flat[4:]):

@@ -217,7 +217,7 @@ def space_to_depth(call: Call) -> list[Node]:
     block, (height, width, _) = int(call.layer.block_size), call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
-    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
+    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], (block, block))
 
 
 def global_pool(kind: str) -> Converter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,10 +155,7 @@ def _unit_on_cpu(call: Call) -> list[Node]:
     if order != 2:
         raise call.refused(f"a normalisation of order {order}", "use order=2")
     epsilon = float(getattr(call.layer, "epsilon", None) or _LEAST_LENGTH)
-    first, *others = unit(call.name, call.inputs[0], call.axes(call.layer.axis), epsilon**2)
-    inputs = [tuple(call.name if read == first.name else read for read in node.inputs) for node in others]
-    named = [replace(node, inputs=reads) for node, reads in zip(others, inputs)]
-    return [replace(first, name=call.name), *named]
+    return unit(call.name, call.inputs[0], call.axes(call.layer.axis), epsilon**2)
 
 
 def _rms_on_cpu(call: Call) -> list[Node]:

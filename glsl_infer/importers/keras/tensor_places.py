@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Window
 from glsl_infer.importers.core.moves import placed as in_places
+from glsl_infer.importers.core.pooling import pooled
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 from glsl_infer.importers.keras.elementwise import by, chain_of
@@ -89,11 +92,7 @@ def _stack(call: Call) -> list[Node]:
     longer = (*shape[:over], 1, *shape[over:])
     if len(call.inputs) != len(call.arguments[0] if len(call.arguments) == 1 else call.arguments):
         raise call.refused("a stack with constants in it", "give it tensors of the model")
-    nodes = []
-    for number, name in enumerate(call.inputs):
-        own = call.name if not number else f"{call.name}-{number + 1}"
-        nodes.append(Node(own, "reshape", (name,), {"shape": longer}))
-    return [*nodes, Node(f"{call.name}-all", "tensor_concat", tuple(node.name for node in nodes), {"axis": over})]
+    return emit.stacked(call.name, call.inputs, longer, over)
 
 
 def _take_along(call: Call) -> list[Node]:
@@ -163,18 +162,17 @@ def _sections(call: Call, numbers: Numbers) -> Numbers:
 
 
 def adaptive(reduction: str) -> Converter:
-    """Return the converter of a pooling to a given size. Its windows can overlap and differ by a pixel."""
+    """Return the converter of a pooling of a map or a sequence to a given size. Windows can overlap and differ."""
 
     def convert(call: Call) -> list[Node]:
         call.require_channels_last()
-        height, width, channels = call.shapes[0]
-        output_size = call.shape[:2]
-        if not height % output_size[0] and not width % output_size[1]:
-            pool = (height // output_size[0], width // output_size[1])
-            attrs = {"pool": pool, "strides": pool, "padding": (0, 0, 0, 0)}
-            return [call.node("average_pool" if reduction == "mean" else "max_pool", attrs)]
-        windows = [_windows(size, count) for size, count in zip((height, width), output_size)]
-        return _largest(call, windows) if reduction == "max" else _means(call, windows, channels)
+        (*sizes, _), counts, source = call.shapes[0], call.shape[:-1], call.inputs[0]
+        if len(sizes) == 2 and not any(size % count for size, count in zip(sizes, counts)):
+            size = (sizes[0] // counts[0], sizes[1] // counts[1])
+            op = "average_pool" if reduction == "mean" else "max_pool"
+            return pooled(call.name, source, call.shapes[0], op, Window(size, size))
+        windows = [_windows(size, count) for size, count in zip(sizes, counts)]
+        return _largest(call, windows) if reduction == "max" else _means(call, windows)
 
     return convert
 
@@ -185,55 +183,27 @@ def _windows(size: int, count: int) -> list[range]:
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     """Gather the values of every window, with the last repeated in short windows, and reduce them to the maximum."""
-    longest = [max(map(len, ranges)) for ranges in windows]
-    rows, columns = (
-        np.array([[part[min(index, len(part) - 1)] for index in range(most)] for part in ranges])
-        for ranges, most in zip(windows, longest)
-    )
     numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
-    windowed = numbers[rows[:, :, None, None], columns[None, None]]
-    nodes = placed(call, windowed)
-    attrs = {"reduction": "max", "axes": (1, 3), "keep": False}
+    for axis, ranges in enumerate(windows):
+        longest = range(max(map(len, ranges)))
+        taken = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
+        numbers = np.take(numbers, taken, 2 * axis)
+    nodes = placed(call, numbers)
+    attrs = {"reduction": "max", "axes": tuple(range(1, 2 * len(windows), 2)), "keep": False}
     return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
 
 
-def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> list[Node]:
-    """Multiply rows, then columns, by a matrix with the weight of each in every window."""
-    nodes: list[Node] = []
-    before = call.inputs[0]
-    for ranges, size, part in zip(windows, call.shapes[0], ("rows", "columns")):
-        matrix = np.zeros((size, len(ranges)), np.float32)
-        for index, window in enumerate(ranges):
-            matrix[window.start : window.stop, index] = 1.0 / len(window)
-        transposed = f"{call.name}-{part}-last" if nodes else call.name
-        # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each axis is last once.
-        nodes.append(Node(transposed, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
-        before = f"{call.name}-{part}"
-        nodes.append(Node(before, "linear", (transposed,), {}, {"kernel": matrix}))
-    nodes.append(Node(f"{call.name}-back", "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
-    return nodes
-
-
-def adaptive_row(reduction: str) -> Converter:
-    """Return the converter of an adaptive pooling of a sequence."""
-
-    def convert(call: Call) -> list[Node]:
-        length, channels = call.shapes[0]
-        windows = _windows(length, call.shape[0])
-        most = max(map(len, windows))
-        if reduction == "max":
-            places = np.array([[part[min(index, len(part) - 1)] for index in range(most)] for part in windows])
-            nodes = placed(call, np.arange(length * channels).reshape(length, channels)[places])
-            attrs = {"reduction": "max", "axes": (1,), "keep": False}
-            return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
-        matrix = np.zeros((length, len(windows)), np.float32)
-        for index, window in enumerate(windows):
-            matrix[window.start : window.stop, index] = 1.0 / len(window)
-        transposed = call.node("tensor_transpose", {"axes": (1, 0)})
-        mean = Node(f"{call.name}-means", "linear", (call.name,), {}, {"kernel": matrix})
-        return [transposed, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]
-
-    return convert
+def _means(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
+    """Multiply each axis but the channels by a matrix with the weight of each index in every window."""
+    chain, order = chain_of(call), (*range(1, len(windows) + 1), 0)  # each axis is last once
+    for ranges, size in zip(windows, call.shapes[0]):
+        matrix = np.zeros((size, len(ranges)))
+        for place, window in enumerate(ranges):
+            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        chain.add("tensor_transpose", part="last", axes=order)
+        chain.add("linear", part="means", weights={"kernel": matrix})
+    chain.add("tensor_transpose", part="back", axes=order)
+    return chain.nodes
 
 
 MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
@@ -262,9 +232,9 @@ OPERATIONS: Mapping[str, Converter] = {
 """Converters by class name."""
 
 LAYERS: Mapping[str, Converter] = {
-    "AdaptiveAveragePooling1D": adaptive_row("mean"),
+    "AdaptiveAveragePooling1D": adaptive("mean"),
     "AdaptiveAveragePooling2D": adaptive("mean"),
-    "AdaptiveMaxPooling1D": adaptive_row("max"),
+    "AdaptiveMaxPooling1D": adaptive("max"),
     "AdaptiveMaxPooling2D": adaptive("max"),
 }
 """Converters of layers by class name."""

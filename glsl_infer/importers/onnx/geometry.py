@@ -140,7 +140,7 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, block))
+    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, (block, block)))
     if call.attribute("mode", "DCR") == "CRD":
         count = block * block
         order = tuple(index * shape[2] + channel for channel in range(shape[2]) for index in range(count))

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.moves import MOST_JOINED
+from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import slices, split_sizes
@@ -21,8 +20,6 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 MOST_STEPS = 64
 """Largest number of vectors that shaders concatenate as the steps of a sequence."""
-
-_MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
 
 def sliced(call: Call, view: View, axis: int, part: range) -> View:
@@ -184,8 +181,7 @@ def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> l
 
 def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
     """Return a map with channels of zeros before and after its own."""
-    widths = ((0, 0), (0, 0), tuple(around))
-    return call.nodes.add(emit.padded(call.nodes.new_name("channels"), node, call.nodes.shape(node), widths))
+    return _padded(call, node, [(0, 0), (0, 0), (around[0], around[1])], "constant", 0.0)
 
 
 def as_view(call: Call, value: Numbers, like: View) -> View:
@@ -226,9 +222,10 @@ def concatenated(call: Call, views: Sequence[View], axis: int) -> View:
         axes = (height, *order)  # a line is a map of height 1, as are the steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in ordered]
     dim = list(axes).index(axis)
-    few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    few = len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
     if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
-        return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
+        maps = moves.concatenated(nodes.new_name("placed"), sources, [nodes.shape(each) for each in sources], dim)
+        return fresh(nodes.add(maps), tuple(shape), order)
     return fresh(_concat_node(call, sources, dim, len(axes)), tuple(shape), order)
 
 
@@ -241,25 +238,6 @@ def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis
     node = _concat_node(call, [view.node for view in views], 2, 3)
     first = views[0].merged()
     return resized(first, axis, sum(shape[2] for shape in shapes), node)
-
-
-def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
-    """Return maps concatenated by shaders: each is padded with zeros to the full size, and they are added."""
-    nodes = call.nodes
-    sizes = [nodes.shape(source)[axis] for source in sources]
-    padded = []
-    for number, source in enumerate(sources):
-        around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
-        padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
-        padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
-    while len(padded) > MOST_JOINED:  # pairwise sums round each value as few times as possible
-        pairs = list(zip(padded[::2], padded[1::2]))
-        unpaired = padded[2 * len(pairs) :]
-        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + unpaired
-    total = padded[0]
-    for other in padded[1:]:
-        total = nodes.emit("add", total, other, part="joined", activation="linear")
-    return total
 
 
 def _concat_node(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:
@@ -291,7 +269,7 @@ def _pad(call: Call) -> list[View]:
         for axis, widths in around.items():
             view = _wrapped(call, view, axis, widths)
         return [view]
-    if mode not in ("constant", *_MIRRORED) or not np.isfinite(value):
+    if mode not in ("constant", "reflect", "edge") or not np.isfinite(value):
         raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
     if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
         return [_map_padded(call, around, mode, value, map_axes(view) if rank == 4 else None)]
@@ -305,30 +283,21 @@ def _map_padded(
 ) -> View:
     """Return a padded map with the axes (rows, columns, channels), or a padded line (1, channels, length)."""
     node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
-    rows = (0, 0) if axes is None else around.get(axes[0], (0, 0))
-    padding = (*rows, *around.get(2 if axes is None else axes[1], (0, 0)))
-    last = 1 if axes is None else axes[2]
+    rows, columns, last = axes or (0, 2, 1)
     channels = around.get(last, (0, 0))
-    if any(padding):
-        node = _padded(call, node, padding, mode, value)
-    if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
-        node = _zero_channels(call, node, channels)
+    zeros = mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= emit.MOST_ZEROS
+    widths = [around.get(rows, (0, 0)), around.get(columns, (0, 0)), channels if zeros else (0, 0)]
+    node = _padded(call, node, widths, mode, value)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:
         view = _axis_padded(call, view, last, (channels, mode, value))
     return view
 
 
-def _padded(call: Call, node: str, padding: tuple[int, ...], mode: str, value: float) -> str:
-    if mode != "constant":
-        return call.nodes.emit("mirror_padding", node, part="padded", padding=padding, mode=_MIRRORED[mode])
-    if value and min(padding) < 0:
-        cut = tuple(min(width, 0) for width in padding)
-        node = call.nodes.emit("zero_padding", node, part="cut", padding=cut)
-        padding = tuple(max(width, 0) for width in padding)
-    if value:
-        return call.nodes.emit("constant_padding", node, part="padded", padding=padding, value=value)
-    return call.nodes.emit("zero_padding", node, part="padded", padding=padding)
+def _padded(call: Call, node: str, widths: Sequence[tuple[int, int]], mode: str, value: float) -> str:
+    if not any(map(any, widths)):
+        return node
+    return call.nodes.add(emit.padded(call.nodes.new_name("padded"), node, call.nodes.shape(node), widths, mode, value))
 
 
 def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], str, float]) -> View:
@@ -337,7 +306,7 @@ def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], 
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     block = call.nodes.shaped(view.node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
-    padded = _padded(call, block, (0, 0, before, after), mode, value)
+    padded = _padded(call, block, [(0, 0), (before, after), (0, 0)], mode, value)
     size = dims[dim] + before + after
     node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
     return resized(view, axis, size, node, math.prod(dims[:dim]))

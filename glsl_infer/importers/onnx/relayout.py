@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from glsl_infer.cpu.kernel import LARGEST_RANK
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core import moves
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import Atom, View, default_order, fresh
 
@@ -168,12 +167,7 @@ def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: 
         return None
     inner = [rows[len(outer_rows) :], columns[len(outer_columns) :]]
     down, across = (math.prod(atom.size for atom in part) for part in inner)
-    height, width, _ = nodes.shape(node)
-    parts = []
-    for y, x in product(range(down), range(across)):
-        attrs: dict[str, Any] = {"begin": (y, x), "size": (height // down, width // across), "strides": (down, across)}
-        parts.append(nodes.emit("spatial_slice", node, part=f"{y}-{x}", **attrs))
-    blocks = nodes.emit("concat", *parts, part="joined")
+    blocks = nodes.add(moves.space_to_depth(nodes.new_name("phases"), node, nodes.shape(node), (down, across)))
     return _channels(nodes, blocks, [*inner[0], *inner[1], *channels], target[len(outer_rows) + len(outer_columns) :])
 
 
@@ -204,7 +198,7 @@ def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
     node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
-    return View(node, contiguous.stored, contiguous.axes), list(axes).index(axis)
+    return contiguous.at(node), list(axes).index(axis)
 
 
 def _found(nodes: Nodes, view: View, axis: int) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glsl_infer.errors import GlslInferError
+from glsl_infer.errors import BundleError, GlslInferError
 from glsl_infer.gl.limits import is_software
 from glsl_infer.tools.doctor.findings import Finding, Status, check
 from glsl_infer.tools.doctor.machine import Machine
@@ -17,6 +17,7 @@ def layers(machine: Machine) -> Finding | None:
         return Finding("not checked, because there is no OpenGL ES 2.0 context", Status.WARNING)
     if machine.is_raspberry_pi and is_software(str(machine.driver["renderer"])):
         return Finding("not checked, because the CPU draws instead of the GPU", Status.WARNING)
+    from glsl_infer.bundle.rules import without_rule
     from glsl_infer.runtime import selfcheck
     from glsl_infer.runtime.session import Session
 
@@ -32,6 +33,8 @@ def layers(machine: Machine) -> Finding | None:
                 machine.progress(f"layer {min(count, total)} of {total}")
 
             result = selfcheck.check(session, step)
+    except BundleError as error:  # its message begins with the file
+        return Finding(without_rule(error), Status.PROBLEM, figures={"model": machine.model.stem})
     except GlslInferError as error:
         return Finding(f"{machine.model.stem}: {error}", Status.PROBLEM, figures={"model": machine.model.stem})
     figures = {"model": machine.model.stem, **result.as_json()}
