@@ -26,6 +26,7 @@ _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _REQUIRED = "the following arguments are required: "
 _NUMBER = re.compile(r"(argument .*): invalid (int|float) value: '(.*)'$")
 _VALUE = re.compile(r"argument (?:-./)?(--\S+): (\S+; give .*)$")
+_INCOMPLETE = re.compile(r"argument ([^:]+): expected .*arguments?$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
@@ -112,13 +113,14 @@ def _fetched(model: Path, command: str) -> Path:
     )
 
 
-def improved(message: str, options: Mapping[str, str], usage: str) -> str:
+def improved(message: str, options: Mapping[str, str], usage: str, forms: Mapping[str, str]) -> str:
     """Return a message of argparse with a suggestion.
 
     Args:
         message: the message of argparse.
         options: every accepted spelling of an option, with the spelling to suggest.
         usage: the arguments of the command, in one line.
+        forms: each option as argparse names it in messages, with its form such as ``--on LABEL COMMAND``.
     """
     number = _NUMBER.search(message)
     if number:
@@ -127,6 +129,9 @@ def improved(message: str, options: Mapping[str, str], usage: str) -> str:
     value = _VALUE.match(message)
     if value:
         return f"{value[1]} {value[2]}"
+    incomplete = _INCOMPLETE.match(message)
+    if incomplete and incomplete[1] in forms:
+        return f"{message}; give {forms[incomplete[1]]}"
     choice = _CHOICE.search(message)
     if choice and message.startswith("argument COMMAND: "):
         names = re.findall(r"[^\s,']+", choice[2])

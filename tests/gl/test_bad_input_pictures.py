@@ -104,7 +104,7 @@ def icon(path: Path) -> None:
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (content(b"This is no picture.\n"), "not an image"),
-    "no bytes": (content(b""), "not an image"),
+    "no bytes": (content(b""), "the file is empty; copy it again"),
     "PostScript": (content(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"), "save it as PNG"),
     "an icon": (icon, "save it as PNG"),
     "most of a JPEG": (cut("jpg", 0.97), "damaged"),

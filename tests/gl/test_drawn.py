@@ -1,4 +1,7 @@
-"""The form of a bundle for llvmpipe: the same bytes in as many calls, with floats in a permanently bound texture."""
+"""Forms of a bundle for a driver store the same bytes.
+
+That for llvmpipe has as many calls, with floats in a permanently bound texture, and that for VideoCore IV has fewer.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers import driver_of, joined_uniforms
 from glsl_infer.runtime.drivers.llvmpipe import own_coordinates
 from glsl_infer.runtime.drivers.llvmpipe.drawn import EXTENSION
 from glsl_infer.runtime.session import Session
@@ -50,6 +53,7 @@ def arrays_set(session: Session) -> int:
 def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = make_bundle(network(4), weights, memory="naive")
     picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
+    monkeypatch.setattr(joined_uniforms, "joined", lambda bundle: bundle)
     stored: list[dict[str, bytes]] = []
     calls = []
     for fetches in (False, True):
@@ -60,6 +64,24 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     assert stored[0] == stored[1]
     assert calls[0] == calls[1]
     assert len(stored[0]) >= len(drawn_nodes(bundle))
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("weights", ["uniform", "texture"])
+def test_joined_uniforms(plain: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(driver_of(plain).__dict__, "ordered_fetches", True)
+    bundle = make_bundle(network(4), weights, memory="naive")
+    picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
+    stored, calls, join = [], [], joined_uniforms.joined
+    for form in (lambda bundle: bundle, join):
+        monkeypatch.setattr(joined_uniforms, "joined", form)
+        with Session(bundle, context=plain, cache=False) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+            calls.append(Counter(function.__name__ for function, _ in session.frame))
+    uniforms = [sum(count for name, count in counts.items() if "Uniform" in name) for counts in calls]
+    assert stored[0] == stored[1]
+    assert uniforms[1] < uniforms[0]
+    assert calls[0]["glDrawArrays"] == calls[1]["glDrawArrays"]
 
 
 def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ NO_WINDOWS = "the driver is built without a window system"
 NO_IMPORTS = "the shim takes no dma-bufs"
 REGISTERS = "the compiler has too few registers for such a shader, and the driver skips its draws"
 TRUNCATION = "sums round toward zero, and so each a little too low"
-OWN_UNIFORMS = "shaders have uniforms there that say where sums start"
 
 EXPECTED_FAILURES = {
     "test_a_hidden_window_is_the_last_choice": NO_WINDOWS,
@@ -23,7 +22,6 @@ EXPECTED_FAILURES = {
     r"test_every_layer_is_exact\[(shuffle|wide)-": TRUNCATION,
     r"test_sums_in_one_draw.py::test_random_shapes\[16-": TRUNCATION,
     r"layer_of_a_row_is_within_its_tolerance\[keras.ops.arg(max|min)-axis-3-keepdims-true-inside\]": TRUNCATION,
-    "test_the_exact_calls_of_the_tiny_network|test_other_drivers_set_uniforms": OWN_UNIFORMS,
 }
 """Patterns of test names, with the reason of the failure."""
 

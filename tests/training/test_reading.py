@@ -21,7 +21,7 @@ from training import crops, data, reading
 
 SPOILED = {
     "blue/cut.jpg": "the image is damaged",
-    "blue/empty.png": "not an image",
+    "blue/empty.png": "the file is empty",
     "blue/gone.png": "no such file",
     "green/pipe.png": "is a pipe",
     "green/text.jpg": "not an image",

@@ -79,6 +79,13 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
 
 
+def test_an_option_without_its_values_has_its_form(capsys: Capture) -> None:
+    for words, form in ((("--on", "cat"), "--on LABEL COMMAND"), (("--source",), "--source SOURCE")):
+        with pytest.raises(SystemExit):
+            main(["camera", *words])
+        assert f"; give {form} (see glsl-infer camera --help)" in capsys.readouterr().err
+
+
 def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv(models.VARIABLE, str(tmp_path))
     for command in ("labels", "inspect", "vc4", "benchmark", "report"):

@@ -185,23 +185,19 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
-def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text("old")
-    path.chmod(0o444)
-    with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
-        files.write_text(path, "new")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
-    assert path.read_text() == "old"
-
-
-def test_a_file_that_this_user_may_not_write_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", [0o444, 0o644], ids=["read-only", "of another user"])
+def test_a_file_that_may_not_be_written_is_not_replaced(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder's rights alone would allow it."""
     path = tmp_path / "out.csv"
     path.write_text("old")
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    path.chmod(mode)
+    if mode & 0o200:
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
         files.write_text(path, "new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
     assert path.read_text() == "old"
 
 

@@ -64,7 +64,7 @@ def saturated(call: Call, views: Sequence[Operand]) -> list[Operand]:
 def _clamped_from_0(call: Call, view: View, high: float) -> View:
     if call.nodes.is_positive(view.node):
         return view
-    return View(call.nodes.function(view.node, f"relu({high:.9g})"), view.stored, view.axes)
+    return view.at(call.nodes.function(view.node, f"relu({high:.9g})"))
 
 
 def store_range(

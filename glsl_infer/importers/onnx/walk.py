@@ -11,7 +11,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
-from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.core.io_options import IoOptions, Range, by_name, require_inputs
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import ranges, types
 from glsl_infer.importers.onnx.call import Call, Operand, broadcast
@@ -27,12 +28,6 @@ from glsl_infer.importers.onnx.row_names import clean, placeholder
 from glsl_infer.importers.onnx.scales import with_real_values
 from glsl_infer.importers.onnx.sequence_products import with_sequence_products
 from glsl_infer.importers.onnx.view import View
-
-_NO_OPTIONS = (
-    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(MemoryError, RuntimeError),
-)
-"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 MOST_FOLDED = 2**28
 """Largest number of bytes of all folded constants."""
@@ -83,6 +78,7 @@ class Walk:
         problems = []
         names = [declared.name for declared in self._model.inputs]
         constants = by_name("--constant", self._io_options.constants, names)
+        require_inputs(self._io_options.sizes, [name[:96] for name in names])
         shapes = by_name("--input-shape", self._io_options.shapes, [name for name in names if name not in constants])
         for declared in self._model.inputs:
             shape = shapes.get(declared.name)
@@ -263,7 +259,7 @@ class Walk:
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
-        except _NO_OPTIONS as error:
+        except MISFITS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
         count = len(call.operator.outputs)
