@@ -301,13 +301,17 @@ def padded(
 def _zero_channels(name: str, source: str, channels: int, before: int, after: int) -> list[Node]:
     """Return a map with channels of zeros before and after its own.
 
-    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    If slices change their lanes, one node draws all of them. Otherwise the zeros are drawn once: up to 4 channels, by a
+    convolution whose weights are 0. Views put them at their positions.
     """
+    if before % 4:
+        order = (*[ZERO] * before, *range(channels), *[ZERO] * after)
+        return [Node(name, "channel_gather", (source,), {"channels": order})]
     width = min(4, max(before, after), channels)
     weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
     zeros = Node(f"{name}-0", "conv2d", (name,), {**ONCE, "groups": width, "activation": "linear"}, weights)
     nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
-    filled = 0 if before % 4 else min(-channels % 4, after)
+    filled = min(-channels % 4, after)
     if filled:  # a slice has free lanes for them
         channels_and_zeros = (*range(channels), *[ZERO] * filled)
         nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": channels_and_zeros}))

@@ -1,4 +1,4 @@
-"""Normalisations by learnt statistics and by the tensor's own statistics -> nodes."""
+"""Converters of normalisations by learnt statistics and by the tensor's own statistics."""
 
 from __future__ import annotations
 

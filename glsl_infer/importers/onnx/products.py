@@ -1,4 +1,4 @@
-"""Matrix products -> nodes: dense layers of vectors, 1x1 convolutions of maps, and others on the CPU."""
+"""Converters of matrix products: dense layers of vectors, 1x1 convolutions of maps, and others on the CPU."""
 
 from __future__ import annotations
 

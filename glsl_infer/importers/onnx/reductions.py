@@ -1,4 +1,4 @@
-"""Means, sums, extrema and their indices along axes; softmax -> nodes."""
+"""Converters of means, sums, extrema and their indices along axes, and of softmax."""
 
 from __future__ import annotations
 

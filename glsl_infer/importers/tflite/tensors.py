@@ -1,4 +1,4 @@
-"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store."""
+"""Converters of operators whose inputs or outputs textures cannot store: nodes for the CPU."""
 
 from __future__ import annotations
 
