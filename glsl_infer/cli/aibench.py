@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         with progress.status(f"{test.number} {test.task}") as say:
             row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
             try:
-                row.update(_done(test, args, folder, machine, say))
+                row.update(_run_test(test, args, folder, machine, say))
             except (GlslInferError, MemoryError) as error:
                 row["failed"] = str(error) or "out of memory"
         rows.append(row)
@@ -101,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
     return 1 if all("failed" in row for row in rows) else 0
 
 
-def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
-    """Run a test; return the content of its row."""
+def _run_test(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
+    """Run a test; return the measured values of its row."""
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.aibench import bundles, largest, needs, timing
     from glsl_infer.tools.aibench.tests import LARGEST

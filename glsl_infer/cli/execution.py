@@ -109,7 +109,14 @@ class Parser(argparse.ArgumentParser):
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
         parser = commands[0] if len(commands) == 1 else self
         usage = f"usage: {parser.usage}" if parser.usage else " ".join(parser.format_usage().split())
-        say_error(f"{advice.improved(message, names, usage)} (see {parser.prog} --help)")
+        formatter = self._get_formatter()
+        forms = {
+            "/".join(action.option_strings): f"{action.option_strings[-1]} "
+            f"{formatter._format_args(action, action.dest.upper())}"
+            for action in self._actions
+            if action.option_strings and action.nargs != 0
+        }
+        say_error(f"{advice.improved(message, names, usage, forms)} (see {parser.prog} --help)")
         self.exit(2)
 
 

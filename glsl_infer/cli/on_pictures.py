@@ -67,15 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
 
 def add_tiles(parser: argparse.ArgumentParser) -> None:
     """Declare the argument for small objects."""
-    from glsl_infer.tasks.detection import MOST_TILES
-
     parser.add_argument(
         "--tiles",
-        type=arguments.number(int, f"1 to {MOST_TILES}", lambda tiles: 1 <= tiles <= MOST_TILES),
+        type=_tiles,
         default=1,
         metavar="N",
         help="Search N x N parts of the image as well, for small things. This takes N x N times longer (default: 1).",
     )
+
+
+def _tiles(text: str) -> int:
+    from glsl_infer.tasks.detection import MOST_TILES
+
+    return arguments.number(int, f"1 to {MOST_TILES}", lambda tiles: 1 <= tiles <= MOST_TILES)(text)
 
 
 def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: str, show: Show) -> int:

@@ -31,7 +31,7 @@ def members(apk: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_what_it_says_of_itself(badging: str) -> None:
+def test_the_manifest_has_name_version_and_activities(badging: str) -> None:
     code = sum(int(part) * 100**power for power, part in enumerate(reversed(glsl_infer.__version__.split("."))))
     name = f"versionCode='{code}' versionName='{glsl_infer.__version__}'"
     assert f"package: name='glslinfer.app' {name}" in badging

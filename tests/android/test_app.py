@@ -320,7 +320,7 @@ def test_the_camera_is_refused_then_given(phone: Phone) -> None:
     assert labels(phone.look(scene("pineapple007.jpg")))
 
 
-def test_another_app_takes_the_camera(phone: Phone) -> None:
+def test_the_camera_is_opened_again_after_another_app(phone: Phone) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
     state = phone.tell("disconnect")

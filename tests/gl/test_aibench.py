@@ -39,7 +39,7 @@ def folder_of_tiny(folder: Path) -> Path:
     return folder
 
 
-def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys: Capture) -> None:
+def test_every_test_is_a_row_and_a_failed_one_has_its_reason(tmp_path: Path, capsys: Capture) -> None:
     installed("matplotlib")
     folder = folder_of_tiny(tmp_path)
     (folder / "dped-48x32.glslnn").write_bytes(b"no bundle")
@@ -54,7 +54,7 @@ def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys:
         assert picture.size[0] > 500
 
 
-def test_a_bundle_of_another_network_is_a_row_that_says_so(tmp_path: Path, capsys: Capture) -> None:
+def test_a_bundle_of_another_network_is_a_failed_row(tmp_path: Path, capsys: Capture) -> None:
     folder = folder_of_tiny(tmp_path)
     (folder / "dped-48x32.glslnn").write_bytes((folder / "mobilenet-v1-64x64.glslnn").read_bytes())
     assert main(["aibench", "--quick", "--only", "8", "--json", "--models", str(folder)]) == 1
@@ -73,9 +73,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
-def test_a_machine_that_has_and_builds_no_network_is_told_once(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_networks_are_reported_once(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundles, "_can_build", lambda: False)
     message = refused(capsys, ["aibench", "--quick", "--only", "4,8,9", "--models", str(tmp_path)])
     assert f"{tmp_path} has no srcnn-48x48.glslnn or dped-48x32.glslnn; to build it" in message
@@ -105,7 +103,7 @@ def test_a_pixel_2_has_its_score() -> None:
     assert phones.score_of({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
 
 
-def test_a_result_stands_among_the_phones() -> None:
+def test_a_result_is_a_row_among_the_phones() -> None:
     (pixel,) = (row for row in phones.read() if row["phone"] == "Google Pixel 2")
     assert {test.number: test.reference for test in tests.TESTS} == {
         test.number: float(pixel[str(test.number)]) for test in tests.TESTS

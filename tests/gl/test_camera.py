@@ -60,7 +60,9 @@ def lines(capsys: Capture) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_each_frame_of_a_film_is_a_line_with_the_labels_of_classify(
+    model: Path, tmp_path: Path, capsys: Capture
+) -> None:
     path = film(tmp_path / "film.webp", 5)
     assert main(["camera", "--source", str(path), "--model", str(model), "--headless", "--json"]) == 0
     result = lines(capsys)
@@ -84,7 +86,7 @@ def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None
 
 
 @pytest.mark.parametrize(("threshold", "none"), [("0", False), ("1", True)])
-def test_below_the_threshold_it_is_none_of_these(
+def test_frames_below_the_threshold_are_none_of_these(
     threshold: str, none: bool, model: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     source = folder(tmp_path / "f", 2)
@@ -161,7 +163,7 @@ def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("reads", [True, False])
-def test_signals_end_it_cleanly_even_where_nobody_reads(
+def test_signals_end_the_command_even_with_a_full_pipe(
     number: signal.Signals, reads: bool, model: Path, endless: Path
 ) -> None:
     argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
@@ -182,7 +184,7 @@ def test_signals_end_it_cleanly_even_where_nobody_reads(
     assert 0 < len(whole) < 4000
 
 
-def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
+def test_a_closed_pipe_ends_the_command(model: Path, endless: Path) -> None:
     argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
     process = subprocess.Popen(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ

@@ -59,7 +59,7 @@ def test_no_more_columns_than_labels(tmp_path: Path, capsys: Capture) -> None:
     assert sum(key.startswith("label_") for key in rows(out)[0]) == len(LABELS)
 
 
-def test_json_beside_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
+def test_json_with_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
     folder, out = photos(tmp_path / "photos", 3), tmp_path / "out.csv"
     assert main(["classify", "--json", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -25,7 +25,7 @@ def test_each_way_gives_es_2(choice: str, how: str) -> None:
         assert not context.refusals
 
 
-def test_the_context_is_what_was_asked_for(context: Context) -> None:
+def test_the_context_has_the_requested_driver(context: Context) -> None:
     """The context's driver is the one of ``make test-drivers``; without a choice there is nothing to compare."""
     renderer, version = context.gl.text(GL.GL_RENDERER), context.gl.text(GL.GL_VERSION)
     assert os.environ.get("GALLIUM_DRIVER", "") in renderer
@@ -69,7 +69,7 @@ def test_the_error_gives_each_advice_once(monkeypatch: pytest.MonkeyPatch) -> No
         Context()
 
 
-def test_the_error_of_a_way_asked_for_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_chosen_way_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, "device", advice="plug it in")
     with pytest.raises(ContextError, match=r"^broken; plug it in$"):
         Context("device")
@@ -80,7 +80,7 @@ def test_unknown_choices_are_refused() -> None:
         Context("window")
 
 
-def test_a_closed_context_says_so(context: Context) -> None:
+def test_a_closed_context_is_refused(context: Context) -> None:
     opened = Context()
     opened.close()
     opened.close()
@@ -125,7 +125,7 @@ def test_shaders_correct_stores_that_do_not_round_to_nearest(threshold: float, c
             assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == corrected
 
 
-def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shaders_for_nvidia_round_stores_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
     with Context() as context:
         text = context.gl.text
         vendor = {GL.GL_VENDOR: "NVIDIA Corporation"}

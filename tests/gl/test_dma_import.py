@@ -52,7 +52,7 @@ def test_the_round_trip(context: Context, session: Session, width: int, height: 
     assert {step: row[step] for step in STEPS} == dict.fromkeys(STEPS, 0.0)
 
 
-def test_a_driver_that_cannot_says_so_and_the_session_goes_on(context: Context, session: Session) -> None:
+def test_a_driver_without_imports_is_reported_and_the_session_continues(context: Context, session: Session) -> None:
     why = dma_import.refusal(context)
     if why is None:
         pytest.skip("this driver imports dma-bufs")
@@ -153,7 +153,7 @@ def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, ex
     assert len(imported.made) == 3 and imported.alive() == 0
 
 
-def test_another_picture_takes_the_place_of_one_that_was_not_run(session: Session, imported: _Imported) -> None:
+def test_a_new_picture_replaces_one_that_was_not_run(session: Session, imported: _Imported) -> None:
     session.upload(SOME)
     assert imported.alive() == 1
     session.upload(tiny_picture(0))

@@ -100,7 +100,7 @@ def test_only_one_of_several_is_current(context: Context, screen: str, monkeypat
                 current.gl.check("after changing contexts")
 
 
-def test_another_thread_cannot_use_it_meanwhile(screen: str) -> None:
+def test_another_thread_cannot_use_a_current_context(screen: str) -> None:
     messages: list[str] = []
 
     def use() -> None:
@@ -183,7 +183,7 @@ def test_no_library(screen: str, monkeypatch: pytest.MonkeyPatch, error: ImportE
         Context("glfw")
 
 
-def test_glfw_is_imported_only_when_it_is_asked_for() -> None:
+def test_glfw_is_imported_only_for_its_contexts() -> None:
     program = (
         "import sys, glsl_infer.tools.window.window, glsl_infer.cli.viewer\n"
         "glsl_infer.gl.context.Context()\n"

@@ -88,7 +88,7 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     assert (result[..., 3] == 255).all()
 
 
-def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
+def test_a_picture_of_the_network_s_size_is_not_scaled(session: Session) -> None:
     session.upload(photograph(40, 40))
     session.upload(tiny_picture(5))
     np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))

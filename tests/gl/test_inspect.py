@@ -206,7 +206,7 @@ def _hostile(folder: Path) -> Path:
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
 
-def test_names_of_strangers_are_only_text(tmp_path: Path, capsys: Capture) -> None:
+def test_names_in_files_are_escaped(tmp_path: Path, capsys: Capture) -> None:
     page, view = tmp_path / "out.html", tmp_path / "out.onnx"
     assert main(["inspect", str(_hostile(tmp_path)), "--html", str(page), "--onnx-view", str(view)]) == 0
     assert f"wrote {page}" in capsys.readouterr().out
@@ -219,7 +219,7 @@ def test_names_of_strangers_are_only_text(tmp_path: Path, capsys: Capture) -> No
     assert HOSTILE in {node.name for node in model.graph.node}
 
 
-def test_a_page_tells_what_the_gpu_of_a_pi_needs_or_why_not(
+def test_a_page_has_the_needs_of_a_pis_gpu_or_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("VC4_PREFIX", str(tmp_path))
@@ -257,7 +257,7 @@ def test_without_onnx_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "out.onnx").exists()
 
 
-def test_boxes_never_overlap_and_stand_below_what_they_read() -> None:
+def test_boxes_never_overlap_and_are_below_their_inputs() -> None:
     rng = np.random.default_rng(5)
     for size in (1, 2, 9, 60):
         names = [f"n{index}" for index in range(size)]

@@ -119,7 +119,7 @@ def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_planar_takes_all_eight_textures() -> None:
+def test_a_planar_pass_reads_eight_textures() -> None:
     planar = exported("residual", "uniform", "planar")
     assert max(len(draw.textures) for draw in planar.manifest.passes) == 8
     assert "full-products" not in planar.graph.by_name

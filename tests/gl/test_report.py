@@ -109,7 +109,7 @@ def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Captur
     assert str(tmp_path) not in text
 
 
-def test_without_the_layers_it_needs_no_model(capsys: Capture) -> None:
+def test_a_report_without_layers_needs_no_model(capsys: Capture) -> None:
     assert main(["doctor", "--no-selfcheck", "--json"]) == 0
     assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
 

@@ -90,7 +90,7 @@ def test_invalid_matrices_are_refused(change: dict[str, object]) -> None:
         _ = graph(node(0, 4, 9).with_attrs(**change)).shapes
 
 
-def test_a_picture_of_three_channels_leaves_its_alpha_behind(context: Context) -> None:
+def test_a_picture_of_three_channels_drops_its_alpha(context: Context) -> None:
     rng = np.random.default_rng(6)
     attrs, weights = rounded(rng.normal(0.0, 0.4, (4, 9)), np.zeros(9))
     own = {"axis": 1, "first": (0, 1, 2, 3, 4, 5, 6, 7, 8)}

@@ -78,7 +78,7 @@ def test_stored_bytes_do_not_depend_on_blending(context: Context, weights: str) 
 
 
 @pytest.mark.drivers("all")
-def test_only_llvmpipe_has_it(context: Context) -> None:
+def test_only_llvmpipe_blends(context: Context) -> None:
     with Session(tiny_bundle("uniform"), context=context) as session:
         context.owner = None  # as after another user of the context
         with context.gl.counting() as calls:

@@ -89,7 +89,7 @@ def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> Non
 
 
 @pytest.mark.parametrize(("width", "height"), [(31, 40), (12, 12), (12, 13), (5, 30), (3, 2)])
-def test_a_whole_picture_without_seams(width: int, height: int, tmp_path: Path) -> None:
+def test_tiles_of_a_whole_picture_have_no_seams(width: int, height: int, tmp_path: Path) -> None:
     picture = saved(tmp_path, Image.fromarray(noise(width, height)), "in.png")
     bundle = image_models.doubled()
     model = image_models.written(bundle, tmp_path)

@@ -50,7 +50,7 @@ OTHER = {
 }
 
 
-def test_each_command_is_known() -> None:
+def test_each_command_has_a_sandbox_mode() -> None:
     assert {*DRAWING, *OTHER} == set(cli.COMMANDS)
     assert not DRAWING.keys() & OTHER.keys()
 

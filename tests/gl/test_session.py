@@ -328,7 +328,7 @@ def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.drivers("all")
-def test_a_bad_file_is_said_before_a_missing_driver(tmp_path: Path) -> None:
+def test_a_bad_file_is_reported_before_a_missing_driver(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="no such file"):
         Session(tmp_path / "nowhere.glslnn", context="magic")
     with pytest.raises(ContextError, match="'magic'"):

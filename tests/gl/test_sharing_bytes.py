@@ -99,7 +99,7 @@ def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context:
 
 
 @pytest.mark.drivers("all")
-def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
+def test_the_plain_runner_draws_shared_textures(tmp_path: Path) -> None:
     picture = tiny.tiny_picture(3)
     bundle = tiny.tiny_bundle(memory="by-size")
     bundles.write(bundle, tmp_path / "shared.glslnn")

@@ -241,7 +241,7 @@ def test_folders_of_images(
     assert sorted(path.name for path in out.iterdir()) == ["found.png", "nothing.png"]
 
 
-def test_nothing_found_is_said_and_not_drawn(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_an_empty_result_is_printed_and_not_drawn(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     photo, out = tmp_path / "photo.png", tmp_path / "out.png"
     Image.fromarray(picture(128, 128)).save(photo)
     for command, task in (("detect", "squares"), ("landmarks", "sides"), ("segment", "mask")):
@@ -276,7 +276,7 @@ def film(folder: Path) -> Path:
     return folder
 
 
-def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_camera_publishes_presence_once(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     came = tmp_path / "came"
     program = f"import os; open({str(came)!r}, 'a').write(os.environ['GLSL_INFER_SNAPSHOT'])"
     command = shlex.join([sys.executable, "-c", program])
@@ -293,7 +293,7 @@ def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path:
     assert came.read_text() == str(shot.absolute())
 
 
-def test_a_camera_says_how_much_of_a_frame_a_mask_is(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_camera_prints_the_share_of_a_mask(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json")]
     assert main([*words, "--no-selfcheck"]) == 0
     lines = capsys.readouterr().out.splitlines()

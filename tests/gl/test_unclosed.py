@@ -151,7 +151,7 @@ def test_a_classifier_and_a_context_warn_once() -> None:
     assert len(warned) == 1
 
 
-def test_what_was_closed_or_never_made_says_nothing(context: Context, tmp_path: Path) -> None:
+def test_closed_and_failed_sessions_do_not_warn(context: Context, tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         Session(tiny.tiny_bundle()).close()

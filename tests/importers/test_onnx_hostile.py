@@ -233,7 +233,7 @@ def stored_outside(folder: Path, location: str) -> Path:
     return path
 
 
-def test_weights_beside_the_model(tmp_path: Path) -> None:
+def test_weights_next_to_the_model_are_read(tmp_path: Path) -> None:
     values = np.arange(12, dtype=np.float32)
     (tmp_path / "weights.bin").write_bytes(values.tobytes())
     graph = importer.load(stored_outside(tmp_path, "weights.bin"))

@@ -132,7 +132,7 @@ def test_an_open_size_names_the_option() -> None:
         importer.imported(model).survey.whole()
 
 
-def test_the_command_line_takes_both(tmp_path: Path) -> None:
+def test_inspect_accepts_shapes_and_constants(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(gained(File(3)), path)
     options = ("--input-shape", "x=1x32", "--constant", "rate=16000", "--json")
@@ -183,7 +183,7 @@ def test_states_are_inputs_and_outputs(kind: str, constant_state: bool, both: bo
     compared(model, {name: random(*shape, seed=index) for index, (name, shape) in enumerate(shapes.items())})
 
 
-def test_the_batch_of_a_state_is_known() -> None:
+def test_the_batch_axis_of_a_state_is_found() -> None:
     """An axis named like another input's batch has one entry."""
     file = File(5)
     x, h = file.input((1, 8)), file.input((2, 1, 4), "h")

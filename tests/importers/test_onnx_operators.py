@@ -467,7 +467,7 @@ def test_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_as_onnx_runtime(kind: str) -> None:
+def test_operators_agree_with_onnx_runtime(kind: str) -> None:
     for seed, build in enumerate(CASES[kind]):
         file = File(seed)
         x = file.conv(file.input(("N", 3, 8, 6)), 4)
@@ -600,7 +600,7 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
     assert not [kind for kind in kinds if ops.get(kind).on_cpu]
 
 
-def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
+def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)

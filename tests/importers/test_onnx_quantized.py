@@ -239,7 +239,7 @@ def test_infinite_calibration_values() -> None:
         prepare(optimize(importer.load(file.model())), Calibration([{"mask": values}]))
 
 
-def test_a_file_without_ranges_asks_for_pictures() -> None:
+def test_a_file_without_ranges_needs_images() -> None:
     with pytest.raises(ModelError, match="--images"):
         prepare(optimize(importer.load(random_network(2).model())))
 

@@ -76,7 +76,7 @@ def in_8_bits(file: File, x: str, scale: float, zero: int) -> str:
         (-128, 0, (255 / 127, 0.0)),
     ],
 )
-def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
+def test_the_file_sets_the_values_of_bytes(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
     file = File(5)
     x = in_8_bits(file, file.input((1, 3, 8, 6), "image"), 1 / 127, of_picture)
     y = in_8_bits(file, file.op("Relu", [file.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
@@ -138,7 +138,7 @@ def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
     export(path, tmp_path / "net.glslnn", io_options=IoOptions(outputs=names))
 
 
-def test_dots_that_stand_for_other_axes_in_each_tensor_are_refused(tmp_path: Path) -> None:
+def test_ellipses_of_different_axes_are_refused(tmp_path: Path) -> None:
     file = File(9)
     x = file.op("Relu", [file.input((1, 3, 8, 6))], (1, 3, 8, 6))
     y = file.op("Einsum", [x, file.random(3, 6, 5)], (1, 3, 8, 5), equation="...ij,...jk->...ik")

@@ -160,7 +160,7 @@ def test_all_refusals_at_once() -> None:
         to_graph(parsed(file.bytes([y])))
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
+def test_the_command_line_reports_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.tflite").write_bytes(sound()[:200])
     command = [sys.executable, "-m", "glsl_infer", "export", tmp_path / "bad.tflite", "-o", tmp_path / "x.glslnn"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)

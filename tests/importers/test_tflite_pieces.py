@@ -83,7 +83,7 @@ def test_blocks_of_pixels() -> None:
     assert set(operators_behind(pieces.gathered)) == {"spatial_slice", "concat", "channel_gather"}
 
 
-def test_what_only_looks_like_a_function_stays_as_it_is() -> None:
+def test_similar_operators_are_not_fused() -> None:
     """A hard swish with another slope is not fused: its operators stay."""
 
     def bent(file: File, x: int) -> int:

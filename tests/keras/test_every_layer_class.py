@@ -90,7 +90,7 @@ def test_every_class_of_keras_layers_is_in_a_table() -> None:
     assert set(surface.REFUSED_LAYERS) <= set(surface.LAYERS)
 
 
-def test_every_function_of_keras_activations_is_known() -> None:
+def test_every_function_of_keras_activations_is_converted() -> None:
     assert set(surface.REFUSED_ACTIVATIONS) <= set(activations())
     assert set(surface.REFUSED_OPS) <= set(surface.OPS)
 
@@ -138,7 +138,7 @@ def test_every_layer_class_is_converted_or_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(surface.NO_MODEL))
-def test_a_class_without_a_model_says_what_to_do(name: str) -> None:
+def test_a_class_without_a_model_is_refused_with_advice(name: str) -> None:
     assert surface.NO_MODEL[name].startswith("no layer") or name in INSTEAD
 
 

@@ -165,7 +165,7 @@ def open_model() -> keras.Model:
     return randomise(keras.Model(x, K.mean(inner(y), axis=1, keepdims=True)), 3)
 
 
-def test_an_open_size_is_given() -> None:
+def test_an_open_size_is_set_by_an_option() -> None:
     graph = to_graph(open_model(), io_options=IoOptions(sizes={"": (12, 20)}))
     assert graph.shapes["photo"] == (12, 20, 3)
     assert graph.shapes[graph.outputs[0].layers[0]] == (1, 20, 2)
@@ -202,7 +202,7 @@ def test_any_axis_takes_a_size() -> None:
         ({"other": (8, 8)}, "--input-size other: the model has no such input; it has photo"),
     ],
 )
-def test_an_open_size_that_is_not_given(sizes: dict[str, tuple[int, int]], message: str) -> None:
+def test_an_open_size_without_an_option_is_refused(sizes: dict[str, tuple[int, int]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         to_graph(open_model(), io_options=IoOptions(sizes=sizes))
 

@@ -28,12 +28,12 @@ def model_of(row: Row) -> Any:
 @pytest.mark.parametrize(
     "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
 )
-def test_a_row_is_imported_as_keras_means_it(row: Row) -> None:
+def test_a_row_computes_keras_outputs(row: Row) -> None:
     check_model(model_of(row), input_range=row.input_range, fed=row.bytes, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=[refusal.name for refusal in REFUSALS])
-def test_a_refusal_says_its_words(refusal: Refusal) -> None:
+def test_a_refusal_has_the_words_of_its_row(refusal: Refusal) -> None:
     with pytest.raises(ModelError) as caught:
         models.refuse(refusal)
     where = f"layer '{refusal.subject}': " if refusal.subject else ""

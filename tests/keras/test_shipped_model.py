@@ -37,7 +37,7 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
         assert replace(draw, uniforms={}) == replace(other, uniforms={})
         assert draw.uniforms.keys() == other.uniforms.keys()
         assert all(same(value, other.uniforms[name]) for name, value in draw.uniforms.items())
-    exported, shipped_members = (
+    exported_manifest, shipped_manifest = (
         replace(
             manifest,
             passes=(),
@@ -45,7 +45,7 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
         )
         for manifest in (again.manifest, shipped.manifest)
     )
-    assert exported == shipped_members
+    assert exported_manifest == shipped_manifest
 
 
 def same(first: Any, second: Any) -> bool:

@@ -235,7 +235,7 @@ def test_nothing_of_the_current_folder_is_executed(scripts: Path, tmp_path: Path
     assert executed(tmp_path) == []
 
 
-def test_classify_says_what_is_wrong(scripts: Path) -> None:
+def test_classify_reports_an_error(scripts: Path) -> None:
     done = run(scripts, "classify", "no.jpg")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
 
@@ -248,7 +248,7 @@ def test_info_has_the_renderer_and_version(scripts: Path) -> None:
     assert words["version"].startswith("OpenGL ES ")
 
 
-def test_export_says_what_to_install(scripts: Path, tmp_path: Path) -> None:
+def test_export_names_the_missing_package(scripts: Path, tmp_path: Path) -> None:
     model, labels = tmp_path / "model.keras", tmp_path / "labels.txt"
     model.write_bytes(b"nobody gets to look at it")
     labels.write_text("a\nb\n")

@@ -53,7 +53,7 @@ def test_a_warning_has_its_names_below(capsys):
         ("import training.backend", "nonsense", "KERAS_BACKEND=nonsense: "),
     ],
 )
-def test_without_a_backend_it_says_what_to_do(program, backend, message):
+def test_a_missing_backend_is_reported_with_advice(program, backend, message):
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "KERAS_BACKEND": backend},

@@ -179,7 +179,7 @@ def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, 
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_what_is_missing_is_said(root, capsys):
+def test_missing_files_are_reported(root, capsys):
     assert "nothing collected yet; give --run DIR and --evaluation" in printed(capsys, root)
     assert "give --run DIR and --evaluation" in printed(capsys, root, "--run", root / "run")
     assert "no history.json" in printed(capsys, root, "--run", root, "--evaluation", root / "test.json")

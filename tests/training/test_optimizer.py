@@ -93,7 +93,7 @@ def test_a_moving_average_weights_its_updates():
     assert all(weight.dtype == np.float32 for weight in average.weights)
 
 
-def test_moving_average_keeps_no_hold_of_what_it_was_given():
+def test_a_moving_average_copies_its_weights():
     current, average = weights(1.0), MovingAverage(0.5)
     average.update(current, 1)
     current[0][:] = 7

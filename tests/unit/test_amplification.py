@@ -106,7 +106,7 @@ def test_many_layers_with_large_gains_are_one_sentence() -> None:
     assert "(the worst of 3 such layers is 'c', 9000)" in result
 
 
-def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
+def test_rounding_of_32_bit_sums_is_within_the_estimate() -> None:
     rng = np.random.default_rng(1)
     kernel = rng.normal(0.0, 3000.0, 75).astype(np.float32)
     texels = rng.integers(0, 256, (20_000, 75)).astype(np.float32) / np.float32(255.0)

@@ -24,7 +24,7 @@ def test_its_form_is_that_of_github() -> None:
     assert len(FIELDS) == len(FORM["body"]) - 1, "ids are unique"
 
 
-def test_it_asks_for_the_driver() -> None:
+def test_the_bug_template_asks_for_doctors_report() -> None:
     command = "glsl-infer doctor --json"
     assert FIELDS["doctor"]["attributes"]["label"] == command
     assert FIELDS["doctor"]["validations"]["required"] is True

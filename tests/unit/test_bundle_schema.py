@@ -110,7 +110,7 @@ def name(path: Place) -> str:
     return "/".join(map(str, path)) or "manifest"
 
 
-def test_it_is_a_schema() -> None:
+def test_the_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -277,7 +277,7 @@ OF_THE_TABLE = {
 
 
 @pytest.mark.parametrize("path", RANGES, ids=name)
-def test_the_ends_of_ranges(path: Place) -> None:
+def test_values_at_the_bounds_are_accepted_and_beyond_refused(path: Place) -> None:
     low, high = RANGES[path]
     for right in (low, high):
         VALIDATOR.validate(put(SMALL, path, right))
@@ -287,7 +287,7 @@ def test_the_ends_of_ranges(path: Place) -> None:
 
 
 @pytest.mark.parametrize("path", OF_THE_TABLE, ids=name)
-def test_the_ends_of_ranges_that_the_table_depends_on(path: Place) -> None:
+def test_bounds_of_the_pass_table_are_checked(path: Place) -> None:
     low, high = OF_THE_TABLE[path]
     for right in (low, high):
         VALIDATOR.validate(put(SMALL, path, right))
@@ -396,7 +396,7 @@ def test_other_values_are_refused(path: Place, value: Any) -> None:
     ],
     ids=lambda value: name(value) if isinstance(value, tuple) else None,
 )
-def test_what_the_reader_refuses_only_when_it_fits_the_parts_together(path: Place, value: Any) -> None:
+def test_the_reader_refuses_inconsistent_entries(path: Place, value: Any) -> None:
     whole = tiny.tiny_manifest()
     data = put(bundle_data.manifest_data(whole), path, value)
     assert not VALIDATOR.is_valid(data)

@@ -26,37 +26,34 @@ def server() -> Iterator[mjpeg.FrameServer]:
         yield server
 
 
+def answered(server: mjpeg.FrameServer, path: str = "", **headers: str) -> tuple[int, bytes]:
+    """Return the status and the content of an answer; each isolates the frames from pages of other sites."""
+    request = urllib.request.Request(server.address + path, headers=headers)
+    try:
+        answer = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        return answer.status, answer.read()
+
+
 @pytest.mark.parametrize(("host", "code"), [("localhost", 200), ("LOCALHOST:8080", 200), ("[::1]:1", 200),
                                             ("evil.example", 403), ("evil.example:80", 403), ("", 403)])  # fmt: skip
 def test_a_page_whose_name_leads_here_sees_nothing(server: mjpeg.FrameServer, host: str, code: int) -> None:
-    request = urllib.request.Request(server.address, headers={"Host": host})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-            assert b"frames.mjpeg" in answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
-            assert b"frames.mjpeg" not in error.read()
+    status, content = answered(server, Host=host)
+    assert status == code
+    assert (b"frames.mjpeg" in content) == (code == 200)
 
 
 @pytest.mark.parametrize(
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
 def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
-    """The server refuses requests from other sites by Sec-Fetch-Site, and its headers isolate the frames."""
-    request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
+    assert answered(server, **{"Sec-Fetch-Site": site})[0] == code
 
 
-@pytest.mark.parametrize("path", ["/", mjpeg._STREAM, "/else"])
 @pytest.mark.parametrize("name", ["Origin", "Referer"])
 @pytest.mark.parametrize(
     ("page", "code"),
@@ -71,21 +68,18 @@ def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site
         ("http://[", 403),
     ],
 )
-def test_a_page_elsewhere_is_known_by_its_address(
-    server: mjpeg.FrameServer, name: str, page: str, code: int, path: str
-) -> None:
+def test_pages_are_identified_by_their_address(server: mjpeg.FrameServer, name: str, page: str, code: int) -> None:
     """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
-    request = urllib.request.Request(server.address, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
+    assert answered(server, **headers)[0] == code
 
 
-def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", [mjpeg._STREAM[1:], "else"])
+def test_a_page_elsewhere_gets_no_other_address_either(server: mjpeg.FrameServer, path: str) -> None:
+    assert answered(server, path, Origin="http://evil.example")[0] == 403
+
+
+def test_silent_connections_do_not_add_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(3)]
@@ -170,7 +164,7 @@ def _frame_of(stream: BinaryIO) -> int:
     return length
 
 
-def test_who_asks_a_byte_at_a_time_holds_no_place(
+def test_slow_requests_do_not_block_a_connection(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A client that sends an endless request byte by byte (slow loris) does not keep its connection."""

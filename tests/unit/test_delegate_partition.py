@@ -93,7 +93,7 @@ def test_without_delegation_layers_are_refused_by_name() -> None:
         build(branches(), ("a", "b"), options=options)
 
 
-def test_an_unknown_range_is_asked_for() -> None:
+def test_an_unknown_range_needs_images() -> None:
     body = [
         input_node(8),
         conv_node(RNG, "a", ("image",), 3, 4),

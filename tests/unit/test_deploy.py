@@ -135,7 +135,7 @@ def no_tools(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("how", ["missing", "another"])
-def test_the_script_takes_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
+def test_the_script_installs_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
     assert main(["deploy", str(described(here, ONE))]) == 0
     packed = here / "deployment" / wheel.NAME
     packed.rename(packed.with_name("glsl_infer-9.9-py3-none-any.whl"))
@@ -422,7 +422,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],
 )
-def test_what_the_file_may_not_say_is_an_error_with_its_line(
+def test_invalid_entries_are_reported_with_their_line(
     text: str, line: int, wording: str, here: Path, capsys: Capture
 ) -> None:
     file = described(here, text)
@@ -488,7 +488,7 @@ def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> N
     assert "larger than 256 KiB" in refused(capsys, ["deploy", described(here, "#" * 300_000)])
 
 
-def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -> None:
+def test_files_outside_the_folder_are_refused(here: Path, capsys: Capture) -> None:
     """Paths and links from a downloaded folder to files outside are refused."""
     inner = here / "cloned"
     inner.mkdir()

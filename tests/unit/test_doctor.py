@@ -337,6 +337,6 @@ def test_a_cache_folder_that_is_none(folder: str, tmp_path: Path, monkeypatch: p
     assert str(tmp_path) not in finding.message
 
 
-def test_nothing_of_it_needs_numpy_before_a_check_runs() -> None:
+def test_doctor_starts_without_numpy() -> None:
     program = "import sys, glsl_infer.cli.doctor, glsl_infer.tools.doctor; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

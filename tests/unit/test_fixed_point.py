@@ -130,7 +130,7 @@ def test_long_rows_of_few_outputs_are_summed_at_once() -> None:
     ]
 
 
-def test_stored_mode_asks_for_scales() -> None:
+def test_stored_mode_requires_scales() -> None:
     rng = np.random.default_rng(9)
     with pytest.raises(reference.InputError, match=r"ranges\.prepare"):
         reference.run(network(rng, 4, 2), pictures(rng, 1)[0], mode="stored")

@@ -40,7 +40,7 @@ def test_what_does_not_fit_one_texture_is_spread_evenly() -> None:
     assert max(max(width, height) for _, width, height in five.textures) <= MAX_TEXTURE_SIZE
 
 
-def test_x22_layers_lie_in_reasonable_textures() -> None:
+def test_x22_layers_are_in_textures_of_reasonable_size() -> None:
     sizes = {}
     for side, channels in ((191, 32), (95, 32), (47, 64), (23, 128), (11, 192), (5, 192), (3, 192)):
         placed = place("t", side, side, channels // 4, 1, "atlas")

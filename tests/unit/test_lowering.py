@@ -138,7 +138,7 @@ def test_a_layer_too_large_for_a_texture() -> None:
 
 
 @pytest.mark.slow
-def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
+def test_large_layers_have_several_textures() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
     compiled = program(classifier(rng, body, 8))
@@ -193,7 +193,7 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
         lower.to_program(graph, Target(weights_for={"first": "texture"}, layout="planar"))
 
 
-def test_unknown_modes() -> None:
+def test_unknown_modes_are_refused() -> None:
     graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
         lower.to_program(graph, Target(weights="magic"))

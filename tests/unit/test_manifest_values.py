@@ -133,7 +133,7 @@ VALUES = ("views", "16-bit", "scales", "seven zeros", "a scale of")
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if any(part in name for part in VALUES)])
-def test_what_the_manifest_says_of_a_layer_s_value_is_checked_without_the_graph(name: str) -> None:
+def test_values_of_layers_are_checked_without_the_graph(name: str) -> None:
     """Runners read the location of a probe's value, so the same rules hold without the graph."""
     change, message = BROKEN[name]
     outputs = {layer.name: layer.output for layer in change(GOOD["logits"].network).layers}
@@ -174,7 +174,7 @@ def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
     assert "1 labels for 0 classes" in refusal(zipped(path, members))
 
 
-def test_an_image_lies_in_targets() -> None:
+def test_outputs_of_images_are_in_targets() -> None:
     bundle = GOOD["image"]
 
     def change(manifest: Manifest) -> Manifest:

@@ -48,7 +48,7 @@ class Standard(Base):
     sizes: tuple[int, ...] = ()
 
 
-def test_values_and_defaults() -> None:
+def test_records_have_values_and_defaults() -> None:
     record = Record("a", sizes=(1,))
     assert (record.name, record.number, record.sizes, record.twice) == ("a", 3, (1,), 6)
     assert record == Record("a", 3, (1,)) != Record("b", 3, (1,))
@@ -70,14 +70,14 @@ def test_values_and_defaults() -> None:
         (("a",), {"colour": "b"}, "no field 'colour'"),
     ],
 )
-def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
+def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         Record(*values, **named)
     with pytest.raises(TypeError):
         Standard(*values, **named)
 
 
-def test_nothing_changes_it() -> None:
+def test_frozen_records_cannot_be_changed() -> None:
     record = Record("a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         record.name = "b"  # type: ignore[misc]
@@ -86,7 +86,7 @@ def test_nothing_changes_it() -> None:
     assert record == Record("a")
 
 
-def test_the_standard_library_takes_it() -> None:
+def test_records_work_with_the_standard_library() -> None:
     record = More("a", 1)
     assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "sizes", "last"]
     assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)

@@ -120,7 +120,7 @@ def test_external_textures_are_declared_before_all_code() -> None:
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
-def test_the_prelude_asks_for_full_precision() -> None:
+def test_the_prelude_sets_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
 

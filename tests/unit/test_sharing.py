@@ -186,7 +186,7 @@ def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     check_frame(program)
 
 
-def test_auto_takes_the_least_and_says_what_others_take() -> None:
+def test_auto_uses_the_least_memory_and_lists_the_others() -> None:
     program = tiny_program()
     sizes = {plan.method: plan.texture_bytes for plan in program.memory}
     assert list(sizes) == list(MEMORY[1:])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from glsl_infer.graph import Node
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.conv_draws import draws
+from glsl_infer.lowering.conv_draws import Fetching, draws
 from glsl_infer.lowering.taps import (
     MARGIN,
     MOST_FETCH_OFFSET,
@@ -37,7 +37,7 @@ def tap(first: int, lanes: str) -> Tap:
     return Tap("source", "c.x", "c.y", [Product(first + index, lane) for index, lane in enumerate(lanes)])
 
 
-def test_some_products_stand_behind_the_next_fetch() -> None:
+def test_some_products_follow_the_next_fetch() -> None:
     assert tap_lines([tap(0, "xyzw"), tap(4, "xy")], uniform) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += w[0] * t.x;",
@@ -174,7 +174,7 @@ def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool,
     tiles = [(texture, 4 * x, 4 * y) for y in range(3) for x in range(across) for texture in "ab"]
     columns = columns_of((kernel, kernel, 4 * len(tiles), 4), 1)
     reads = [{"source": [Read(View(*tile)) for tile in tiles]}]
-    (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, in_order=in_order)  # type: ignore[arg-type]
+    (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, fetching=Fetching(in_order=in_order))  # type: ignore[arg-type]
     fetched, left = [], ""
     for tap in draw.taps:
         left = tap.begins or left

@@ -37,7 +37,7 @@ def put(folder: Path, version: str = "22.3.6") -> Path:
     return folder
 
 
-def test_without_one_it_says_how_to_get_one(tmp_path: Path) -> None:
+def test_a_missing_driver_is_reported_with_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         find()
     message = str(caught.value)
@@ -118,7 +118,7 @@ def test_a_version_that_is_not_there(tmp_path: Path) -> None:
     assert "build.sh of a checkout of glsl-infer --suite bookworm" in str(caught.value)
 
 
-def test_a_system_s_library_for_developers_is_not_taken(tmp_path: Path) -> None:
+def test_a_system_s_development_library_is_not_used(tmp_path: Path) -> None:
     """PyOpenGL loads libEGL.so first, so links to the driver come before its folder, which can be read-only."""
     prefix = put(tmp_path / "given")
     links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
@@ -145,7 +145,7 @@ def test_links_of_a_user_without_a_cache(tmp_path: Path, monkeypatch: pytest.Mon
         (["--all"], "unknown option"),
     ],
 )
-def test_build_refuses_what_it_does_not_know(words: list[str], message: str) -> None:
+def test_build_refuses_unknown_arguments(words: list[str], message: str) -> None:
     script = Path(__file__).resolve().parents[2] / "scripts/vc4/build.sh"
     done = subprocess.run([script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and message in done.stderr
@@ -165,7 +165,7 @@ def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.Mo
     assert Driver(tmp_path, "test").environment(disassembly=True)["VC4_DEBUG"] == "shaderdb,qpu"
 
 
-def test_without_one_export_says_that_nothing_is_verified() -> None:
+def test_export_without_a_driver_reports_that_nothing_is_verified() -> None:
     bundle = tiny_bundle()
     verification = verify(bundle, 60.0)
     assert (

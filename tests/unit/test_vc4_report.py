@@ -131,7 +131,7 @@ def test_a_summary_advises_the_author_in_ten_lines() -> None:
     assert hints[0].saves == round(layer_ms(next(row for row in result.rows if row.layer == "expand"), BOARDS[0]) / 2)
 
 
-def test_models_stand_side_by_side_for_each_compiler() -> None:
+def test_models_are_side_by_side_for_each_compiler() -> None:
     reports = [replace(by_mesa(version, 100), file=file) for file in ("a", "b") for version in ("22.3.6", "25.0.7")]
     first, second = table.side_by_side(reports, 0.2).split("VC4 V3D 2.1, OpenGL ES 2.0 Mesa ")[1:]
     assert first.startswith("22.3.6\n") and second.startswith("25.0.7\n")

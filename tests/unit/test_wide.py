@@ -71,7 +71,7 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_stored_it_is_close(case: dict) -> None:
+def test_partial_sums_as_stored_are_close(case: dict) -> None:
     """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
     prepared = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph

@@ -75,7 +75,7 @@ def words(size: int) -> str:
     return f"{-(-size // 1000)} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 
 
-def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: Site) -> None:
+def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)
@@ -143,7 +143,7 @@ def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
     demo.evaluate("document.getElementById('camera').click()")
 
 
-def test_without_tfjs_the_page_says_what_is_missing(demo: Page, without_tfjs: None) -> None:
+def test_without_tfjs_the_page_names_the_missing_file(demo: Page, without_tfjs: None) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)

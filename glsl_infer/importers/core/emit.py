@@ -242,6 +242,19 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
 
 
+def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: int) -> list[Node]:
+    """Return a tensor with some indices of an axis, in any order: a slice, or a gather of channels or of rows."""
+    step = indices[1] - indices[0] if len(indices) > 1 else 1
+    line = range(indices[0], indices[0] + step * len(indices), step or 1)
+    if list(line) == list(indices):
+        return sliced(name, source, shape, [line if each == axis else range(size) for each, size in enumerate(shape)])
+    if in_textures(shape) and axis == len(shape) - 1:
+        op = "vector_gather" if len(shape) == 1 else "channel_gather"
+        return [Node(name, op, (source,), {"channels": tuple(indices)})]
+    rows = np.broadcast_to(np.asarray(indices, np.float32)[:, None], (*shape[:axis], len(indices), 1))
+    return [Node(name, "gather_points", (source,), {"batch": axis}, {"indices": np.ascontiguousarray(rows)})]
+
+
 def stacked(name: str, sources: Sequence[str], shape: Shape, axis: int) -> list[Node]:
     """Return tensors along a new axis. ``shape`` is that of each, with a length of 1 along the axis."""
     names = [name, *(f"{name}-{number}" for number in range(2, len(sources) + 1))]
@@ -288,13 +301,17 @@ def padded(
 def _zero_channels(name: str, source: str, channels: int, before: int, after: int) -> list[Node]:
     """Return a map with channels of zeros before and after its own.
 
-    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    If slices change their lanes, one node draws all of them. Otherwise the zeros are drawn once: up to 4 channels, by a
+    convolution whose weights are 0. Views put them at their positions.
     """
+    if before % 4:
+        order = (*[ZERO] * before, *range(channels), *[ZERO] * after)
+        return [Node(name, "channel_gather", (source,), {"channels": order})]
     width = min(4, max(before, after), channels)
     weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
     zeros = Node(f"{name}-0", "conv2d", (name,), {**ONCE, "groups": width, "activation": "linear"}, weights)
     nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
-    filled = 0 if before % 4 else min(-channels % 4, after)
+    filled = min(-channels % 4, after)
     if filled:  # a slice has free lanes for them
         channels_and_zeros = (*range(channels), *[ZERO] * filled)
         nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": channels_and_zeros}))

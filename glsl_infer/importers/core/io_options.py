@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -132,12 +132,8 @@ def _symmetric(span: Range) -> bool:
 def _with_outputs(graph: Graph, names: Iterable[str]) -> Graph:
     """Return a graph with only the ``names`` outputs and the nodes that they need."""
     by_name = {output.name: output for output in graph.outputs}
-    missing = [name for name in names if name not in by_name]
-    if missing:
-        raise InputError(
-            f"--outputs {missing[0]}: the model has no such output{did_you_mean(missing[0], by_name)}; it has "
-            f"{', '.join(by_name)}"
-        )
+    for name in names:
+        require_name(f"--outputs {name}", "output", name, by_name)
     outputs = [by_name[name] for name in names]
     read = {layer for output in outputs for layer in output.layers}
     nodes: list[Node] = []
@@ -146,6 +142,19 @@ def _with_outputs(graph: Graph, names: Iterable[str]) -> Graph:
             read.update(node.inputs)
             nodes.append(node)
     return Graph(graph.name, reversed(nodes), outputs)
+
+
+def require_name(option: str, kind: str, name: str, names: Collection[str]) -> None:
+    """Raise an InputError about an option for a name that is not one of ``names``. ``kind`` is, for example, input."""
+    if name not in names:
+        meant = did_you_mean(name, names)
+        raise InputError(f"{option}: the model has no such {kind}{meant}; it has {', '.join(names)}")
+
+
+def require_inputs(sizes: Iterable[str], names: Sequence[str]) -> None:
+    """Raise an InputError if ``--input-size`` is given for an unknown input. An empty name is for any input."""
+    for name in filter(None, sizes):
+        require_name(f"--input-size {name}", "input", name, names)
 
 
 def by_name(
@@ -164,11 +173,7 @@ def by_name(
             if len(candidates) != 1:
                 raise InputError(f"{option} {value}: the model has {', '.join(names)}; give {option} NAME={value}")
             (full_name,) = candidates
-        if full_name not in names:
-            raise InputError(
-                f"{option} {name}={value}: the model has no such name{did_you_mean(name, names)}; it has "
-                f"{', '.join(names)}"
-            )
+        require_name(f"{option} {name}={value}", "name", full_name, names)
         chosen[full_name] = value
     return chosen
 

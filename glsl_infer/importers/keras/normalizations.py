@@ -1,4 +1,4 @@
-"""Keras' normalisations by a tensor's own statistics -> nodes; those by learnt statistics are in ``converters``."""
+"""Converters of normalisations by a tensor's own statistics; ``converters`` has those by learnt statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise operators on tensors and constants: arithmetic, comparisons, logic, rounding and selection -> nodes."""
+"""Converters of elementwise operators: arithmetic, comparisons, logic, rounding and selection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def unary(call: Call, operation: str, part: str = "") -> list[View]:
     """Return an elementwise function of the first input, on the CPU."""
     view = call.view()
     node = call.nodes.emit("tensor_unary", view.node, part=part or operation, operation=operation)
-    return [View(node, view.stored, view.axes)]
+    return [view.at(node)]
 
 
 def _function(call: Call) -> list[View]:
@@ -87,7 +87,7 @@ def cast(call: Call, kind: str) -> list[View]:
     if kind == types.BOOL and source_type != types.BOOL:
         view = call.view()
         node = call.nodes.constant("not_equal", view.node, np.zeros(1))
-        return [View(node, view.stored, view.axes)]
+        return [view.at(node)]
     if types.is_whole(kind) and not types.is_whole(source_type):
         return unary(call, "truncate", "whole")
     return [call.view()]
@@ -149,7 +149,7 @@ def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.gen
         view = grown
     node, fine, stored = _beside(call, view, constant)
     result = _constant_node(call, operation, node, stored, first=first)
-    return View(result, fine.stored, fine.axes)
+    return fine.at(result)
 
 
 def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
@@ -158,7 +158,7 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
     cut = view.cut(shape)
     if cut is None:
         node = call.nodes.shaped(view.node, tuple(atom.size for atom in view.stored))
-        view = View(node, view.stored, view.axes)
+        view = view.at(node)
         return node, view, view.as_stored(constant)
     fine, groups = cut
     stored = fine.as_stored(constant)
@@ -288,7 +288,7 @@ def _power(call: Call) -> list[View]:
 
 def _negated(call: Call) -> list[View]:
     view = call.view()
-    return [View(call.nodes.affine(view.node, np.asarray([-1.0]), np.zeros(1)), view.stored, view.axes)]
+    return [view.at(call.nodes.scaled(view.node, -1.0))]
 
 
 def _triangle(call: Call) -> list[View]:

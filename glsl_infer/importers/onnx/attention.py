@@ -78,8 +78,8 @@ def _capped(call: Call, scores: View) -> View:
     cap, nodes = float(call.attribute("softcap", 0.0)), call.nodes
     if cap <= 0.0:
         return scores
-    bent = nodes.function(nodes.affine(scores.node, np.asarray([1.0 / cap]), np.zeros(1)), "tanh")
-    return View(nodes.affine(bent, np.asarray([cap]), np.zeros(1)), scores.stored, scores.axes)
+    bent = nodes.function(nodes.scaled(scores.node, 1.0 / cap), "tanh")
+    return scores.at(nodes.scaled(bent, cap))
 
 
 def _shares(call: Call, scores: View, before: int) -> View:

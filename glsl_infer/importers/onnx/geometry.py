@@ -1,4 +1,4 @@
-"""Operators that change a shape, or the order of axes or pixels -> views, and nodes if a view is not sufficient."""
+"""Converters of operators on shapes and the order of axes or pixels: to views, and nodes if a view is not enough."""
 
 from __future__ import annotations
 

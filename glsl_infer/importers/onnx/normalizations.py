@@ -1,4 +1,4 @@
-"""Normalisations by learnt statistics and by the tensor's own statistics -> nodes."""
+"""Converters of normalisations by learnt statistics and by the tensor's own statistics."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def _batch(call: Call) -> list[View]:
     if rank == 2 and view.shape[0] == 1 and len(call.nodes.shape(view.node)) == 1:
         flat = relayout.ordered(call.nodes, view, (0, 1))
         normalized_node = call.nodes.emit("batch_norm", flat.node, part="norm", weights=weights, epsilon=epsilon)
-        return [View(normalized_node, flat.stored, flat.axes)]
+        return [flat.at(normalized_node)]
     scale = weights["gamma"] / np.sqrt(weights["variance"].astype(np.float64) + epsilon)
     offset = weights["beta"] - weights["mean"] * scale
     view, dim = placed(call.nodes, view, 1)
     shape = [channels if index == dim else 1 for index in range(len(call.nodes.shape(view.node)))]
     normalized_node = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
-    return [View(normalized_node, view.stored, view.axes)]
+    return [view.at(normalized_node)]
 
 
 def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doubles) -> View:
@@ -115,7 +115,7 @@ def normalized(
         view = relayout.ordered(nodes, view, last)
         if len(nodes.shape(view.node)) not in (1, 3) or nodes.shape(view.node)[-1] != view.shape[axis]:
             count = view.shape[axis]
-            view = View(nodes.shaped(view.node, (1, view.size // count, count)), view.stored, view.axes)
+            view = view.at(nodes.shaped(view.node, (1, view.size // count, count)))
     numbers: list[tuple[float, ...]] = []
     remaining = []
     for value, default in zip(weights, (1.0, 0.0)):
@@ -125,7 +125,7 @@ def normalized(
         remaining.append(np.asarray(default) if own else value)
     op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
     attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon, "gamma": numbers[0], "beta": numbers[1]}
-    result = View(nodes.emit(op, view.node, part="norm", **attrs), view.stored, view.axes)
+    result = view.at(nodes.emit(op, view.node, part="norm", **attrs))
     return _weighted(call, result, remaining)
 
 

@@ -1,4 +1,4 @@
-"""Operators that slice, split, concatenate and pad tensors -> nodes."""
+"""Converters of operators that slice, split, concatenate and pad tensors."""
 
 from __future__ import annotations
 

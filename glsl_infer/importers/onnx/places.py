@@ -1,4 +1,4 @@
-"""Operators that return indices, or gather and scatter by computed indices -> nodes for the CPU."""
+"""Converters of operators that return indices, or gather and scatter by computed indices: nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _summed(call: Call) -> list[View]:
         "exclusive": bool(call.attribute("exclusive", 0)),
         "reverse": bool(call.attribute("reverse", 0)),
     }
-    return [View(call.nodes.emit("cumulative_sum", view.node, part="sums", axis=dim, **attrs), view.stored, view.axes)]
+    return [view.at(call.nodes.emit("cumulative_sum", view.node, part="sums", axis=dim, **attrs))]
 
 
 def _one_hot(call: Call) -> list[View]:

@@ -1,11 +1,9 @@
-"""Mean and max pooling by windows and over entire maps -> nodes."""
+"""Converters of mean and max pooling, by windows and over entire maps."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
-
-import numpy as np
 
 from glsl_infer.graph import Shape
 from glsl_infer.graph.activations import powers
@@ -45,7 +43,7 @@ def _lp(call: Call, source: str, shape: Shape, window: Window) -> str:
         source = nodes.emit("zero_padding", source, part="padded", padding=window.padding)
     attrs: dict[str, Any] = {"pool": window.size, "strides": window.strides, "padding": (0, 0, 0, 0)}
     if exponent == 2.0:
-        return _scaled(call, nodes.emit("l2_pool", source, part="root", **attrs), math.sqrt(size))
+        return call.nodes.scaled(nodes.emit("l2_pool", source, part="root", **attrs), math.sqrt(size))
     mean = nodes.emit("average_pool", _powers(call, source, exponent), part="mean", **attrs)
     return _root(call, mean, exponent, size)
 
@@ -58,7 +56,7 @@ def _powers(call: Call, node: str, exponent: float) -> str:
 
 def _root(call: Call, mean: str, exponent: float, size: int) -> str:
     """Return the root of ``size`` times a mean of powers."""
-    return _scaled(call, _power(call, mean, 1.0 / exponent), size ** (1.0 / exponent))
+    return call.nodes.scaled(_power(call, mean, 1.0 / exponent), size ** (1.0 / exponent))
 
 
 def _power(call: Call, node: str, exponent: float) -> str:
@@ -68,10 +66,6 @@ def _power(call: Call, node: str, exponent: float) -> str:
         return call.nodes.function(node, powers.power(exponent).text)
     except ValueError:
         raise call.refused(f"p={call.attribute('p', 2)}", "give p from 1 to 8") from None
-
-
-def _scaled(call: Call, node: str, factor: float) -> str:
-    return call.nodes.affine(node, np.asarray([factor]), np.zeros(1))
 
 
 def _global(kind: str) -> Converter:

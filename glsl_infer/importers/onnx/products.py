@@ -1,4 +1,4 @@
-"""Matrix products -> nodes: dense layers of vectors, 1x1 convolutions of maps, and others on the CPU."""
+"""Converters of matrix products: dense layers of vectors, 1x1 convolutions of maps, and others on the CPU."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     dims = nodes.shape(view.node)
     if dims[-1] != len(kernel):
         node = nodes.shaped(view.node, (view.size // len(kernel), len(kernel)))
-        view = View(node, view.stored, view.axes)
+        view = view.at(node)
         dims = nodes.shape(node)
     arrays = [np.ascontiguousarray(array, np.float32) for array in (matrix, bias)]
     node = nodes.add([emit.product(nodes.new_name("product"), view.node, dims, *arrays)])
@@ -126,7 +126,7 @@ def _turned(view: View, swap: bool) -> View:
 def _scaled(call: Call, view: View, factor: float) -> View:
     if factor == 1.0:
         return view
-    return View(call.nodes.affine(view.node, np.asarray([factor]), np.zeros(1)), view.stored, view.axes)
+    return view.at(call.nodes.scaled(view.node, factor))
 
 
 def _plus(call: Call, view: View, beta: float) -> View:

@@ -198,7 +198,7 @@ def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
     node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
-    return View(node, contiguous.stored, contiguous.axes), list(axes).index(axis)
+    return contiguous.at(node), list(axes).index(axis)
 
 
 def _found(nodes: Nodes, view: View, axis: int) -> int | None:

@@ -49,6 +49,10 @@ class View:
         """The number of its elements."""
         return math.prod(atom.size for atom in self.stored)
 
+    def at(self, node: str) -> View:
+        """Return a tensor of the same shape, stored in the same order by another node."""
+        return replace(self, node=node)
+
     def transposed(self, order: Sequence[int]) -> View:
         """Return the tensor with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in order))

@@ -11,7 +11,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
-from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.core.io_options import IoOptions, Range, by_name, require_inputs
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import ranges, types
 from glsl_infer.importers.onnx.call import Call, Operand, broadcast
@@ -27,12 +28,6 @@ from glsl_infer.importers.onnx.row_names import clean, placeholder
 from glsl_infer.importers.onnx.scales import with_real_values
 from glsl_infer.importers.onnx.sequence_products import with_sequence_products
 from glsl_infer.importers.onnx.view import View
-
-_NO_OPTIONS = (
-    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(MemoryError, RuntimeError),
-)
-"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 MOST_FOLDED = 2**28
 """Largest number of bytes of all folded constants."""
@@ -83,6 +78,7 @@ class Walk:
         problems = []
         names = [declared.name for declared in self._model.inputs]
         constants = by_name("--constant", self._io_options.constants, names)
+        require_inputs(self._io_options.sizes, [name[:96] for name in names])
         shapes = by_name("--input-shape", self._io_options.shapes, [name for name in names if name not in constants])
         for declared in self._model.inputs:
             shape = shapes.get(declared.name)
@@ -180,13 +176,13 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             operands = [self._operand(read) for read in operator.inputs]
-            if self._folded(name, operator, operands):
+            kinds_read = self._kinds(operator, operands)
+            if self._folded(name, operator, operands, kinds_read):
                 return
             if operator.parts:
                 self._branch(operator, operands, name)
                 return
             declared = self._declared(operator.outputs[0])
-            kinds_read = self._kinds(operator, operands)
             call = Call(
                 self._without_unread_outputs(operator), operands, Nodes(self.builder, name), kinds_read, declared
             )
@@ -203,7 +199,7 @@ class Walk:
         placement = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
         self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, kinds)
-        self._types.update(zip(operator.outputs, types.results(operator, self._kinds(operator, operands))))
+        self._types.update(zip(operator.outputs, types.results(operator, kinds_read)))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
@@ -240,6 +236,8 @@ class Walk:
         options = operator.attributes
         if operator.kind == "Split":
             options = {"num_outputs": len(operator.outputs), **options}
+        elif read + 1 == len(operator.outputs):
+            return operator
         return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
     def _kinds(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
@@ -263,7 +261,7 @@ class Walk:
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
-        except _NO_OPTIONS as error:
+        except MISFITS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
         count = len(call.operator.outputs)
@@ -274,10 +272,9 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand]) -> bool:
+    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
         room = MOST_FOLDED - self._bytes
-        kinds = self._kinds(operator, operands)
         results = fold(operator, operands, room, kinds)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in operands):
             results = computed(name, operator, operands, kinds, room)

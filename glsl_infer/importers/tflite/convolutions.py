@@ -1,4 +1,4 @@
-"""Convolutions and dense layers -> nodes."""
+"""Converters of convolutions and dense layers."""
 
 from __future__ import annotations
 

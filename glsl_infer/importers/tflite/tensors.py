@@ -1,4 +1,4 @@
-"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store."""
+"""Converters of operators whose inputs or outputs textures cannot store: nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glsl_infer.importers.core.moves import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
-from glsl_infer.importers.tflite.choices import CHOICES, gathered
+from glsl_infer.importers.tflite.choices import CHOICES
 from glsl_infer.importers.tflite.detections import DETECTIONS
-from glsl_infer.importers.tflite.geometry import split
+from glsl_infer.importers.tflite.geometry import gather, split
 from glsl_infer.importers.tflite.rewrites import PLACES
 from glsl_infer.importers.tflite.sequences import SEQUENCES
 
@@ -129,33 +129,6 @@ def _dense(call: Call) -> list[Node]:
     return call.activated([*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
 
 
-def _gather(call: Call) -> list[Node]:
-    """Convert a GATHER of constant indices: runs of neighbours are sliced, and concatenated."""
-    if len(call.constants) > 1 and call.constants[1] is None:
-        return gathered(call)
-    axis, shape = call.axis(call.option("Axis", 0)), call.shapes[0]
-    indices = call.integers(1, "its indices")
-    if not indices or not all(-shape[axis] <= index < shape[axis] for index in indices):
-        raise call.refused(f"{indices[:8]} of {shape[axis]}", "give indices that there are")
-    runs: list[list[int]] = []
-    for index in (index % shape[axis] for index in indices):
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    if len(runs) > MOST_PARTS:
-        raise call.refused(f"{len(runs)} separate parts", f"take at most {MOST_PARTS}")
-    names = [call.name, *(f"{call.name}-{number}" for number in range(1, len(runs)))]
-    nodes = []
-    for name, run in zip(names, runs):
-        begin, size = [0] * len(shape), list(shape)
-        begin[axis], size[axis] = run[0], len(run)
-        nodes.append(Node(name, "tensor_slice", call.inputs[:1], {"begin": tuple(begin), "size": tuple(size)}))
-    if len(nodes) > 1:
-        nodes.append(Node(f"{call.name}-joined", "tensor_concat", tuple(names), {"axis": axis}))
-    return nodes
-
-
 def _packed(call: Call) -> list[Node]:
     rank = len(call.tensor.shape)
     axis = call.option("Axis", 0) % rank
@@ -205,7 +178,7 @@ TENSORS: Mapping[str, Converter] = {
     PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
     "CONCATENATION": lambda call: concat(call, call.axis(call.option("Axis"))),
     "FULLY_CONNECTED": _dense,
-    "GATHER": _gather,
+    "GATHER": gather,
     "PACK": _packed,
     "TOPK_V2": _top_k,
     "UNPACK": split,

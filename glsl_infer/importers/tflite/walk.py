@@ -14,6 +14,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.folding import MISFITS
 from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, SHADER, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
@@ -32,9 +33,6 @@ STORED: Mapping[str, tuple[float, float]] = {
     "INT16": (-32768.0, 32767.0),
 }
 """The lowest and the highest stored value of quantised types."""
-
-_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 _FLOATS = ("FLOAT32", "FLOAT16")
 
@@ -205,7 +203,7 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             last = self.builder.add(convert(call))
-        except _NO_OPTIONS as error:
+        except MISFITS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
         shared = [node.name for node in self.builder.nodes[before:] if node.op in SHARED]

@@ -91,8 +91,8 @@ class Turner(Closing):
             self._programs.drop_shaders()
             gl.UseProgram(program)
             gl.Uniform1i(gl.GetUniformLocation(program, b"source"), 0)
-            places = {name: gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
-            self._linked[key] = program, places
+            locations = {name: gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
+            self._linked[key] = program, locations
         program, locations = self._linked[key]
         gl.UseProgram(program)
         return locations

@@ -29,7 +29,7 @@ from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, pa
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
-A_PROCESS = 8
+PROGRAMS_PER_PROCESS = 8
 """Programs for each process: compiling them takes about as long as its start."""
 
 
@@ -38,6 +38,7 @@ class LayerCheck:
     """Result of VideoCore IV's compiler for a layer.
 
     Attributes:
+        layer: its name.
         programs: number of programs the layer draws with.
         compiled: number of programs passed to the driver. If all were, the layer is verified, else predicted.
         threads: fewest threads of the compiled programs; None before any is compiled.
@@ -133,7 +134,7 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
         "prelude": bundle.members[PRELUDE].decode("ascii"),
         "attributes": ["position", *(f"corner{index}" for index in range(most))],
     }
-    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / A_PROCESS)))
+    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / PROGRAMS_PER_PROCESS)))
     until = time.monotonic() + seconds
     outputs, note, loops = [], "", loops_of(bundle)
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,10 @@ final class Overlay {
     /** Colours of classes or objects, repeated: those of glsl_infer/tasks/drawing.py. */
     private static final int[] COLOURS = {0xFFFFC400, 0xFF00C8FF, 0xFFFF6090, 0xFF78E664, 0xFFBE8CFF, 0xFFFF8C3C};
 
-    private static final int FINE = 0xBFBEE1EB;
+    /** Colour of the thin lines between landmarks. */
+    private static final int THIN = 0xBFBEE1EB;
+
+    /** Colour of a mask, without alpha. */
     private static final int TINT = 0x0000C8FF;
 
     /** Number of points from which only lines are drawn. */
@@ -91,7 +94,7 @@ final class Overlay {
             for (int[] pair : task.landmarks.fine) {
                 append(thing.points, pair);
             }
-            stroke(FINE, 0.8f);
+            stroke(THIN, 0.8f);
             path.rewind();
             for (int[] line : task.landmarks.lines) {
                 append(thing.points, line);
