@@ -19,7 +19,6 @@ WHOLE = ("INT", "UINT", "BOOL")
 """Prefixes of the names of types without fractions."""
 
 _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
-_MOST_PARTS = 64
 
 
 def source(call: Call, index: int, what: str) -> str:
@@ -160,19 +159,6 @@ def _summed(call: Call) -> list[Node]:
     return [Node(call.name, "cumulative_sum", call.inputs[:1], attrs)]
 
 
-def _repeated(call: Call) -> list[Node]:
-    shape, target = call.shapes[0], call.shape
-    shape = (1,) * (len(target) - len(shape)) + shape
-    if len(shape) != len(target) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, target)):
-        raise call.refused(f"from {call.shapes[0]} to {target}", f"repeat at most {_MOST_PARTS} times along an axis")
-    nodes = [shaped(call.name, call.inputs[0], shape)]
-    for axis, (own, size) in enumerate(zip(shape, target)):
-        if own != size:
-            read = (nodes[-1].name,) * (size // own)
-            nodes.append(Node(f"{call.name}-{axis}", "tensor_concat", read, {"axis": axis}))
-    return nodes
-
-
 def _one_hot(call: Call) -> list[Node]:
     (depth,) = call.integers(1, "how many classes")
     on, off = (float(call.constant(index, "a value").reshape(-1)[0]) for index in (2, 3))
@@ -185,7 +171,6 @@ def _one_hot(call: Call) -> list[Node]:
 
 CHOICES: Mapping[str, Converter] = {
     **dict.fromkeys(_FUNCTIONS, _function),
-    **dict.fromkeys(("BROADCAST_TO", "TILE"), _repeated),
     **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CAST": cast,
     "CUMSUM": _summed,

@@ -18,7 +18,10 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 _MODES = ("reflect", "symmetric")
 
 MOST_CHANNELS = 2**16
-"""Largest number of channels of a broadcast."""
+"""Largest number of channels that a gather repeats."""
+
+_MOST_PARTS = 64
+"""Largest number of copies of a tensor along an axis that are concatenated."""
 
 
 def identity(call: Call) -> list[Node]:
@@ -83,19 +86,25 @@ def reversed_(call: Call) -> list[Node]:
 
 
 def repeated(call: Call) -> list[Node]:
-    """Convert a BROADCAST_TO or TILE from one pixel, row or column to a larger map."""
-    height, width, channels = call.feature_map()
-    target = call.shape
-    if len(target) != 3 or (target[2] != channels and channels != 1) or (height > 1 and target[0] != height):
-        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
-    if (width > 1 and target[1] != width) or target[2] > MOST_CHANNELS:
-        raise call.refused(f"from {(height, width, channels)} to {target}", "one pixel, row or column can be repeated")
-    nodes: list[Node] = []
-    if target[2] != channels:
-        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * target[2]})]
-    size = (target[0] // height, target[1] // width)
-    name, source = (f"{call.name}-pixels", call.name) if nodes else (call.name, call.inputs[0])
-    return [*nodes, Node(name, "upsample_nearest", (source,), {"size": size})]
+    """Convert a BROADCAST_TO or TILE: by shaders from one pixel, row or column to a map, else by concatenations."""
+    shape, target = call.shapes[0], call.shape
+    shape = (1,) * (len(target) - len(shape)) + shape
+    if len(shape) != len(target) or any(size % own for own, size in zip(shape, target)):
+        raise call.refused(f"from {call.shapes[0]} to {target}", "make each length a multiple")
+    longer = [axis for axis, (own, size) in enumerate(zip(shape, target)) if own != size]
+    chain = emit.Chain(call.name, call.inputs[0], call.shapes[0])
+    of_maps = len(call.shapes[0]) == 3 == len(target) and target[2] <= MOST_CHANNELS
+    if of_maps and all(shape[axis] == 1 for axis in longer):
+        if 2 in longer:
+            chain.add("channel_gather", part="channels", channels=(0,) * target[2])
+        chain.add("upsample_nearest", part="pixels", size=(target[0] // shape[0], target[1] // shape[1]))
+        return chain.nodes
+    if any(target[axis] // shape[axis] > _MOST_PARTS for axis in longer):
+        raise call.refused(f"from {shape} to {target}", f"repeat at most {_MOST_PARTS} times along an axis")
+    chain.add("tensor_reshape", part="shape", shape=shape)
+    for axis in longer:
+        chain.emit("tensor_concat", *[chain.last] * (target[axis] // shape[axis]), part=str(axis), axis=axis)
+    return chain.nodes
 
 
 def resize(call: Call) -> list[Node]:

@@ -27,7 +27,7 @@ OPERATORS: Mapping[str, Converter] = {
 _ANY_RANK = {
     *(*arithmetic.CONVERTERS, *pooling.REDUCTIONS, "EXPAND_DIMS", "RESHAPE", "REVERSE_V2", "SLICE", "SPLIT", "SPLIT_V"),
     *("CAST", "DEQUANTIZE", "FULLY_CONNECTED", "MIRROR_PAD", "PAD", "PADV2", "QUANTIZE", "SQUEEZE", "STRIDED_SLICE"),
-    "TRANSPOSE",
+    *("BROADCAST_TO", "TILE", "TRANSPOSE"),
 } - {"PRELU"}
 """Operators whose converters take tensors of any rank."""
 
