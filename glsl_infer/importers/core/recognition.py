@@ -82,8 +82,8 @@ def _texts(numbers: Iterable[float]) -> Iterable[str]:
                 distinct.append(candidate)
     for candidate in distinct:
         yield from _valid(f"{name}({candidate!r})" for name in _WITH_A_NUMBER)
-    for one in distinct:
-        yield from _valid(f"{name}({one!r},{other!r})" for other in distinct for name in _WITH_TWO)
+    for constant in distinct:
+        yield from _valid(f"{name}({constant!r},{other!r})" for other in distinct for name in _WITH_TWO)
 
 
 def _valid(texts: Iterable[str]) -> Iterable[str]:
@@ -186,8 +186,8 @@ def _fitted(
         return None
     gamma = (centred * y).sum(0) / spread
     beta = y.mean(0) - gamma * x.mean(0)
-    for one, other in zip(plain, outputs):
-        off = np.abs(gamma * one + beta - other)
+    for own, other in zip(plain, outputs):
+        off = np.abs(gamma * own + beta - other)
         if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
             return None
     beta = np.where(np.abs(beta) < tolerance, 0.0, beta)
