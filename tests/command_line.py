@@ -30,7 +30,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
     """Run a failing command, and return its message: one line, with an empty standard output."""
-    assert main([str(word) for word in argv]) == code
+    assert code_of(main, [str(word) for word in argv]) == code
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith("error: ")
@@ -55,7 +55,7 @@ def run(
     """
     words = [str(word) for word in argv]
     with restored(folder, environment), _captured() as streams:
-        code = _code(entry, words)
+        code = code_of(entry, words)
     return subprocess.CompletedProcess(words, code, *(stream.getvalue().decode("utf-8") for stream in streams))
 
 
@@ -136,7 +136,7 @@ def restored(folder: Path | None = None, environment: Mapping[str, str] | None =
 def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     """Capture both streams; code that writes bytes can use ``buffer``, as in a process."""
     raw = io.BytesIO(), io.BytesIO()
-    out, err = (io.TextIOWrapper(one, "utf-8", errors="backslashreplace", write_through=True) for one in raw)
+    out, err = (io.TextIOWrapper(stream, "utf-8", errors="backslashreplace", write_through=True) for stream in raw)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             yield raw
@@ -147,7 +147,8 @@ def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
             err.detach()
 
 
-def _code(entry: Callable[[Sequence[str]], Any], words: Sequence[str]) -> int:
+def code_of(entry: Callable[[Sequence[str]], Any], words: Sequence[str]) -> int:
+    """Return the exit code of a command; argparse ends it by ``SystemExit``."""
     try:
         return int(entry(words) or 0)
     except SystemExit as ended:

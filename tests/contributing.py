@@ -16,7 +16,7 @@ FILES = dict(re.findall(r"^`([\w./]+)`:\n\n```(?:python|glsl)\n(.*?)^```$", SECT
 """The complete files in the section, by name."""
 
 DIFFS = re.findall(r"^```diff\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
-TESTS = re.findall(r"^ {4}python -m pytest (\S+)$", SECTION, re.MULTILINE)
+TESTS = re.findall(r"^ {4}python -m pytest (.+)$", SECTION, re.MULTILINE)
 
 
 def followed(folder: Path) -> Path:
@@ -53,5 +53,5 @@ def run(folder: Path, *words: str, text: str = "") -> str:
 def passes(folder: Path, test: str) -> None:
     """Run one of the section's tests, which must exist and pass."""
     assert test in TESTS
-    output = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
+    output = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *test.split())
     assert re.search(r"\d+ passed", output), output

@@ -266,6 +266,7 @@ OPS: Mapping[str, Build] = {
     "cumsum": lambda x: K.cumsum(x, axis=1),
     "depth_to_space": lambda x: K.depth_to_space(x, 2),
     "depthwise_conv": _by_constants("depthwise_conv", 1),
+    "diff": lambda x: K.diff(x, n=2, axis=1),
     "divide": lambda x: K.divide(x, other(x)),
     "einsum": lambda x: K.einsum("bhwc,bhwd->bcd", x, other(x)),
     "elu": lambda x: K.elu(x - 0.5),

@@ -127,23 +127,23 @@ def _tried(case: Case, form: str, context: Context) -> bool:
     if constants and not any(array.dtype in FLOATS for array in case.inputs[1:]):
         return False
     if front:
-        if len(shape) > 3 or any(case.inputs[place].ndim > 3 for place in variable):
+        if len(shape) > 3 or any(case.inputs[index].ndim > 3 for index in variable):
             return False
         model = _edited(case, variable, lambda array: (1, *array.shape))
-        _compared(model, [[case.inputs[place][None] for place in variable]], case.outputs, context)
+        _compared(model, [[case.inputs[index][None] for index in variable]], case.outputs, context)
         return True
     if single:
         batch = shape[0] if shape else 1
-        if batch < 2 or any(case.inputs[place].shape[:1] != (batch,) for place in variable):
+        if batch < 2 or any(case.inputs[index].shape[:1] != (batch,) for index in variable):
             return False
         model = _edited(case, variable, lambda array: (1, *array.shape[1:]), batched=True)
-        items = [[case.inputs[place][item : item + 1] for place in variable] for item in range(batch)]
+        items = [[case.inputs[index][item : item + 1] for index in variable] for item in range(batch)]
         if not _independent(model, items, case.outputs):
             return False
         _compared(model, items, case.outputs, context)
         return True
     model = _edited(case, variable, lambda array: array.shape)
-    _compared(model, [[case.inputs[place] for place in variable]], case.outputs, context)
+    _compared(model, [[case.inputs[index] for index in variable]], case.outputs, context)
     return True
 
 
@@ -187,7 +187,10 @@ def _independent(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arra
         together = [np.concatenate(parts) for parts in zip(*each)]
     except Exception:  # of any type: from numpy, or for a missing operator
         return False
-    return all(one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-5) for one, two in zip(together, expected))
+    return all(
+        result.shape == other.shape and np.allclose(result, other, 1e-3, 1e-5)
+        for result, other in zip(together, expected)
+    )
 
 
 def _compared(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arrays, context: Context) -> None:
@@ -244,7 +247,7 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)
         step = _step(bundle, output, span)
         own, off = (
-            min(float(np.max(np.abs(ours[output.name] - one[output.name]) / step)) for one in floats)
+            min(float(np.max(np.abs(ours[output.name] - theirs[output.name]) / step)) for theirs in floats)
             for ours in (stored, drawn)
         )
         wide = float(np.max(MOST_OFF * span / step))

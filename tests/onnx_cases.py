@@ -40,10 +40,10 @@ def of_operators() -> Iterator[Case]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loaded = load_node_model_tests()
-    for one in sorted(loaded, key=lambda one: one.name):
-        if one.model is not None and one.data_sets:
-            fed, expected = one.data_sets[0]
-            yield Case(one.name, NODE, one.model, tuple(map(_array, fed)), tuple(map(_array, expected)))
+    for case in sorted(loaded, key=lambda case: case.name):
+        if case.model is not None and case.data_sets:
+            fed, expected = case.data_sets[0]
+            yield Case(case.name, NODE, case.model, tuple(map(_array, fed)), tuple(map(_array, expected)))
 
 
 def goals_of(case: Case) -> list[str]:

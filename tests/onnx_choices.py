@@ -83,6 +83,16 @@ def row_and_column(file: File, x: str) -> str:
     return file.op("Concat", parts, (1, 4, 2), axis=2)
 
 
+def infinite(**attributes: int) -> Build:
+    def build(file: File, x: str) -> str:
+        """Add a test of quotients, a third of which are infinite with either sign."""
+        divisors = file.op("Floor", [file.op("Mul", [x, file.constant(1.5)], MAP)], MAP)
+        quotients = file.op("Div", [x, divisors], MAP)
+        return as_float(file, file.op("IsInf", [quotients], MAP, **attributes))
+
+    return build
+
+
 def remainder(file: File, x: str) -> str:
     return file.op("Mod", [x, file.constant(0.7)], MAP, fmod=1)
 
@@ -289,6 +299,7 @@ CASES: dict[str, list[Build]] = {
     "GreaterOrEqual": [compared("GreaterOrEqual", None)],
     "GridSample": [sampled("bilinear", "zeros", 0), sampled("bilinear", "border", 1), sampled("nearest", "zeros", 1),
                    sampled("bilinear", "reflection", 0), sampled("bilinear", "reflection", 1)],
+    "IsInf": [infinite(), infinite(detect_negative=0), infinite(detect_positive=0)],
     "IsNaN": [lambda file, x: as_float(file, file.op("IsNaN", [x], MAP))],
     "LSTM": [sequence("LSTM", 4), sequence("LSTM", 4, "bidirectional", True), sequence("LSTM", 4, "reverse"),
              sequence("LSTM", 4, activations=["HardSigmoid", "Softsign", "Softsign"], activation_alpha=[0.16],

@@ -61,8 +61,8 @@ def damaged(data: bytes, rng: Rng, *, most: int = 4) -> bytes:
     """Return a file with one to ``most`` of its parts changed, or in one of eight cases with other bytes."""
     if rng.random() < 0.125:
         changed = np.frombuffer(data, np.uint8).copy()
-        for place in rng.integers(0, len(changed), rng.integers(1, 6)):
-            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        for offset in rng.integers(0, len(changed), rng.integers(1, 6)):
+            changed[offset] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
         return changed[: len(changed) if rng.random() < 0.8 else int(rng.integers(len(changed)))].tobytes()
     model = onnx.ModelProto.FromString(data)
     for _ in range(int(rng.integers(1, most + 1))):
@@ -180,7 +180,7 @@ def _other_order(rng: Rng, model: Any) -> None:
     nodes = list(model.graph.node)
     how = int(rng.integers(3))
     if how == 0:
-        nodes = [nodes[place] for place in rng.permutation(len(nodes))]
+        nodes = [nodes[index] for index in rng.permutation(len(nodes))]
     elif how == 1:
         nodes = nodes[:-1]
     else:

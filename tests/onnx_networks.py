@@ -422,10 +422,10 @@ def computed_shape(file: File, x: str) -> str:
     """Add a reshape to sizes that the file computes from the map's own."""
     _, channels, height, width = file.shapes[x]
     shape = file.op("Shape", [x], (4,))
-    places = [file.op("Gather", [shape, file.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
-    sizes = [file.axes("Unsqueeze", place, [0], (1,)) for place in places]
-    rest = file.constant([-1], "int64")
-    flat = file.op("Reshape", [x, file.op("Concat", [*sizes, rest], (3,), axis=0)], (1, channels, height * width))
+    sizes = [file.op("Gather", [shape, file.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
+    lengths = [file.axes("Unsqueeze", size, [0], (1,)) for size in sizes]
+    computed = file.constant([-1], "int64")
+    flat = file.op("Reshape", [x, file.op("Concat", [*lengths, computed], (3,), axis=0)], (1, channels, height * width))
     back = file.constant([0, 0, height, width], "int64")
     return file.op("Reshape", [file.op("Relu", [flat], file.shapes[flat]), back], file.shapes[x])
 
@@ -565,7 +565,7 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     }
     pictures = {name: "none" for name, value in feeds.items() if value.ndim in (3, 4)}
     expected = run(model, feeds)
-    imported = importer.imported(model, ends=importer.IoOptions(fits=pictures))
+    imported = importer.imported(model, io_options=importer.IoOptions(fits=pictures))
     graph = imported.survey.whole()
     inputs = {name: imported.stored_input(name, values) for name, values in feeds.items()}
     outputs = reference.run(graph, inputs, mode="float")

@@ -82,14 +82,16 @@ def commands(page: Path) -> list[Command]:
     return list(dict.fromkeys(listed))
 
 
-def arguments_of(one: Command) -> tuple[str, ...]:
+def arguments_of(command: Command) -> tuple[str, ...]:
     """Return the arguments after the program: ``glsl-infer COMMAND``, ``python SCRIPT`` or the program itself."""
-    return one.words[2 if one.words[0] in ("glsl-infer", "python", "python3") else 1 :]
+    return command.words[2 if command.words[0] in ("glsl-infer", "python", "python3") else 1 :]
 
 
-def script_of(one: Command) -> str:
+def script_of(command: Command) -> str:
     """Return the path of the project's script in a command, or an empty string."""
-    word = one.words[1] if one.words[0] in ("python", "python3") and len(one.words) > 1 else one.words[0]
+    word = (
+        command.words[1] if command.words[0] in ("python", "python3") and len(command.words) > 1 else command.words[0]
+    )
     return word if "/" in word and (ROOT / word).is_file() and word.rpartition("/")[0] != "tests" else ""
 
 

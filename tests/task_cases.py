@@ -55,18 +55,19 @@ WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
 def same_boxes(result: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
     """Compare detections, of which those with equal scores come in any order."""
 
-    def place(box: Any) -> list[int]:
+    def corners(box: Any) -> list[int]:
         return [round(2 * side) for side in box]
 
     assert len(result) == len(expected)
     pairs = zip(
-        sorted(result, key=lambda one: place(one["box"])), sorted(expected, key=lambda detection: place(detection.box))
+        sorted(result, key=lambda detection: corners(detection["box"])),
+        sorted(expected, key=lambda detection: corners(detection.box)),
     )
-    for one, other in pairs:
-        assert one["score"] == pytest.approx(other.score, abs=0.02)
-        assert one["label"] == other.label
-        assert one["box"] == pytest.approx(other.box, abs=off)
-        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
+    for detected, other in pairs:
+        assert detected["score"] == pytest.approx(other.score, abs=0.02)
+        assert detected["label"] == other.label
+        assert detected["box"] == pytest.approx(other.box, abs=off)
+        assert np.array(detected["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
 
 
 def same_points(result: dict[str, Any], expected: Landmarks, off: float) -> None:

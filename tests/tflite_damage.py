@@ -143,7 +143,7 @@ def _custom_operator(rng: Rng, model: Any, graph: Any) -> None:
 def _other_order(rng: Rng, model: Any, graph: Any) -> None:
     kind = int(rng.integers(3))
     if kind == 0:
-        graph.operators = [graph.operators[place] for place in rng.permutation(len(graph.operators))]
+        graph.operators = [graph.operators[index] for index in rng.permutation(len(graph.operators))]
     elif kind == 1:
         graph.operators = graph.operators[:-1] or graph.operators
     else:

@@ -27,6 +27,11 @@ def named(rule_name: str | None) -> str:
     return f" (rule: {rule_name})" if rule_name else ""
 
 
+def without_rule(error: BundleError) -> str:
+    """Return the message of an error without the rule's name, which helps only maintainers."""
+    return str(error).replace(named(error.rule), "")
+
+
 def one_line(error: Exception) -> str:
     """Return a message as one short line, regardless of the characters and lengths of names from the file."""
     line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))

@@ -236,10 +236,10 @@ class _Lines:
             return [token for token in tokens if token[0] != " "]
         at = 0
         while True:
-            found = _TOKEN.match(line, at)
-            if found is None or found.end() - at > GLSL_LIMITS["name"]:
+            match = _TOKEN.match(line, at)
+            if match is None or match.end() - at > GLSL_LIMITS["name"]:
                 raise self._refused(f"'{line[at : at + 12]}' is no GLSL of this format")
-            at = found.end()
+            at = match.end()
 
     def _directive(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -276,17 +276,17 @@ class _Lines:
             self.numbers.append(self._number)
 
     def _definition(self, word: str, rest: str) -> None:
-        found = _DEFINE.fullmatch(rest)
+        definition = _DEFINE.fullmatch(rest)
         certain = None not in self._branches
-        statement = found is not None and found[1] in GLSL_STATEMENTS
+        statement = definition is not None and definition[1] in GLSL_STATEMENTS
         follows = f"#define {rest}" == self._next_line
         exempt = word == "define" and rest in GLSL_LINES and (follows or not rest.startswith(GLSL_STATEMENTS[1]))
-        if found is None or not (exempt or (_MACRO.fullmatch(found[1]) and not statement)):
+        if definition is None or not (exempt or (_MACRO.fullmatch(definition[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
         self._next_line = ""
-        if found[1] == GLSL_STATEMENTS[0]:
+        if definition[1] == GLSL_STATEMENTS[0]:
             self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
-        name, params = found[1], tuple(found[2].split(", ")) if found[2] else None
+        name, params = definition[1], tuple(definition[2].split(", ")) if definition[2] else None
         self._known[name] = (word == "define") if certain else None
         self.reserved.add(name)
         if len(self.macros) >= GLSL_LIMITS["names"]:
@@ -296,7 +296,7 @@ class _Lines:
         if word == "undef":
             self.macros.append(name if certain else "")
             return
-        body = self._tokens_of(found[3] or "")
+        body = self._tokens_of(definition[3] or "")
         if len(body) > GLSL_LIMITS["macro"] or len(params or ()) > 4:
             raise self._refused(f"macro '{name}' is longer than any of this format")
         self.macros.append(Macro(name, params, body, certain))
@@ -309,13 +309,13 @@ def _not(state: bool | None, inverse: bool) -> bool | None:
 _Scopes = list[dict[str, Variable]]
 
 
-def _hull(one: Value, other: Value) -> Value:
+def _hull(first: Value, other: Value) -> Value:
     """Return a value that holds both."""
-    marks = ((one.marks | other.marks) & WILD) | (one.marks & other.marks & CONST)
-    least, most = min(one.least, other.least), max(one.most, other.most)
-    if (one.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (one, other)):
+    marks = ((first.marks | other.marks) & WILD) | (first.marks & other.marks & CONST)
+    least, most = min(first.least, other.least), max(first.most, other.most)
+    if (first.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (first, other)):
         marks |= GROWN
-    return Value(one.type, least, most, marks, "", max(one.reach, other.reach))
+    return Value(first.type, least, most, marks, "", max(first.reach, other.reach))
 
 
 def _is_small(value: Value) -> bool:
@@ -383,16 +383,16 @@ def _negative(value: Value) -> Value:
     return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
 
 
-def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
+def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float]) -> Value:
     """Return the smaller (``min``) or larger (``max``) of two; of NaN and a number, the number."""
-    marks = one.marks & other.marks & (WILD | CONST)
-    low, high = least(one.least, other.least), least(one.most, other.most)
-    if (one.marks | other.marks) & WILD:
-        others = [other] * (one.marks & WILD) + [one] * (other.marks & WILD)
+    marks = first.marks & other.marks & (WILD | CONST)
+    low, high = least(first.least, other.least), least(first.most, other.most)
+    if (first.marks | other.marks) & WILD:
+        others = [other] * (first.marks & WILD) + [first] * (other.marks & WILD)
         low, high = min(low, *[value.least for value in others]), max(high, *[value.most for value in others])
-    elif (one.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
+    elif (first.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
         near = [
-            value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (one, other)
+            value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (first, other)
         ]
         marks |= GROWN if all(near) else 0
     return Value(kind, low, high, marks)
@@ -400,10 +400,10 @@ def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -
 
 def _clamped(kind: int, value: Value, low: Value, high: Value) -> Value:
     """Return a value between two bounds; if they can be in the wrong order, drivers return either."""
-    one = _bounded(kind, _bounded(kind, value, low, max), high, min)
+    clipped = _bounded(kind, _bounded(kind, value, low, max), high, min)
     if low.most <= high.least:
-        return one
-    return _hull(one, _bounded(kind, _bounded(kind, value, high, min), low, max))
+        return clipped
+    return _hull(clipped, _bounded(kind, _bounded(kind, value, high, min), low, max))
 
 
 class _Checker:
@@ -453,9 +453,9 @@ class _Checker:
 
     def take(self, token: str) -> bool:
         """Return whether the next token is this one, and go on if it is."""
-        found = self.tokens[self.at] == token
-        self.at += found
-        return found
+        matches = self.tokens[self.at] == token
+        self.at += matches
+        return matches
 
     def expect(self, *tokens: str) -> None:
         """Go on after these tokens."""
@@ -581,10 +581,10 @@ class _Checker:
         self.expect("(")
         params: list[tuple[str, int]] = []
         while not self.take(")"):
-            given = self.next()
-            if given not in _TYPES or given == "int":
-                raise self.refused(f"a parameter of '{name}' has the type '{given}'")
-            params.append((self.name(), _TYPES[given]))
+            param_type = self.next()
+            if param_type not in _TYPES or param_type == "int":
+                raise self.refused(f"a parameter of '{name}' has the type '{param_type}'")
+            params.append((self.name(), _TYPES[param_type]))
             if self.tokens[self.at] != ")":
                 self.expect(",")
         main = name == "main" and kind == "void"
@@ -614,11 +614,11 @@ class _Checker:
             raise self.refused(f"more than {GLSL_LIMITS['names']} functions")
         return main
 
-    def body(self, function: Function, given: Sequence[Value]) -> Value | None:
+    def body(self, function: Function, arguments: Sequence[Value]) -> Value | None:
         """Read the body of a function; return the value of a call."""
         self.returns, self.returned = function.kind, None
         self.scopes[1:] = [{}]
-        for (name, type_), value in zip(function.params, given):
+        for (name, type_), value in zip(function.params, arguments):
             self.declare(name, "sampler2D" if type_ == SAMPLER else "parameter", type_, value)
         outer = self.blocks
         self.block()
@@ -631,7 +631,7 @@ class _Checker:
             raise self.refused("a function ends without 'return'")
         return returned
 
-    def call(self, name: str, signature: str, given: list[Value]) -> Value:
+    def call(self, name: str, signature: str, arguments: list[Value]) -> Value:
         """Return the value of a call of a function of the shader, and change global variables as it does."""
         outer = self.saved()
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
@@ -650,7 +650,7 @@ class _Checker:
         for function in self.functions[signature]:
             key = (
                 function.at,
-                tuple(given),
+                tuple(arguments),
                 tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
             )
             if key not in self.results:
@@ -664,7 +664,7 @@ class _Checker:
                 self.place, self.alone, self.in_coordinate, self.conditional, self.breaks = None, True, False, 0, []
                 self.branches, self.written, self.executed, self.loops, self.turning = [], 0, 0, [], 0
                 self.uses_globals = False
-                value = self.body(function, given)
+                value = self.body(function, arguments)
                 self.again(self.at - function.at)
                 used = self.uses_globals
                 self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops, used
@@ -890,7 +890,7 @@ class _Checker:
         most = max(int(self.counted(turns, bound, turn)), 1)
         self.cost(1)
         counter = Variable("turn", INT, Value(INT, 0.0, max(turns.most - 1.0, 0.0)))
-        start, written, executed, place = self.at, self.written, self.executed, len(self.loops)
+        start, written, executed, depth = self.at, self.written, self.executed, len(self.loops)
         outer = self.breaks
         self.turning += 1
         passes = 0
@@ -906,13 +906,13 @@ class _Checker:
             passes += 1
             self.again(self.at - start)
             self.at, self.written, self.executed = start, written, executed
-            del self.loops[place:]
+            del self.loops[depth:]
         for scopes in self.breaks:
             self.join(scopes)
         self.breaks = outer
         once = self.executed - executed
         self.cost(GLSL_LIMITS["loop"], (most - 1) * once + most * compared)
-        self.loops.insert(place, Loop(self.turning, most, most * once))
+        self.loops.insert(depth, Loop(self.turning, most, most * once))
         self.turning -= 1
 
     def counted(self, turns: Value, bound: int, turn: str) -> float:
@@ -1107,19 +1107,19 @@ class _Checker:
 
     def vector(self, name: str) -> Value | None:
         """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
-        tokens, at, known = self.tokens, self.at + 1, self.numbers
+        tokens, at, constants = self.tokens, self.at + 1, self.numbers
         least, most, signs = _INF, -_INF, 0
         while True:
             token = tokens[at]
             if token == "-":
                 at += 1
-                value = known.get(tokens[at])
+                value = constants.get(tokens[at])
                 if value is None:
                     return None
                 signs += 1
                 low, high = -value[2], -value[1]
             else:
-                value = known.get(token)
+                value = constants.get(token)
                 if value is None:
                     return None
                 low, high = value[1], value[2]
@@ -1148,29 +1148,29 @@ class _Checker:
         self.expect("(")
         if names == ["texture2D"]:
             return self.fetch()
-        given: list[Value] = []
+        arguments: list[Value] = []
         others = self.called_in_statement
         while not self.take(")"):
-            if given:
+            if arguments:
                 self.expect(",")
             variable = self.find(self.tokens[self.at])
             if variable and variable.kind == "sampler2D":
                 self.at += 1
-                given.append(Value(SAMPLER, 0.0, 0.0))
+                arguments.append(Value(SAMPLER, 0.0, 0.0))
             else:
-                given.append(self.expression())
+                arguments.append(self.expression())
         self.nested(-1)
         inner, self.called_in_statement = self.called_in_statement, others  # arguments are computed before the call
-        given_ = [_plain(value.type, value) if value.uniform else value for value in given]
-        signature = "(" + ",".join([str(value.type) for value in given])
+        plain_arguments = [_plain(value.type, value) if value.uniform else value for value in arguments]
+        signature = "(" + ",".join([str(value.type) for value in arguments])
         result: Value | None = None
         before = self.saved() if len(names) > 1 else []
         after: _Scopes = []
         for name in names:
             if name + signature in self.functions:
-                value = self.call(name, name + signature, given_)
+                value = self.call(name, name + signature, plain_arguments)
             else:
-                value = self.constant(self.builtin(name, given_))
+                value = self.constant(self.builtin(name, plain_arguments))
             if before:
                 if after:
                     self.join(after)
@@ -1182,41 +1182,41 @@ class _Checker:
         assert result is not None
         return result
 
-    def builtin(self, name: str, given: list[Value]) -> Value:
+    def builtin(self, name: str, arguments: list[Value]) -> Value:
         """Return the value of a function of GLSL."""
         self.cost(_COSTS.get(name, 1))
-        kind = max((value.type for value in given), default=0)
-        constant = CONST if given and all(value.marks & CONST for value in given) else 0
-        wild = WILD if any(value.marks & WILD for value in given) else 0
+        kind = max((value.type for value in arguments), default=0)
+        constant = CONST if arguments and all(value.marks & CONST for value in arguments) else 0
+        wild = WILD if any(value.marks & WILD for value in arguments) else 0
         marks = constant | wild
-        if name in _TYPES and name != "sampler2D" and given and kind <= BOOL:
-            return self.constructed(name, given, marks)
+        if name in _TYPES and name != "sampler2D" and arguments and kind <= BOOL:
+            return self.constructed(name, arguments, marks)
         is_curve = name in GLSL_CURVES
-        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in given), default=0) < FLOAT:
+        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in arguments), default=0) < FLOAT:
             raise self.refused(f"'{name[:20]}' is no function of this format and arguments")
-        if len(given) != _ARGUMENTS.get(name, 1):
-            raise self.refused(f"'{name}' has {len(given)} arguments")
+        if len(arguments) != _ARGUMENTS.get(name, 1):
+            raise self.refused(f"'{name}' has {len(arguments)} arguments")
         if is_curve and constant:
             if not self.calls:
                 raise self.refused(f"'{name}' of constants")
             marks = wild  # in a function, for some of its arguments: no exact value is known here
-        first = given[0]
-        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "fract"):
+        first = arguments[0]
+        if any(_is_infinite(value) for value in arguments) and name in ("sin", "cos", "fract"):
             marks |= WILD
         if name == "lessThan":
             return Value(BOOL, 0.0, 1.0)
         if name in GLSL_WILD:
             return Value(kind, -_INF, _INF, marks | WILD)
         if name in ("min", "max"):
-            return _bounded(kind, first, given[1], min if name == "min" else max)
+            return _bounded(kind, first, arguments[1], min if name == "min" else max)
         if name == "clamp":
-            return _clamped(kind, *given)
+            return _clamped(kind, *arguments)
         if name == "mix":
-            return _mixed(kind, *given)
+            return _mixed(kind, *arguments)
         if name == "dot":
-            one, count = _multiply(FLOAT, first, given[1], marks), first.type
-            low, high = min(one.least, one.least * count), max(one.most, one.most * count)
-            return _rounded(FLOAT, low, high, one.marks, one.reach)
+            product, count = _multiply(FLOAT, first, arguments[1], marks), first.type
+            low, high = min(product.least, product.least * count), max(product.most, product.most * count)
+            return _rounded(FLOAT, low, high, product.marks, product.reach)
         least, most, reach = first.least, first.most, 1.0
         if name == "abs":
             least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
@@ -1228,17 +1228,17 @@ class _Checker:
             least, most = _RANGES[name]
         return Value(kind, least, most, marks, "", reach)
 
-    def constructed(self, name: str, given: list[Value], marks: int) -> Value:
+    def constructed(self, name: str, arguments: list[Value], marks: int) -> Value:
         """Return the value of a constructor."""
-        least, most = min([value.least for value in given]), max([value.most for value in given])
+        least, most = min([value.least for value in arguments]), max([value.most for value in arguments])
         if name == "int":
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
                 raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
-        near = all(value.marks & GROWN or _is_small(value) for value in given)
-        if near and any(value.marks & GROWN for value in given):
+        near = all(value.marks & GROWN or _is_small(value) for value in arguments)
+        if near and any(value.marks & GROWN for value in arguments):
             marks |= GROWN
-        return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in given]))
+        return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in arguments]))
 
     def fetch(self) -> Value:
         """Read the arguments of texture2D after its bracket."""
@@ -1260,7 +1260,7 @@ class _Checker:
     def macro(self, name: str, parse: Callable[[], Value | None]) -> Value:
         """Read every definition that a macro can have here, in its place."""
         definitions = self.macros[name]
-        place = self.at - 1
+        start = self.at - 1
         params = definitions[0].params
         if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
@@ -1268,8 +1268,8 @@ class _Checker:
             if any(token != name and token in self.macros for entry in definitions for token in entry.body):
                 raise self.refused(f"macro '{name}' is another name of a macro")
             return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
-        alone = self.tokens[place - 1] in _BEFORE if place else self.alone
-        given = self.arguments(name, len(params)) if params else []
+        alone = self.tokens[start - 1] in _BEFORE if start else self.alone
+        arguments = self.arguments(name, len(params)) if params else []
         follows = self.tokens[self.at]
         alone = alone and (self.alone if follows == _END else follows in _AFTER)
         outer = self.tokens, self.at, self.place, self.alone
@@ -1280,11 +1280,11 @@ class _Checker:
         self.expanding += 1
         for entry in definitions:
             body = entry.body
-            if given:
-                bound = dict(zip(entry.params or (), given))
+            if arguments:
+                bound = dict(zip(entry.params or (), arguments))
                 body = [part for token in body for part in bound.get(token, (token,))]
             self.again(len(body))
-            self.place = place if outer[2] is None else outer[2]
+            self.place = start if outer[2] is None else outer[2]
             self.tokens, self.at, self.alone = [*body, _END], 0, alone
             self.written, self.executed = cost
             if parse == self.statement:
@@ -1311,7 +1311,7 @@ class _Checker:
     def arguments(self, name: str, count: int) -> list[list[str]]:
         """Return the tokens of each argument of a macro."""
         self.expect("(")
-        given: list[list[str]] = [[]]
+        arguments: list[list[str]] = [[]]
         depth = 0
         while depth or self.tokens[self.at] != ")":
             token = self.next()
@@ -1319,13 +1319,13 @@ class _Checker:
                 raise self.refused(f"the arguments of macro '{name}' do not end")
             depth += (token in "([") - (token in ")]")
             if token == "," and not depth:
-                given.append([])
+                arguments.append([])
             else:
-                given[-1].append(token)
+                arguments[-1].append(token)
         self.at += 1
-        if len(given) != count:
+        if len(arguments) != count:
             raise self.refused(f"macro '{name}' has {count} parameters")
-        return given
+        return arguments
 
 
 _RANGES = {
@@ -1349,17 +1349,17 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
             return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
         far = 1e-4 * max(abs(both.least), abs(both.most))
         return _rounded(kind, both.least - far, both.most + far, marks, reach)
-    rest = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
-    first, second = _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks)
-    return _add(kind, first, second, marks | ((first.marks | second.marks | rest.marks) & WILD))
+    complement = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
+    first, second = _multiply(kind, left, complement, marks), _multiply(kind, right, share, marks)
+    return _add(kind, first, second, marks | ((first.marks | second.marks | complement.marks) & WILD))
 
 
-def _widened(one: Value, other: Value) -> Value:
+def _widened(first: Value, other: Value) -> Value:
     """Return a value that holds both, and sums that grow from one to the other."""
-    both = _hull(one, other)
-    reach = both.reach if both.reach <= one.reach else _INF
-    if both.least >= one.least and both.most <= one.most:
+    both = _hull(first, other)
+    reach = both.reach if both.reach <= first.reach else _INF
+    if both.least >= first.least and both.most <= first.most:
         return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
-    return Value(one.type, -_INF, _INF, both.marks & ~GROWN, "", reach)
+        return Value(first.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+    return Value(first.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

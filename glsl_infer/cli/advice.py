@@ -8,23 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.near_names import did_you_mean, nearest, nearest_file
+from glsl_infer.support.near_names import nearest, nearest_file
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = (
+_MODEL_FIRST = (
     *("benchmark", "calibrate", "doctor", "export", "inspect", "labels", "report", "run", "selfcheck", "validate"),
     "vc4",
 )
 """Commands whose first argument is a model."""
 
-_OPTION = ("camera", "classify", "detect", "landmarks", "segment")
+_MODEL_OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands whose model is the option ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _REQUIRED = "the following arguments are required: "
-_NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
+_NUMBER = re.compile(r"(argument .*): invalid (int|float) value: '(.*)'$")
+_VALUE = re.compile(r"argument (?:-./)?(--\S+): (\S+; give .*)$")
+_INCOMPLETE = re.compile(r"argument ([^:]+): expected .*arguments?$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
@@ -41,13 +43,13 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
             for index, word in enumerate(options)
         ]
         arguments = [command, *options]
-    if command in _FIRST:
+    if command in _MODEL_FIRST:
         for index, word in enumerate(options):
             if word.startswith(f"{MODEL}="):
                 return [command, word.partition("=")[2], *options[:index], *options[index + 1 :]]
             if word == MODEL and index + 1 < len(options):
                 return [command, options[index + 1], *options[:index], *options[index + 2 :]]
-    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in options):
+    elif command in _MODEL_OPTION and not any(word.partition("=")[0] == MODEL for word in options):
         models = [word for word in options if word.endswith(SUFFIX) and not word.startswith("-")]
         if len(models) == 1:
             options.remove(models[0])
@@ -55,7 +57,10 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     return arguments
 
 
-_RUNS = (*_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
+_SHIPPED = Path("models")
+"""Folder of models in a clone of the repository."""
+
+_BUNDLE_COMMANDS = (*_MODEL_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
 """Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
 
 
@@ -66,7 +71,7 @@ def fetched_models(args: argparse.Namespace) -> None:
         InputError: the network of this name is not fetched yet, or the name is unknown.
     """
     command = getattr(args, "command", None)
-    if command not in (*_RUNS, "inspect"):
+    if command not in (*_BUNDLE_COMMANDS, "inspect"):
         return
     if isinstance(getattr(args, "model", None), Path):
         args.model = _fetched(args.model, command)
@@ -76,7 +81,12 @@ def fetched_models(args: argparse.Namespace) -> None:
 
 def _fetched(model: Path, command: str) -> Path:
     """Return the file of a fetched model; a path that cannot be a name is returned as it is."""
-    if model.suffix or len(model.parts) != 1 or model.exists():
+    if model.suffix or model.exists():
+        return model
+    if len(model.parts) != 1:
+        written = model.with_suffix(SUFFIX)
+        if written.is_file():
+            raise InputError(f"{model}: no such file (did you mean {written}?)")
         return model
     from glsl_infer.tasks import models, reading
     from glsl_infer.tools.get import catalogue
@@ -92,25 +102,36 @@ def _fetched(model: Path, command: str) -> Path:
         return models.find(task.model, task.source)
     if command == "inspect":  # it also reads other files, and has a message about them
         return model
-    own = model.with_suffix(SUFFIX)
-    suggestion = f" (did you mean {own}?)" if own.is_file() else did_you_mean(name, [*networks, *reading.names()])
+    candidates = [Path(f"{name}{SUFFIX}"), _SHIPPED / f"{name}{SUFFIX}"]
+    near = nearest(name, [*networks, *reading.names()])
+    files = [file for file in candidates if file.is_file()] or [file for file in map(nearest_file, candidates) if file]
+    if files and (near is None or files[0] in candidates):
+        near = str(files[0])
+    suggestion = "" if near is None else f" (did you mean {near}?)"
     raise InputError(
         f"{name}: no such file or model{suggestion}; give a file *{SUFFIX}, or a name that 'glsl-infer get' lists"
     )
 
 
-def improved(message: str, options: Mapping[str, str], usage: str) -> str:
+def improved(message: str, options: Mapping[str, str], usage: str, forms: Mapping[str, str]) -> str:
     """Return a message of argparse with a suggestion.
 
     Args:
         message: the message of argparse.
         options: every accepted spelling of an option, with the spelling to suggest.
         usage: the arguments of the command, in one line.
+        forms: each option as argparse names it in messages, with its form such as ``--on LABEL COMMAND``.
     """
     number = _NUMBER.search(message)
     if number:
         kind = "a whole number" if number[2] == "int" else "a number"
         return f"{number[1]}: '{number[3]}' is not {kind}"
+    value = _VALUE.match(message)
+    if value:
+        return f"{value[1]} {value[2]}"
+    incomplete = _INCOMPLETE.match(message)
+    if incomplete and incomplete[1] in forms:
+        return f"{message}; give {forms[incomplete[1]]}"
     choice = _CHOICE.search(message)
     if choice and message.startswith("argument COMMAND: "):
         names = re.findall(r"[^\s,']+", choice[2])

@@ -6,13 +6,12 @@ docs/engineering/aibench.md has the rules and the measurements.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import arguments, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, print_result
 from glsl_infer.errors import GlslInferError, InputError
 
 MEMORY = 256
@@ -52,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_context(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--memory",
-        type=int,
+        type=arguments.number(int, "at least 1 MB", lambda megabytes: megabytes >= 1),
         default=MEMORY,
         metavar="MB",
         help=f"The memory limit for the image and the result of test 9 (default: {MEMORY}).",
@@ -68,8 +67,6 @@ def run(args: argparse.Namespace) -> int:
         chosen = tests.chosen(args.only, args.quick)
     except ValueError as error:
         raise InputError(f"--only {error}") from None
-    if args.memory < 1:
-        raise InputError(f"--memory {args.memory}; give at least 1 MB")
     if args.phones is not None and (args.json or args.quick):
         raise InputError(
             "--phones cannot be used with --json or --quick, which leave out the table of phones; leave one out"
@@ -89,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         with progress.status(f"{test.number} {test.task}") as say:
             row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
             try:
-                row.update(_done(test, args, folder, machine, say))
+                row.update(_run_test(test, args, folder, machine, say))
             except (GlslInferError, MemoryError) as error:
                 row["failed"] = str(error) or "out of memory"
         rows.append(row)
@@ -98,18 +95,14 @@ def run(args: argparse.Namespace) -> int:
     result = {"machine": machine, "quick": args.quick, "tests": rows, "score": _score(rows, args)}
     if args.plot is not None:
         plot.bars(result, args.plot)
-    if args.json:
-        print(json.dumps(result, indent=1))
-    else:
-        if result["score"] is not None:
-            print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
-        if not args.quick:
-            print_lines(["", *phones.table("this machine", rows, result["score"], phone_rows)])
+    lines = [] if result["score"] is None else [f"score {result['score']:.0f} (a Pixel 2 has 1293)"]
+    lines += [] if args.quick else ["", *phones.table("this machine", rows, result["score"], phone_rows)]
+    print_result(args, result, lines)
     return 1 if all("failed" in row for row in rows) else 0
 
 
-def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
-    """Run a test; return the content of its row."""
+def _run_test(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
+    """Run a test; return the measured values of its row."""
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.aibench import bundles, largest, needs, timing
     from glsl_infer.tools.aibench.tests import LARGEST

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from glsl_infer.errors import InputError
 from glsl_infer.gl import CHOICES
@@ -13,6 +15,37 @@ GPU, ADVANCED = "GPU", "Advanced"
 
 SHARE = "0..1"
 """Metavar of options for a share or a probability."""
+
+Number = TypeVar("Number", int, float)
+
+
+def number(kind: type[Number], allowed: str, is_allowed: Callable[[Number], bool]) -> Callable[[str], Number]:
+    """Return the ``type`` of an option with a number.
+
+    Args:
+        kind: int or float.
+        allowed: the allowed numbers, for messages, which say "give" before it.
+        is_allowed: returns whether a number is allowed.
+    """
+
+    def convert(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}") from None
+        if not is_allowed(value):
+            raise argparse.ArgumentTypeError(f"{text}; give {allowed}")
+        return value
+
+    return convert
+
+
+count = number(int, "1 or more", lambda value: value >= 1)
+"""Type of options that count something."""
+
+minutes = number(float, "more than 0, and 1440 (a day) at most", lambda value: 0.0 < value <= 1440.0)
+"""Type of options for the length of a measurement."""
 
 
 def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:

@@ -75,7 +75,6 @@ class Batch:
         paths: files and folders, as in ``files_of``.
         files: the images.
         table: receives a row for each result; None without ``--csv``.
-        columns: number of cells of a row after the file and the error.
 
     Attributes:
         failed: the number of unreadable images.
@@ -88,9 +87,8 @@ class Batch:
         paths: Sequence[Path],
         files: Sequence[Path],
         table: TableFile | None,
-        columns: int,
     ) -> None:
-        self._args, self._files, self._table, self._columns = args, files, table, columns
+        self._args, self._files, self._table = args, files, table
         self._folders = [path for path in paths if path.is_dir()]
         self._sources = set() if args.out_dir is None else {path.resolve() for path in files}
         self._names: set[Path] = set()
@@ -111,7 +109,7 @@ class Batch:
                 self.failed += 1
                 say_error(one_line(error))
                 reason = str(error).replace(f"{path}: ", "", 1)
-                self.row([path, reason, *[""] * self._columns])
+                self.row([path, reason])
                 continue
             yield path, result
 
@@ -181,4 +179,4 @@ def opened(
     """
     with contextlib.ExitStack() as stack:
         table = None if args.csv is None else stack.enter_context(open_table(args.csv, ["file", "error", *head]))
-        yield Batch(args, paths, files, table, len(head))
+        yield Batch(args, paths, files, table)

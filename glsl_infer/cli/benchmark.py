@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import arguments, ends, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli import arguments, model_options, progress
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support import files
 from glsl_infer.support.plain_text import cell
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     measured.add_argument(
         "--minutes",
-        type=float,
+        type=arguments.minutes,
         metavar="MINUTES",
         help="Run for this long as well, to measure whether the speed is sustained.",
     )
@@ -51,11 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Print the ratio of two results saved with --json, or of two .glslnn files, which run in turn: A B A B.",
     )
     measured.add_argument(
-        "--runs", type=int, default=RUNS, metavar="N", help=f"The number of measured runs (default: {RUNS})."
+        "--runs",
+        type=arguments.count,
+        default=RUNS,
+        metavar="N",
+        help=f"The number of measured runs (default: {RUNS}).",
     )
     measured.add_argument(
         "--warm-up",
-        type=int,
+        type=arguments.number(int, "0 or more (10 is usual)", lambda runs: runs >= 0),
         default=WARM_UP,
         metavar="N",
         help=f"The number of runs before the measured ones (default: {WARM_UP}).",
@@ -75,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time, with --compare for every step.",
     )
     arguments.add_context(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(
         "--no-cache",
         action="store_true",
@@ -86,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure or compare, then print and write the result."""
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     check(args)
     result = _compare(args) if args.compare else _measure(args)
     if args.csv is not None:
@@ -95,10 +98,7 @@ def run(args: argparse.Namespace) -> int:
         from glsl_infer.tools.benchmark import plots
 
         (plots.profile if args.profile else plots.sustained)(result, args.plot)
-    if args.json:
-        print(json.dumps(result, indent=1))
-    else:
-        print_lines(comparison_lines(result) if args.compare else result_lines(result))
+    print_result(args, result, comparison_lines(result) if args.compare else result_lines(result))
     return 0
 
 
@@ -108,12 +108,6 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: arguments are incompatible. The message names them.
     """
-    from glsl_infer.tools.benchmark.frames import check_counts
-    from glsl_infer.tools.benchmark.sustained import check_minutes
-
-    check_counts(args.runs, args.warm_up)
-    if args.minutes is not None:
-        check_minutes(args.minutes)
     if args.compare:
         for name, value in (("MODEL.glslnn", args.model), ("--profile", args.profile), ("--minutes", args.minutes)):
             if value:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.export import MAX_CALIBRATION
-from glsl_infer.cli.terminal_text import say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import check_output
 
@@ -38,32 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npy and *.npz files. Can be repeated.",
     )
     arguments.accept(parser, "--images", "--calibrate", "--data")
-    ends.add_input_range(parser)
-    ends.add_fit(parser)
-    ends.add_input_size(parser)
-    ends.add_input_shape(parser)
-    ends.add_outputs(parser)
-    ends.add_purpose(parser)
-    ends.add_max_weights(parser)
-    ends.add_import(parser)
-    ends.add_operator(parser)
+    model_options.add(
+        parser, "--input-range", "--fit", "--input-size", "--input-shape", "--constant", "--outputs", "--purpose"
+    )
     arguments.add_json(parser, "Print a summary as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure ranges, write them, and print their number."""
-    from glsl_infer.compiler.build import Options
     from glsl_infer.tools.calibrate import calibrate
     from glsl_infer.tools.calibration import FILES
 
     check_output(args.out, SUFFIX)
     files = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
-    options = Options(**ends.import_options(args))
-    ends.prepare_import(args)
+    io_options = model_options.io_options(args)
+    model_options.prepare_import(args)
     with progress.status("calibrate") as say:
-        stored = calibrate(args.model, args.out, files, options=options, progress=say)
-    if args.json:
-        print(json.dumps({"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}))
-    else:
-        print(f"{args.out}: ranges of {len(stored.known.maps)} layers, from {len(files)} files")
+        stored = calibrate(args.model, args.out, files, io_options=io_options, progress=say)
+    data = {"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}
+    print_result(args, data, [f"{args.out}: ranges of {data['layers']} layers, from {data['pictures']} files"])
     return 0

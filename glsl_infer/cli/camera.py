@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments, camera_events, camera_labels, camera_tasks, execution, progress
-from glsl_infer.errors import InputError
-from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -44,12 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The camera or files to read: /dev/videoN, picamera2, a film, a folder of images (default: /dev/video0).",
     )
     arguments.accept(parser, "--source", "--images")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="Process only one of N frames (default: 1).")
     parser.add_argument(
-        "--frames", type=int, metavar="N", help="Stop after N frames (default: at the end of the source)."
+        "--every", type=arguments.count, default=1, metavar="N", help="Process only one of N frames (default: 1)."
+    )
+    parser.add_argument(
+        "--frames", type=arguments.count, metavar="N", help="Stop after N frames (default: at the end of the source)."
     )
     labels = arguments.group(parser, "Labels")
-    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels per frame (default: 1).")
+    labels.add_argument(
+        "--top", type=arguments.count, default=1, metavar="N", help="The number of labels per frame (default: 1)."
+    )
     execution.add_threshold(parser)
     camera_tasks.add_arguments(parser)
     camera_labels.add_arguments(parser)
@@ -80,95 +82,59 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera.stopping import until_signalled
 
     execution.check_signature(args)
-    _check(args)
+    execution.check_window(args)
     camera_tasks.check(args)
     camera_events.check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
         listeners = camera_events.opened(args, stack)
+        window = None
         if args.window:
             from glsl_infer.tools.window.window import PictureWindow
 
             window = stack.enter_context(PictureWindow())
             window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
-            if args.task is not None:
-                camera_tasks.run(args, source, window, listeners)
-            else:
-                _in_window(args, source, window, listeners)
-        elif args.task is not None:
-            camera_tasks.run(args, source, None, listeners)
-        else:
-            _as_lines(args, source, listeners)
+        (_run_classifier if args.task is None else camera_tasks.run)(args, source, window, listeners)
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
-    for name in ("top", "every", "frames"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} {value}; give 1 or more")
-    if args.window and args.json:
-        raise InputError("--window and --json cannot be used together; leave one out")
-    if args.window and args.context not in ("auto", "glfw"):
-        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
-    if args.screenshot is not None:
-        if not args.window:
-            raise InputError("--screenshot needs --window; give both")
-        if args.screenshot.suffix.lower() != ".png" or not args.screenshot.absolute().parent.is_dir():
-            raise InputError(f"--screenshot {args.screenshot}; name a file *.png in a folder that exists")
-        output_file(args.screenshot)
-
-
-def _as_lines(args: argparse.Namespace, source: CameraSource, listeners: Sequence[Listener]) -> None:
+def _run_classifier(
+    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, listeners: Sequence[Listener]
+) -> None:
+    """Show the labels of every frame in a window, or print them."""
     from glsl_infer.runtime.classifier import Classifier
 
     clock = camera_tasks.FrameClock()
+    context = args.context if window is None else window.context
+    copy = args.upload or window is not None  # the window shows frames from CPU memory
     with (
-        Classifier(args.model, context=args.context, threshold=args.threshold) as classifier,
-        camera_tasks.frames_of(args, source, classifier.session, copy=args.upload) as (frames, latest),
+        Classifier(args.model, context=context, threshold=args.threshold) as classifier,
+        camera_tasks.frames_of(args, source, classifier.session, copy=copy) as (frames, latest),
     ):
 
         def report(frame: Frame, predictions: list[Prediction]) -> None:
             rate = clock.tick()
-            if args.json:
+            if window is not None:
+                window.show(camera_tasks.image_of(frame), predictions, camera_tasks.title_of(args, rate))
+                window.poll()
+            elif args.json:
                 line = clock.described(frame, rate, None if latest is None else latest.dropped)
                 line["predictions"] = [asdict(prediction) for prediction in predictions]
                 print(json.dumps(line), flush=True)
-                return
-            what = frame.name or f"frame {frame.index}"
-            labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
-            print(one_line(f"{what}: {labels}{camera_tasks.rate_text(rate)}"), flush=True)
+            else:
+                what = frame.name or f"frame {frame.index}"
+                labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
+                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(rate)}"), flush=True)
 
-        _classify(args, classifier, frames, report, listeners)
-
-
-def _in_window(
-    args: argparse.Namespace, source: CameraSource, window: PictureWindow, listeners: Sequence[Listener]
-) -> None:
-    from PIL import Image
-
-    from glsl_infer.runtime.classifier import Classifier
-
-    clock = camera_tasks.FrameClock()
-    with (  # the window shows frames from CPU memory
-        Classifier(args.model, context=window.context, threshold=args.threshold) as classifier,
-        camera_tasks.frames_of(args, source, classifier.session, copy=True) as (frames, _),
-    ):
-
-        def report(frame: Frame, predictions: list[Prediction]) -> None:
-            title = f"{args.source}, {clock.tick():.1f} frames a second - glsl-infer"
-            window.show(Image.fromarray(frame.pixels()), predictions, title)
-            window.poll()
-
-        def while_open(frames: Iterable[Frame]) -> Iterator[Frame]:
+        def while_open() -> Iterator[Frame]:
             for frame in frames:
-                if not window.is_open:
+                if window is not None and not window.is_open:
                     frame.close()
                     return
                 yield frame
 
-        _classify(args, classifier, while_open(frames), report, listeners)
-        if args.screenshot is not None:
+        _classify(args, classifier, while_open(), report, listeners)
+        if window is not None and args.screenshot is not None:
             window.save_screenshot(args.screenshot)
 
 
@@ -183,7 +149,7 @@ def _classify(
     watches = camera_labels.Watches(
         args.on,
         classifier.labels,
-        str(args.model or "the model that comes with the package"),
+        None if args.model is None else str(args.model),
         args.appear_after or camera_tasks.APPEAR_AFTER,
         args.leave_after or camera_tasks.LEAVE_AFTER,
         switched=tuple(camera_events.pins_of(args)),

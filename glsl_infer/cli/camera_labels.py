@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +12,15 @@ from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.plain_text import first_of, one_line
+from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
     from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.classifier import Prediction
+
+_FEW = 10
+"""Most labels that a message lists."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +42,7 @@ class Watches:
     Args:
         names: pairs of label and command.
         labels: labels of the model.
-        model: name of the model in messages.
+        model: file or name of the model in messages; None for the default model.
         appear_after, leave_after: numbers of consecutive frames, as in ``Presence``.
         switched: labels with a pin.
         listeners: callbacks for events of watched labels.
@@ -52,7 +56,7 @@ class Watches:
         self,
         names: Sequence[Sequence[str]],
         labels: Sequence[str],
-        model: str,
+        model: str | None,
         appear_after: int,
         leave_after: int,
         *,
@@ -61,13 +65,18 @@ class Watches:
         every: bool = False,
     ) -> None:
         allowed = {*labels, NONE}
+        model_name = model or "the model that comes with the package"
         problems = [
-            f"{option} {', '.join(unknown)}: {model} has no such label{did_you_mean(unknown[0], allowed)}"
+            f"{option} {', '.join(unknown)}: {model_name} has no such label{did_you_mean(unknown[0], allowed)}"
             for option, names in (("--on", [label for label, _ in names]), ("--gpio", switched))
             if (unknown := [label for label in names if label not in allowed])
         ]
         if problems:
-            raise InputError(f"{'; '.join(problems)}; it has {first_of(labels, 20)}")
+            command = "glsl-infer labels" if model is None else f"glsl-infer labels {shlex.quote(model)}"
+            listing = (
+                f"it has {', '.join(labels)}" if len(labels) <= _FEW else f"{command} lists its {len(labels)} labels"
+            )
+            raise InputError(f"{'; '.join(problems)}; {listing}")
         self._reactions = [(label, Reaction(command, None, "--on")) for label, command in names]
         everything = [label for label in labels if label != NONE] if every else []
         watched = [*(label for label, _ in names), *switched, *everything]

@@ -19,9 +19,6 @@ from glsl_infer.tasks import reading
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.session import Session
     from glsl_infer.tasks import Task
@@ -56,7 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "'#204080') (default: the background stays, and the person is tinted).",
     )
     tasks.add_argument(
-        "--serve", type=int, metavar="PORT", help="With --task, show the frames to browsers on this machine, as MJPEG."
+        "--serve",
+        type=arguments.number(
+            int, "a port from 1 to 65535, or 0 for one that is free", lambda port: 0 <= port <= 65535
+        ),
+        metavar="PORT",
+        help="With --task, show the frames to browsers on this machine, as MJPEG.",
     )
     events = arguments.group(parser, "Events")
     events.add_argument(
@@ -72,13 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     events.add_argument(
         "--appear-after",
-        type=int,
+        type=arguments.count,
         metavar="FRAMES",
         help=f"A thing or label has appeared after this number of frames in a row with it (default: {APPEAR_AFTER}).",
     )
     events.add_argument(
         "--leave-after",
-        type=int,
+        type=arguments.count,
         metavar="FRAMES",
         help=f"It has left after this number of frames in a row without it (default: {LEAVE_AFTER}).",
     )
@@ -90,10 +92,6 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: an argument is invalid or incompatible with another.
     """
-    for name in ("appear_after", "leave_after"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name.replace('_', '-')} {value}; give 1 or more")
     if args.task is None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
@@ -112,8 +110,6 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(
                 f"--background {args.background}: the background of a camera is blur or a colour; give one of these"
             )
-    if args.serve is not None and not 0 <= args.serve <= 65535:
-        raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
 
 def task_of(args: argparse.Namespace) -> str:
@@ -174,14 +170,14 @@ def run(
                 if server is not None or (window is not None and masked is None):
                     plain = masked is None or args.background is None
                     drawn = result.draw(frame.pixels()) if plain else result.over(frame.pixels(), args.background)
-                snapshot = reaction.appeared(_image(frame.pixels())) if event == APPEARED else None
+                snapshot = reaction.appeared(image_of(frame)) if event == APPEARED else None
                 rate = show(frame, result, dropped, event, snapshot)
                 if server is not None and drawn is not None:
                     server.show(drawn)
                 if window is not None:
-                    title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
+                    title = title_of(args, rate)
                     if masked is not None:
-                        window.show_masked(_image(frame.pixels()), masked, _look(args.background), title)
+                        window.show_masked(image_of(frame), masked, _look(args.background), title)
                     elif drawn is not None:
                         window.show(drawn, (), title)
                     window.poll()
@@ -200,6 +196,11 @@ def _look(background: str | None) -> Any:
     if background is None:
         return "tint"
     return ground(background) or background
+
+
+def title_of(args: argparse.Namespace, rate: float) -> str:
+    """Return the title of a window."""
+    return f"{args.source}, {rate:.1f} frames a second - glsl-infer"
 
 
 def rate_text(rate: float) -> str:
@@ -282,7 +283,8 @@ def frames_of(
         yield frames if latest is None else latest, latest
 
 
-def _image(pixels: NDArray[np.uint8]) -> Any:
+def image_of(frame: Frame) -> Any:
+    """Return a frame as an image of Pillow."""
     from PIL import Image
 
-    return Image.fromarray(pixels)
+    return Image.fromarray(frame.pixels())

@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
-from glsl_infer.cli import arguments, ends, execution, progress
-from glsl_infer.cli.terminal_text import say_error
+from glsl_infer.cli import arguments, execution, model_options, progress
+from glsl_infer.cli.terminal_text import print_result, say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths as pictures
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.pipeline import PendingFrame
     from glsl_infer.runtime.transfers import Results
 
+Classified = Union["list[Prediction]", ImageError]
+"""The predictions for an image, or the reason why it cannot be read."""
 
 EXAMPLES = (
     "glsl-infer classify photo.jpg",
@@ -35,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_images(parser)
     arguments.add_model(parser)
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels per image (default: 5).")
+    parser.add_argument(
+        "--top", type=arguments.count, default=5, metavar="N", help="The number of labels per image (default: 5)."
+    )
     execution.add_threshold(parser)
     output = arguments.group(parser, "Output")
     output.add_argument(
@@ -58,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     execution.add_signature(parser)
     arguments.add_json(parser, "Print one JSON list with the file and the predictions of each image.")
 
@@ -66,8 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Classify every image. Unreadable images are reported and skipped."""
     execution.check_signature(args)
-    ends.load_operators(args.operator, draws=True)
-    _check(args)
+    model_options.load_operators(args.operator, draws=True)
+    execution.check_window(args)
+    if args.window and args.csv is not None:
+        raise InputError("--window and --csv cannot be used together; leave one out")
+    if args.csv is not None:
+        from glsl_infer.cli.table_file import check_table
+
+        check_table(args.csv)
     files = pictures.find(arguments.images_of(args))
 
     refused: list[Path] = []
@@ -84,21 +94,28 @@ def run(args: argparse.Namespace) -> int:
         from glsl_infer.cli import viewer
 
         return viewer.run(args, files, report)
-    if args.csv is not None:
-        return _to_csv(args, files)
     results: list[dict[str, Any]] = []
+    counts: Counter[str] = Counter()
     failed = 0
-    with _classifier(args) as classifier:
+    with _classifier(args) as classifier, _table(args, len(classifier.labels)) as write:
         for path, result in _classified(classifier, files, args):
+            if write is not None:
+                write(path, result)
             if isinstance(result, ImageError):
                 failed += 1
-            elif args.json:
+                continue
+            counts[result[0].label] += 1
+            if args.json:
                 results.append({"file": str(path), "predictions": [vars(prediction) for prediction in result]})
-            else:
+            elif write is None:
                 report(path, result)
         if refused:
             _print_label_count(args, classifier.labels)
-    if args.json:
+    if args.csv is not None:
+        data = {"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counts}
+        lines = [f"{args.csv}: {len(files)} image{'s' * (len(files) != 1)}, {failed} cannot be read"]
+        print_result(args, data, [*lines, *(f"{count:8}  {label}" for label, count in counts.most_common())])
+    elif args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0
 
@@ -112,19 +129,23 @@ def _print_label_count(args: argparse.Namespace, labels: Sequence[str]) -> None:
     print(f"'{NONE}': not one of the {label_count} labels that this model knows; {command} lists them", file=sys.stderr)
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Refuse incompatible arguments."""
-    if args.top < 1:
-        raise InputError(f"--top {args.top}; give 1 or more")
-    if args.screenshot is not None and not args.window:
-        raise InputError("--screenshot needs --window; give both")
+@contextmanager
+def _table(args: argparse.Namespace, labels: int) -> Iterator[Callable[[Path, Classified], None] | None]:
+    """Yield a function that writes a row of ``--csv``; None without it."""
     if args.csv is None:
+        yield None
         return
-    if args.window:
-        raise InputError("--window and --csv cannot be used together; leave one out")
-    from glsl_infer.cli.table_file import check_table
+    from glsl_infer.cli.table_file import label_cells, label_columns, open_table
 
-    check_table(args.csv)
+    with open_table(args.csv, ["file", "error", *label_columns(min(args.top, labels))]) as table:
+
+        def write(path: Path, result: Classified) -> None:
+            if isinstance(result, ImageError):
+                table.write([path, str(result).replace(f"{path}: ", "", 1)])
+            else:
+                table.write([path, "", *label_cells(result)])
+
+        yield write
 
 
 @contextmanager
@@ -140,7 +161,7 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
 
 def _classified(
     classifier: Classifier, files: Sequence[Path], args: argparse.Namespace
-) -> Iterator[tuple[Path, list[Prediction] | ImageError]]:
+) -> Iterator[tuple[Path, Classified]]:
     """Yield the predictions for each image, or the error if it is unreadable. The error is also printed.
 
     The CPU decodes the next image while the GPU computes one. At most two are in memory, for any number of images.
@@ -169,39 +190,3 @@ def _classified(
         waiting = started
     if waiting is not None:
         yield finished(*waiting)
-
-
-def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
-    """Write a row for each image, and print a summary."""
-    from glsl_infer.cli.table_file import open_table
-
-    counts: Counter[str] = Counter()
-    failed = 0
-    with _classifier(args) as classifier:
-        top = min(args.top, len(classifier.labels))
-        head = [f"{name}_{rank + 1}" for rank in range(top) for name in ("label", "probability")]
-        with open_table(args.csv, ["file", "error", *head]) as table:
-            for path, result in _classified(classifier, files, args):
-                if isinstance(result, ImageError):
-                    failed += 1
-                    table.write([path, str(result).replace(f"{path}: ", "", 1), *[""] * len(head)])
-                    continue
-                counts[result[0].label] += 1
-                table.write(
-                    [
-                        path,
-                        "",
-                        *(
-                            cell
-                            for prediction in result
-                            for cell in (prediction.label, f"{prediction.probability:.6f}")
-                        ),
-                    ]
-                )
-    if args.json:
-        print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counts}))
-    else:
-        print(f"{args.csv}: {len(files)} image{'s' * (len(files) != 1)}, {failed} cannot be read")
-        for label, count in counts.most_common():
-            print(f"{count:8}  {one_line(label)}")
-    return ImageError.exit_code if failed else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import cannot_be_written, output
 from glsl_infer.support.plain_text import one_line
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.accept(parser, "--source", "--images")
     parser.add_argument(
         "--every",
-        type=int,
+        type=arguments.count,
         default=1,
         metavar="N",
         help="Wait for a key only at every Nth frame of a film (default: 1).",
@@ -77,8 +77,6 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera.stopping import until_signalled
 
     labels = _labels(args.classes)
-    if args.every < 1:
-        raise InputError(f"--every {args.every}; give 1 or more")
     source = _source(args.source)
     folders = {label: args.out / label for label in labels}
     for folder in folders.values():
@@ -99,11 +97,7 @@ def run(args: argparse.Namespace) -> int:
             frames = every(source.frames, args.every)
             stack.callback(getattr(frames, "close", lambda: None))
         _take(frames, source.live, key, labels, folders, counts)
-    if args.json:
-        print(json.dumps(counts))
-        return 0
-    for label, count in counts.items():
-        print(one_line(f"{count:5} {folders[label]}"))
+    print_result(args, counts, [f"{count:5} {folders[label]}" for label, count in counts.items()])
     return 0
 
 

@@ -46,16 +46,15 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     from glsl_infer.cli import COMMANDS, parser_of
 
-    commands = {name: options_of(parser_of((name,)), name) for name in COMMANDS}
+    commands = {name: options_of(parser_of((name,)).commands[name]) for name in COMMANDS}
     print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](commands), end="")
     return 0
 
 
-def options_of(parser: argparse.ArgumentParser, command: str) -> list[Option]:
+def options_of(parser: argparse.ArgumentParser) -> list[Option]:
     """Return the options of a command."""
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     options = []
-    for action in commands.choices[command]._actions:
+    for action in parser._actions:
         words = (
             (action.help or "").partition(";")[0].partition(":")[0].partition(" (")[0].partition(". ")[0].rstrip(".")
         )

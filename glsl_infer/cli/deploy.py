@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from glsl_infer.cli import arguments, execution, progress
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.errors import InputError
 
 _MOST_SECONDS = 86_400
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--timeout",
-        type=float,
+        type=arguments.number(
+            float, f"more than 0 and at most {_MOST_SECONDS} seconds", lambda seconds: 0 < seconds <= _MOST_SECONDS
+        ),
         default=900,
         metavar="SECONDS",
         help="The longest time of a download (default: 900).",
@@ -56,8 +58,6 @@ def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
     from glsl_infer.tools.deploy import description, folder
 
-    if not 0 < args.timeout <= _MOST_SECONDS:
-        raise InputError(f"--timeout {args.timeout:g}; give more than 0 and at most {_MOST_SECONDS} seconds")
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
         raise InputError(
@@ -67,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
     task = deployment.service.task
     names = [*(model.name for model in deployment.models), *([f"task {task}"] if task else [])]
     if args.check:
-        print(
-            json.dumps({"models": names}) if args.json else f"{args.deployment}: no problems found ({', '.join(names)})"
-        )
+        print_result(args, {"models": names}, [f"{args.deployment}: no problems found ({', '.join(names)})"])
         return 0
     out = args.deployment.with_suffix("") if args.out is None else args.out
     with progress.status("deploy") as say:
@@ -82,19 +80,16 @@ def run(args: argparse.Namespace) -> int:
             key=args.require_signature,
             outside=args.allow_outside,
         )
-    if args.json:
-        print(json.dumps({"folder": str(out), **result}, indent=1))
-        return 0
-    print(f"{out}:")
-    for model in result["models"]:
-        print(
-            f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
-            f"{model['labels']} labels, {model['passes']:,} passes"
-        )
-    if task:
-        print(f"  task {task}")
+    lines = [f"{out}:"]
+    lines += [
+        f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
+        f"{model['labels']} labels, {model['passes']:,} passes"
+        for model in result["models"]
+    ]
+    lines += [f"  task {task}"] if task else []
     if deployment.target == "raspberry-pi":
         board = "USER@raspberrypi.local"
-        print(f"\ncopy it to the board and install it:\n  scp -r {out} {board}:")
-        print(f"  ssh -t {board} sudo ./{out.name}/install.sh")
+        lines += ["", "copy it to the board and install it:", f"  scp -r {out} {board}:"]
+        lines += [f"  ssh -t {board} sudo ./{out.name}/install.sh"]
+    print_result(args, {"folder": str(out), **result}, lines)
     return 0

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, print_result
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,10 +56,7 @@ def run(args: argparse.Namespace) -> int:
         findings.append(finding)
         if not args.json:
             print_lines(_lines(finding))
-    if args.json:
-        print(json.dumps(report(findings, machine), indent=1))
-    else:
-        print_lines(["", verdict(findings)])
+    print_result(args, report(findings, machine), ["", verdict(findings)])
     return int(any(finding.status is Status.PROBLEM for finding in findings))
 
 

@@ -56,6 +56,22 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions["-h"].help = "Show this help."
         self.color = False  # in Python 3.14 colours are control characters, which this program escapes
 
+    @property
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of the commands by name; empty for the parser of a command."""
+        actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return {name: parser for action in actions for name, parser in action.choices.items()}
+
+    @property
+    def groups(self) -> list[tuple[str, list[argparse.Action]]]:
+        """The title and the arguments of each group: those without a title first, rare options last."""
+        ordered = sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED)
+        is_command = argparse._SubParsersAction
+        return [
+            (group.title or "", [action for action in group._group_actions if not isinstance(action, is_command)])
+            for group in ordered
+        ]
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments. ``-1,1`` after an option is its value, although it begins like an option."""
         arguments = list(sys.argv[1:] if args is None else args)
@@ -77,12 +93,9 @@ class Parser(argparse.ArgumentParser):
                 formatter.start_section(title)
                 formatter.add_arguments([by_name[name] for name in names if name in by_name])
                 formatter.end_section()
-        # Positional arguments and options without a title first, rare options last.
-        for group in sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED):
-            formatter.start_section(group.title)
-            formatter.add_text(group.description)
-            visible = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-            formatter.add_arguments(visible)
+        for title, actions in self.groups:
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -90,14 +103,20 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
         options = dict(self._option_string_actions)
-        actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
-        subparsers = [sub for action in actions for sub in action.choices.values()]
-        for sub in subparsers:
-            options.update(sub._option_string_actions)
+        commands = list(self.commands.values())
+        for command in commands:
+            options.update(command._option_string_actions)
         names = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
-        command = subparsers[0] if len(subparsers) == 1 else self
-        usage = f"usage: {command.usage}" if command.usage else " ".join(command.format_usage().split())
-        say_error(f"{advice.improved(message, names, usage)} (see {command.prog} --help)")
+        parser = commands[0] if len(commands) == 1 else self
+        usage = f"usage: {parser.usage}" if parser.usage else " ".join(parser.format_usage().split())
+        formatter = self._get_formatter()
+        forms = {
+            "/".join(action.option_strings): f"{action.option_strings[-1]} "
+            f"{formatter._format_args(action, action.dest.upper())}"
+            for action in self._actions
+            if action.option_strings and action.nargs != 0
+        }
+        say_error(f"{advice.improved(message, names, usage, forms)} (see {parser.prog} --help)")
         self.exit(2)
 
 
@@ -169,21 +188,11 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
     """Declare ``--threshold``."""
     parser.add_argument(
         "--threshold",
-        type=_probability,
+        type=arguments.number(float, "a probability from 0 to 1, like 0.7", lambda share: 0.0 <= share <= 1.0),
         metavar=arguments.SHARE,
         help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
         "the rule of the model, if it has one).",
     )
-
-
-def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}; give a probability from 0 to 1, like 0.7")
-    return value
 
 
 def add_signature(parser: argparse.ArgumentParser) -> None:
@@ -211,6 +220,24 @@ def check_signature(args: argparse.Namespace) -> None:
     if args.model is None:
         raise InputError("--require-signature checks a file; give --model as well")
     signatures.require(args.model, args.require_signature)
+
+
+def check_window(args: argparse.Namespace) -> None:
+    """Refuse arguments that a window does not allow, and ``--screenshot`` without one.
+
+    Raises:
+        InputError: arguments are incompatible, or the screenshot cannot be written.
+    """
+    if args.screenshot is not None and not args.window:
+        raise InputError("--screenshot needs --window; give both")
+    if args.window and args.json:
+        raise InputError("--window and --json cannot be used together; leave one out")
+    if args.window and args.context not in ("auto", "glfw"):
+        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
+    if args.screenshot is not None:
+        from glsl_infer.support.files import check_output
+
+        check_output(args.screenshot, ".png", option="--screenshot")
 
 
 def picture_size(text: str) -> tuple[int, int]:
@@ -329,9 +356,9 @@ def _message(error: GlslInferError) -> str:
     Lists have indented lines. The log of a driver is limited to its first lines.
     """
     if isinstance(error, BundleError):
-        from glsl_infer.bundle.rules import named
+        from glsl_infer.bundle.rules import without_rule
 
-        return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
+        return one_line(advice.with_file_name(without_rule(error)))
     if isinstance(error, InputError):
         return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):

@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import arguments, ends, progress
+from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.export_text import print_report
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
@@ -74,12 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.txt",
         help="A text file with one label per line, for an output for classes (default: they are numbered from 0).",
     )
-    ends.add_input_range(parser)
-    ends.add_fit(parser)
-    ends.add_input_size(parser)
-    ends.add_input_shape(parser)
-    ends.add_outputs(parser)
-    ends.add_purpose(parser)
+    model_options.add(
+        parser, "--input-range", "--fit", "--input-size", "--input-shape", "--constant", "--outputs", "--purpose"
+    )
     accuracy = arguments.group(parser, "Accuracy")
     accuracy.add_argument(
         "--precision",
@@ -98,14 +95,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     accuracy.add_argument(
         "--tolerance",
-        type=float,
+        type=_positive,
         metavar=arguments.SHARE,
         help="Store more maps in 16 bits, until the root mean square error of the outputs is at most this share of "
         "their spread, e.g. 0.01. The maps with the largest gain per millisecond come first. Needs --images.",
     )
     accuracy.add_argument(
         "--budget",
-        type=float,
+        type=_positive,
         metavar="MS",
         help="Store more maps in 16 bits, in the same order, until they cost this many milliseconds of a frame on a "
         "Pi Zero W.",
@@ -143,9 +140,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Print the tables of layers, ranges, precision, weights and memory, and the cost of the alternatives.",
     )
     arguments.add_json(parser, "Print the report as JSON.")
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--weights",
@@ -177,7 +171,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     advanced.add_argument(
         "--draw-cost",
-        type=float,
+        type=arguments.number(
+            float, f"{LEAST_DRAW:g} to {MOST_DRAW:g} microseconds", lambda cost: LEAST_DRAW <= cost <= MOST_DRAW
+        ),
         default=DRAW,
         metavar="US",
         help="The CPU time of a draw in microseconds, for --weights auto (default: %(default)g). A lower cost leads to "
@@ -198,7 +194,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     advanced.add_argument(
         "--percentile",
-        type=float,
+        type=arguments.number(float, "more than 50, and 100 at most", lambda share: 50.0 < share <= 100.0),
         default=100.0,
         metavar="PERCENT",
         help="The percentile of a channel's values at each end of its range: 99.99 leaves out the highest and the "
@@ -206,7 +202,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     advanced.add_argument(
         "--verify",
-        type=float,
+        type=arguments.number(float, "a number of seconds, or 0", lambda seconds: 0.0 <= seconds < math.inf),
         default=VERIFY_SECONDS,
         metavar="SECONDS",
         help="The time limit for checking the shaders with the compiler of the Raspberry Pi's driver, if "
@@ -222,21 +218,6 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.export import export
 
     check_output(args.out, SUFFIX)
-    if not 50.0 < args.percentile <= 100.0:
-        raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
-    if not LEAST_ARRAY <= args.uniform_vectors <= LONGEST_ARRAY:
-        raise InputError(
-            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, below "
-            "GL_MAX_FRAGMENT_UNIFORM_VECTORS of the target (glsl-infer info prints it)"
-        )
-    if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
-        raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")
-    for name in ("tolerance", "budget"):
-        value = getattr(args, name)
-        if value is not None and not 0.0 < value < math.inf:
-            raise InputError(f"--{name} {value:g}; give a number larger than 0")
-    if not 0.0 <= args.verify < math.inf:
-        raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration: list[Path] = []
     problems: list[InputError] = []
     try:
@@ -252,7 +233,6 @@ def run(args: argparse.Namespace) -> int:
         uniform_vectors=args.uniform_vectors,
         weight_bits=args.weight_bits,
         draw_cost=args.draw_cost,
-        **ends.import_options(args),
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
         tolerance=args.tolerance,
@@ -260,7 +240,7 @@ def run(args: argparse.Namespace) -> int:
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
-    ends.prepare_import(args)
+    model_options.prepare_import(args)
     memory.keep_freed_memory()
     with progress.status("export") as say:
         report = export(
@@ -268,6 +248,7 @@ def run(args: argparse.Namespace) -> int:
             args.out,
             args.labels,
             options=options,
+            io_options=model_options.io_options(args),
             calibration=calibration,
             ranges=args.ranges,
             verify_seconds=args.verify,
@@ -292,9 +273,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+_positive = arguments.number(float, "a number larger than 0", lambda value: 0.0 < value < math.inf)
+_array = arguments.number(
+    int,
+    f"{LEAST_ARRAY} to {LONGEST_ARRAY}, below GL_MAX_FRAGMENT_UNIFORM_VECTORS of the target (glsl-infer info prints "
+    "it)",
+    lambda length: LEAST_ARRAY <= length <= LONGEST_ARRAY,
+)
+
+
 def _uniform_vectors(text: str) -> int:
     """Return the longest uniform array from a number or the name of a target."""
-    return LONGEST_ARRAY if text == VIDEOCORE else int(text)
+    return LONGEST_ARRAY if text == VIDEOCORE else _array(text)
 
 
 def _layer_and_mode(text: str) -> tuple[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments, progress
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         for option, value in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
             if value:
                 raise InputError(f"{option} needs the name of a network; give it as well")
-        _list(list(models.values()), as_json=args.json)
+        print_result(args, *_listed(models.values()))
         return 0
     chosen = catalogue.chosen(args.names, models)
     if args.labels is not None and args.file is None:
@@ -59,12 +60,8 @@ def run(args: argparse.Namespace) -> int:
     if args.file is not None:
         chosen = [_alone(args, models)]
     files = [_get(model, args) for model in chosen]
-    if args.json:
-        print(json.dumps(files, indent=1))
-        return 0
-    for model in chosen:
-        if any(model.is_called(name) for name in args.names):
-            print(f"try it: {command_for(model)}")
+    named = [model for model in chosen if any(model.is_called(name) for name in args.names)]
+    print_result(args, files, [f"try it: {command_for(model)}" for model in named])
     return 0
 
 
@@ -88,33 +85,21 @@ def _alone(args: argparse.Namespace, models: dict[str, Model]) -> Model:
     return models[args.names[0]]
 
 
-def _list(models: list[Model], *, as_json: bool) -> None:
+def _listed(models: Iterable[Model]) -> tuple[list[dict[str, object]], list[str]]:
+    """Return the networks as data, and as lines."""
     from glsl_infer.tools.get import making
 
-    if as_json:
-        rows = [
-            {
-                "name": model.name,
-                "what": model.what,
-                "tasks": model.tasks,
-                "bytes": model.bytes,
-                "licence": model.licence,
-                "zero_ms": model.zero_ms,
-                "here": making.bundle_of(model).is_file(),
-            }
-            for model in models
-        ]
-        print(json.dumps(rows, indent=1))
-        return
-    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'fetched':7}  task: purpose")
+    keys = ("name", "what", "tasks", "bytes", "licence", "zero_ms")
+    rows, lines = [], [f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'fetched':7}  task: purpose"]
     for model in models:
-        here = "yes" if making.bundle_of(model).is_file() else "no"
+        here = making.bundle_of(model).is_file()
+        rows.append({**{key: getattr(model, key) for key in keys}, "here": here})
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
-        print(
-            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:7}  "
+        lines.append(
+            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {'yes' if here else 'no':7}  "
             f"{', '.join(model.tasks) or 'classify'}: {model.what}"
         )
-    print("Pi Zero: estimated time of a frame on a Pi Zero W. To fetch a network: glsl-infer get NAME")
+    return rows, [*lines, "Pi Zero: estimated time of a frame on a Pi Zero W. To fetch a network: glsl-infer get NAME"]
 
 
 def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:

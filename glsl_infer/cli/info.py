@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator
 from typing import Any
 
 from glsl_infer.cli import arguments
-from glsl_infer.cli.terminal_text import say_error
+from glsl_infer.cli.terminal_text import print_result, say_error
 from glsl_infer.gl.context import WAYS
 
 EXAMPLES = (
@@ -26,10 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Try every way to create a context and print the results; return 0 if the requested way works."""
     facts = collect(args.context)
-    if args.json:
-        print(json.dumps(facts, indent=1))
-    else:
-        _print(facts)
+    print_result(args, facts, _lines(facts))
     if facts["context"] is not None:
         return 0
     what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
@@ -56,24 +53,24 @@ def collect(context: str) -> dict[str, Any]:
     return facts
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
     for index, (interface, context) in enumerate(facts["contexts"].items()):
         text = f"works: {context['how']}, {context['renderer']}" if context["works"] else f"fails: {context['reason']}"
-        _row("contexts" if index == 0 else "", f"{interface:12} {text}")
+        yield _row("contexts" if index == 0 else "", f"{interface:12} {text}")
         if not context["works"] and context["advice"]:
-            _row("", f"{'':12}        {context['advice']}")
+            yield _row("", f"{'':12}        {context['advice']}")
     if facts["context"] is None:
         return
     for key in ("context", "vendor", "renderer", "version", "shading_language"):
-        _row(key, facts[key])
+        yield _row(key, facts[key])
     for key, value in facts["limits"].items():
-        _row(key, value)
+        yield _row(key, value)
     for qualifier, precision in facts["precision"].items():
         range_ = f"2^-{precision['range_low']} to 2^{precision['range_high']}"
-        _row(f"{qualifier} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
-    _row("store rounds up from", f"{facts['store_rounds_up_from']} of a step")
-    _row("sum rounds up from", f"{facts['sum_rounds_up_from']} of its last bit")
+        yield _row(f"{qualifier} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
+    yield _row("store rounds up from", f"{facts['store_rounds_up_from']} of a step")
+    yield _row("sum rounds up from", f"{facts['sum_rounds_up_from']} of its last bit")
 
 
-def _row(name: str, value: object) -> None:
-    print(f"{name:28} {value}")
+def _row(name: str, value: object) -> str:
+    return f"{name:28} {value}"

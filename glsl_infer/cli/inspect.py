@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli import arguments, model_options, progress
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
-from glsl_infer.support.plain_text import sides
+from glsl_infer.support.plain_text import aligned, sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,12 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
         "that images would show are assumed.",
     )
-    ends.add_input_size(parser)
-    ends.add_input_shape(parser)
+    model_options.add(parser, "--input-size", "--input-shape", "--constant")
     arguments.add_context(parser)
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON, with passes and textures.")
 
 
@@ -91,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.inspect import inspection
 
-    ends.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
+    model_options.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out needs --images IMAGE; give both")
     check(args)
@@ -109,17 +105,13 @@ def run(args: argparse.Namespace) -> int:
     written = write_of_bundle(args, bundle)
     if written:
         described["written"] = written
-    if args.json:
-        print(json.dumps(described, indent=1))
-    else:
-        print_lines(_text(described, passes=args.passes))
+    print_result(args, described, _text(described, passes=args.passes))
     return 0
 
 
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.importers import foreign
-    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
@@ -129,31 +121,22 @@ def _inspect_model(args: argparse.Namespace) -> int:
         return _list_models(args, models)
     with progress.status("inspect") as say:
         say("loading the model")
-        io_options = IoOptions(
-            sizes=ends.by_name("--input-size", args.input_size),
-            shapes=ends.by_name("--input-shape", args.input_shape),
-            constants=ends.by_name("--constant", args.constant),
-        )
-        inspected = inspect_file(args.model, io_options)
+        inspected = inspect_file(args.model, model_options.io_options(args))
     for warning in inspected.warnings:
         say_warning(warning)
     if args.stage:
         return _print_stage(args, inspected)
     written = write_of_model(args, inspected)
-    if args.json:
-        print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
-    else:
-        print_lines([*lines_of(inspected), *(f"wrote {path}" for path in written)])
+    data = {**inspected.as_json(), **({"written": written} if written else {})}
+    print_result(args, data, [*lines_of(inspected), *(f"wrote {path}" for path in written)])
     return 0
 
 
 def _list_models(args: argparse.Namespace, models: Sequence[str]) -> int:
     """Print the models inside a container."""
     paths = [str(args.model / name) for name in models]
-    if args.json:
-        print(json.dumps({"file": str(args.model), "models": paths}, indent=1))
-    else:
-        print_lines([f"{args.model} contains {len(models)} models; give one of them:", *paths])
+    lines = [f"{args.model} contains {len(models)} models; give one of them:", *paths]
+    print_result(args, {"file": str(args.model), "models": paths}, lines)
     return 0
 
 
@@ -165,10 +148,8 @@ def _print_stage(args: argparse.Namespace, inspected: Inspected) -> int:
         problems = "\n  ".join(inspected.problems)
         raise InputError(f"{args.model}: has no graph, because it cannot be imported:\n  {problems}")
     nodes = stages.nodes_at(inspected.graph, args.stage)
-    if args.json:
-        print(json.dumps({"stage": args.stage, "nodes": [node.as_json() for node in nodes]}, indent=1))
-    else:
-        print_lines([*stages.lines_of(nodes)])
+    data = {"stage": args.stage, "nodes": [asdict(node) for node in nodes]}
+    print_result(args, data, stages.lines_of(nodes))
     return 0
 
 
@@ -283,9 +264,7 @@ def lines_of(model: Inspected) -> list[str]:
     """Return the table, then all problems, then the result of an export."""
     from glsl_infer.tools.inspect.layers import NEEDS_PICTURES
 
-    columns = [("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)]
-    widths = [max(len(row[column]) for row in columns) for column in range(4)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in columns]
+    lines = aligned([("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)], left=5)
     counts = ", ".join(f"{count} {processor}" for processor, count in model.counts.items())
     lines += ["", f"{len(model.rows)} layers: {counts}"]
     if model.problems:

@@ -9,7 +9,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from glsl_infer.cli import arguments
 from glsl_infer.cli.execution import Parser
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import writing
@@ -57,18 +56,13 @@ def pages() -> dict[str, str]:
     from glsl_infer.cli import COMMANDS, classify_parser, parser_of
 
     parser = parser_of(COMMANDS)
-    commands = {f"glsl-infer-{name}": parser for name, parser in _commands(parser).items()}
+    commands = {f"glsl-infer-{name}": command for name, command in parser.commands.items()}
     see_also = (*commands, "classify")
     texts = {"glsl-infer": _page("glsl-infer", parser, see_also), "classify": _page("classify", classify_parser(), ())}
     return {**texts, **{name: _page(name, parser, ("glsl-infer",)) for name, parser in commands.items()}}
 
 
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    (actions,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(actions.choices)
-
-
-def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> str:
+def _page(name: str, parser: Parser, see: tuple[str, ...]) -> str:
     """Return the page of a parser in the syntax of man(7). ``see`` has the pages to refer to at the end."""
     from glsl_infer import __version__
 
@@ -85,21 +79,18 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
         ".SH DESCRIPTION",
         _text(f"{summary}."),
     ]
-    if isinstance(parser, Parser) and parser.examples:
+    if parser.examples:
         lines.append(".SH EXAMPLES")
         for example in parser.examples:
             lines += [".PP", f".B {_text(example)}"]
-    for group in sorted(parser._action_groups, key=lambda group: group.title == arguments.ADVANCED):
-        actions = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
-        lines += [f".SH {_text((group.title or '').upper())}"] if actions else []
+    for title, actions in parser.groups:
+        lines += [f".SH {_text(title.upper())}"] if actions else []
         for action in actions:
             help_text = formatter._expand_help(action) if action.help else ""
             lines += [".TP", f".B {_text(formatter._format_action_invocation(action))}", _text(help_text)]
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            lines.append(".SH COMMANDS")
-            for choice in action._choices_actions:
-                lines += [".TP", f".B {_text(choice.dest)}", _text(choice.help or "")]
+    lines += [".SH COMMANDS"] if parser.commands else []
+    for command, options in parser.commands.items():
+        lines += [".TP", f".B {_text(command)}", _text(options.description or "")]
     lines += [".SH EXIT STATUS", "0: success. 1: failure. 2: arguments or input files that cannot be used."]
     if see:
         lines += [".SH SEE ALSO", ",\n".join(f".BR {_text(page)} (1)" for page in see).replace(",\n", " ,\n")]

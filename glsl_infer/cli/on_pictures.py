@@ -79,9 +79,7 @@ def add_tiles(parser: argparse.ArgumentParser) -> None:
 def _tiles(text: str) -> int:
     from glsl_infer.tasks.detection import MOST_TILES
 
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_TILES:
-        raise argparse.ArgumentTypeError(f"{text}; give 1 to {MOST_TILES}")
-    return int(text)
+    return arguments.number(int, f"1 to {MOST_TILES}", lambda tiles: 1 <= tiles <= MOST_TILES)(text)
 
 
 def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: str, show: Show) -> int:
@@ -129,7 +127,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
                 elif args.out is not None:
                     words += f"; {args.out} is not written (--always writes it)"
                 rows = show.rows(result) if result.present else []
-                for row in rows or [[""] * len(show.head(opened))]:
+                for row in rows or [[]]:
                     many.row([path, "", len(rows), *row])
                 if args.json:
                     width, height = size

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import arguments, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.support import files
 
 RUNS = 30
@@ -49,14 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measured = arguments.group(parser, "Measurement")
     measured.add_argument(
         "--runs",
-        type=int,
+        type=arguments.count,
         default=RUNS,
         metavar="N",
         help=f"Measured frames of a model (default: {RUNS}).",
     )
     measured.add_argument(
         "--minutes",
-        type=float,
+        type=arguments.minutes,
         metavar="MINUTES",
         help="Run the first model for this long as well, to measure whether the speed is sustained.",
     )
@@ -66,11 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Collect data, write both files, print a summary; return 1 if a model failed or was wrong."""
-    from glsl_infer.tools.benchmark.frames import check_counts
     from glsl_infer.tools.report.collect import collect, default_models, steps_of
     from glsl_infer.tools.report.page import page
 
-    check_counts(args.runs, 0)
     output: Path = args.output
     files.check_output(output, ".json", option="-o")
     written = (output, output.with_suffix(".html"))
@@ -87,10 +85,7 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
     for path, text in zip(written, (json.dumps(report, indent=1) + "\n", page(report))):
         files.write_output(path, text)
-    if args.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print_lines([*_summary(report), "", f"wrote {written[0]} (to send) and {written[1]} (to read)"])
+    print_result(args, report, [*_summary(report), "", f"wrote {written[0]} (to send) and {written[1]} (to read)"])
     return 0 if all(model["selfcheck"].get("passed") is True for model in report["models"]) else 1
 
 

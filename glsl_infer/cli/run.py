@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, batch, ends, execution, progress
+from glsl_infer.cli import arguments, batch, execution, model_options, progress
 from glsl_infer.cli.run_results import (
     TOP,
     as_json,
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     batch.add_arguments(parser, "a row for each image (file, error, labels with their probabilities, or values)")
     output.add_argument(
         "--top",
-        type=int,
+        type=arguments.count,
         metavar="N",
         help=f"The number of labels of an output for classes (default: {TOP}, or all with --raw).",
     )
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     execution.add_signature(parser)
     output.add_argument(
         "--check-ranges",
@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     paths = [*args.images, *args.more_images]
     _check_order(args, paths)
     execution.check_signature(args)
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     _check_arguments(args, paths)
     bundle = read_bundle(args.model)
     names = _input_names(args, paths, bundle.manifest)
@@ -298,8 +298,6 @@ def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
             raise InputError(f"{option} needs images after the model; give MODEL.glslnn IMAGE ...")
     if args.softmax and args.raw:
         raise InputError("--softmax and --raw cannot be used together; leave one out")
-    if args.top is not None and args.top < 1:
-        raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:

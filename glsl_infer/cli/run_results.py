@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glsl_infer.cli.table_file import label_cells, label_columns
 from glsl_infer.support.plain_text import one_line, sides
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def columns(args: argparse.Namespace, bundle: Bundle) -> list[str]:
     for output in bundle.manifest.outputs:
         if output.purpose == "classes" and not args.raw:
             count = min(args.top or TOP, len(bundle.labels))
-            names += [f"{name}_{rank + 1}" for rank in range(count) for name in ("label", "probability")]
+            names += label_columns(count)
         elif output.purpose == "classes":
             names += bundle.labels
         elif len(output.shape) == 1:
@@ -114,8 +115,7 @@ def row(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[
     for output in bundle.manifest.outputs:
         values = results[output.name]
         if output.purpose == "classes" and not args.raw:
-            for prediction in _predictions(args, bundle, output, values):
-                cells += [prediction.label, f"{prediction.probability:.6f}"]
+            cells += label_cells(_predictions(args, bundle, output, values))
         elif values.ndim == 1:
             cells += [f"{value:.6g}" for value in values]
     return cells

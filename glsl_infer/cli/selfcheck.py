@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import arguments, ends
+from glsl_infer.cli import arguments, model_options
 from glsl_infer.cli.execution import add_isolated
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_result
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.selfcheck import SelfCheck
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_only_model(parser)
     arguments.add_context(parser)
-    ends.add_operator(parser)
+    model_options.add_operator(parser)
     add_isolated(parser)
     arguments.add_json(parser, "Print JSON: driver, the error of every layer, and advice.")
 
@@ -36,14 +35,11 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.runtime.session import Session
     from glsl_infer.support.resources import default_model
 
-    ends.load_operators(args.operator, draws=True)
+    model_options.load_operators(args.operator, draws=True)
     model = default_model() if args.model is None else args.model
     with Session(model, context=args.context) as session:
         result, file = selfcheck.check(session), session.bundle.path
-    if args.json:
-        print(json.dumps({"file": str(file), **result.as_json()}, indent=1))
-    else:
-        print_lines(_text(result))
+    print_result(args, {"file": str(file), **result.as_json()}, _text(result))
     result.require()
     return 0
 

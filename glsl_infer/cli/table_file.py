@@ -16,10 +16,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glsl_infer.errors import RunError
 from glsl_infer.support.files import Replacement, cannot_be_written, check_output, output_file
 from glsl_infer.support.plain_text import cell
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.classifier import Prediction
 
 PARTIAL = ".partial"
 
@@ -41,18 +45,18 @@ class TableFile:
         self._writer = csv.writer(self._text)
         self._lock = threading.Lock()
         self._ended: str | None = None  # set once the file has its name: the message about it
-        self.rows = 0
+        self.rows, self._columns = 0, len(head)
         self._writer.writerow([cell(name) for name in head])
 
     def write(self, row: Sequence[object]) -> None:
-        """Write a row.
+        """Write a row. Cells that are missing at its end are empty.
 
         Raises:
             RunError: the row cannot be written, for example because the disk is full.
         """
         with self._lock:
             try:
-                self._writer.writerow([cell(value) for value in row])
+                self._writer.writerow([cell(value) for value in (*row, *[""] * (self._columns - len(row)))])
                 self._text.flush()  # reports a full disk at this row
             except OSError as error:
                 raise RunError(f"{self._path}: cannot be written ({error.strerror or error})") from None
@@ -118,6 +122,16 @@ def open_table(path: Path, head: Sequence[str]) -> Iterator[TableFile]:
                 raise
     finally:
         replacement.discard()
+
+
+def label_columns(count: int) -> list[str]:
+    """Return the names of the columns for a number of predictions."""
+    return [f"{name}_{rank + 1}" for rank in range(count) for name in ("label", "probability")]
+
+
+def label_cells(predictions: Sequence[Prediction]) -> list[str]:
+    """Return the cells of ``label_columns``."""
+    return [cell for entry in predictions for cell in (entry.label, f"{entry.probability:.6f}")]
 
 
 def check_table(path: Path) -> None:

@@ -6,8 +6,10 @@ them, including that of argparse, warnings and tracebacks.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
+import json
 import os
 import sys
 import traceback
@@ -153,6 +155,14 @@ def print_lines(lines: Iterable[object]) -> None:
     """Print each entry as one line. Line breaks inside an entry are escaped."""
     for line in lines:
         print(one_line(line))
+
+
+def print_result(args: argparse.Namespace, data: object, lines: Iterable[object]) -> None:
+    """Print the result of a command: ``data`` as JSON with ``--json``, else ``lines`` as in ``print_lines``."""
+    if args.json:
+        print(json.dumps(data, indent=1))
+    else:
+        print_lines(lines)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, progress
-from glsl_infer.cli.terminal_text import print_lines, say_warning
+from glsl_infer.cli import arguments, model_options, progress
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
         "--limit",
-        type=int,
+        type=arguments.count,
         default=100,
         metavar="N",
         help="The largest number of images, taken evenly from the folder (default: 100).",
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer-images",
         dest="layer_pictures",
-        type=int,
+        type=arguments.count,
         default=4,
         metavar="N",
         help="The number of images that are compared layer by layer (default: 4).",
@@ -73,58 +73,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write a page with the error of each layer.",
     )
     arguments.accept(parser, "--out", "--report")
+    # Every comparison with NaN is false: each check would pass.
+    threshold = arguments.number(float, "a number", lambda value: not math.isnan(value))
     limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
     limits.add_argument(
         "--min-cosine",
-        type=float,
+        type=threshold,
         default=0.99,
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of an output (default: 0.99).",
     )
     limits.add_argument(
         "--min-top1",
-        type=float,
+        type=threshold,
         default=0.95,
         metavar=arguments.SHARE,
         help="The lowest share of images with the same first label (default: 0.95).",
     )
     limits.add_argument(
         "--min-sqnr",
-        type=float,
+        type=threshold,
         metavar="DB",
         help="The lowest signal-to-quantisation-noise ratio of an output, in dB.",
     )
-    limits.add_argument("--max-error", type=float, metavar="ERROR", help="The largest error of any value of an output.")
-    limits.add_argument("--max-mean-error", type=float, metavar="ERROR", help="The largest mean error of an output.")
+    limits.add_argument(
+        "--max-error", type=threshold, metavar="ERROR", help="The largest error of any value of an output."
+    )
+    limits.add_argument(
+        "--max-mean-error", type=threshold, metavar="ERROR", help="The largest mean error of an output."
+    )
     limits.add_argument(
         "--min-layer-cosine",
-        type=float,
+        type=threshold,
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of every layer (default: not checked).",
     )
     arguments.group(parser, "Report").add_argument(
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
-    ends.add_input_range(parser)
-    ends.add_input_shape(parser)
+    model_options.add(parser, "--input-range", "--input-shape", "--constant")
     arguments.add_context(parser)
-    ends.add_import(parser)
-    ends.add_operator(parser)
-    ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail if a threshold is exceeded."""
     from glsl_infer import bundle as bundles
-    from glsl_infer.importers.core.io_options import IoOptions
     from glsl_infer.tools.validate import compare, verdict
 
     if args.model.suffix.lower() == bundles.SUFFIX:
         if args.bundle.suffix.lower() != bundles.SUFFIX:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
         raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made from")
-    ends.prepare_import(args, draws=True)
+    model_options.prepare_import(args, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
     samples, skipped = _samples(args, bundle)
@@ -135,11 +136,7 @@ def run(args: argparse.Namespace) -> int:
             bundle,
             samples,
             layer_pictures=args.layer_pictures,
-            io_options=IoOptions(
-                ranges=ends.by_name("--input-range", args.input_range),
-                shapes=ends.by_name("--input-shape", args.input_shape),
-                constants=ends.by_name("--constant", args.constant),
-            ),
+            io_options=model_options.io_options(args),
             context=args.context,
             beyond=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,
@@ -148,13 +145,11 @@ def run(args: argparse.Namespace) -> int:
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": total, **agreement}
     failures = _failures(args, agreement)
     if args.report is not None:
-        _write(args.report, agreement, failures)
-    if args.json:
-        print(json.dumps({**agreement, "failures": failures}, indent=1))
-    else:
-        print_lines(_text(agreement, every_layer=args.explain))
-        if failures:
-            print_lines(["", *verdict.sentences(agreement)])
+        from glsl_infer.tools.validate.page import page
+
+        files.write_output(args.report, page(agreement, failures))
+    causes = ["", *verdict.sentences(agreement)] if failures else []
+    print_result(args, {**agreement, "failures": failures}, [*_text(agreement, every_layer=args.explain), *causes])
     if failures:
         raise RunError("; ".join(failures))
     return 0
@@ -163,13 +158,6 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     from glsl_infer import importers
 
-    for name, value in (("--limit", args.limit), ("--layer-images", args.layer_pictures)):
-        if value < 1:
-            raise InputError(f"{name} {value}; give 1 or more")
-    for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
-        threshold = getattr(args, name[2:].replace("-", "_"))
-        if threshold is not None and math.isnan(threshold):  # every comparison with NaN is false: each check would pass
-            raise InputError(f"{name} {threshold}; give a number")
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
@@ -223,21 +211,11 @@ def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[st
     return failures
 
 
-def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
-    from glsl_infer.tools.validate.page import page
-
-    files.write_output(path, page(agreement, failures))
-
-
 def _sample_count(agreement: Mapping[str, Any]) -> str:
     """Return the number of compared images, and of the requested images if it differs."""
     compared, total = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
     return images if compared == total else f"{images} (of {total} requested)"
-
-
-def _similarity(layer: Mapping[str, Any]) -> float:
-    return float(layer["cosine"])
 
 
 def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
@@ -260,7 +238,9 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    layers = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
+    layers = (
+        agreement["layers"] if every_layer else sorted(agreement["layers"], key=itemgetter("cosine"))[:WORST_LAYERS]
+    )
     if layers:
         wide = max(5, *(len(layer["layer"]) for layer in layers))
         lines += [

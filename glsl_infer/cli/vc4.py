@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     advanced.add_argument(
         "--draw-share",
-        type=float,
+        type=arguments.number(float, "a share from 0 to 1", lambda share: 0.0 <= share <= 1.0),
         default=DRAW_SHARE,
         metavar=arguments.SHARE,
         help="The estimated cost of a draw that shares its job with others, as a share of the cost of a draw with its "
@@ -120,8 +120,6 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore import driver, plot
 
-    if not 0.0 <= args.draw_share <= 1.0:
-        raise InputError(f"--draw-share {args.draw_share:g}; give a share from 0 to 1")
     if args.plot is not None:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
@@ -151,9 +149,9 @@ def run(args: argparse.Namespace) -> int:
             say_warning(f"{path}: the operators on the CPU ({', '.join(bundle.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
-        return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
+        return vc4_pixels.run(args, compilers)
     if args.time:
-        return vc4_time.run(args.models, compilers, as_json=args.json)
+        return vc4_time.run(args, compilers)
     for layer, show in ((args.disassemble, _disassemble), (args.why, _explain)):
         if layer is not None:
             show(_listed(args.models, compilers, layer), layer, args)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli.terminal_text import say_warning
+from glsl_infer.cli.terminal_text import print_result, say_warning
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.driver import Driver
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 _LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/engineering/videocore.md describes this"
 
 
-def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[Path], *, as_json: bool) -> int:
+def run(args: argparse.Namespace, compilers: Sequence[Driver]) -> int:
     """Draw every model in both roundings, with each compiler, and print the differences from the reference.
 
     Raises:
@@ -26,19 +25,17 @@ def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[
     from glsl_infer.tools.videocore.pixels import compare
 
     chips = [executor.find(driver) for driver in compilers]
-    drawn = [(path, chip.driver.version, compare(path, chip, pictures)) for path in models for chip in chips]
+    drawn = [(path, chip.driver.version, compare(path, chip, args.picture)) for path in args.models for chip in chips]
     titles = [f"{path} (Mesa {mesa})" if len(chips) > 1 else str(path) for path, mesa, _ in drawn]
     for title, (_, _, both) in zip(titles, drawn):
         if any(pixels.counters["lost_flags"] for pixels in both):
             say_warning(f"{title}: {_LOST_FLAGS}")
-    if as_json:
-        data = [
-            {"file": str(path), "mesa": mesa, "roundings": [pixels.as_json() for pixels in both]}
-            for path, mesa, both in drawn
-        ]
-        print(json.dumps({"bundles": data}, indent=1))
-        return 0
-    print("\n\n".join("\n".join(lines(title, both)) for title, (_, _, both) in zip(titles, drawn)))
+    data = [
+        {"file": str(path), "mesa": mesa, "roundings": [pixels.as_json() for pixels in both]}
+        for path, mesa, both in drawn
+    ]
+    tables = "\n\n".join("\n".join(lines(title, both)) for title, (_, _, both) in zip(titles, drawn))
+    print_result(args, {"bundles": data}, tables.split("\n"))
     return 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.tools.aibench.needs import PYTHON, needed
 from glsl_infer.tools.videocore import board_time, executor, first_result
 from glsl_infer.tools.videocore.board_time import frame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.simulation import Simulation
 
 
-def run(models: Sequence[Path], compilers: Sequence[Driver], *, as_json: bool) -> int:
+def run(args: argparse.Namespace, compilers: Sequence[Driver]) -> int:
     """Simulate a frame of every model with each compiler, and print its milliseconds.
 
     Raises:
@@ -28,17 +29,14 @@ def run(models: Sequence[Path], compilers: Sequence[Driver], *, as_json: bool) -
 
     chips = [executor.find(driver) for driver in compilers]
     counter = first_result.counter()
-    starts = {path: None if counter is None else first_result.counted(path, counter) for path in models}
-    drawn = [(path, chip.driver.version, simulate(path, chip)) for path in models for chip in chips]
-    if as_json:
-        data = [_data(path, mesa, simulation, starts[path]) for path, mesa, simulation in drawn]
-        print(json.dumps({"bundles": data}, indent=1))
-        return 0
+    starts = {path: None if counter is None else first_result.counted(path, counter) for path in args.models}
+    drawn = [(path, chip.driver.version, simulate(path, chip)) for path in args.models for chip in chips]
+    data = [_data(path, mesa, simulation, starts[path]) for path, mesa, simulation in drawn]
     tables = [
         "\n".join(lines(path, simulation, starts[path], f" (Mesa {mesa})" if len(chips) > 1 else ""))
         for path, mesa, simulation in drawn
     ]
-    print("\n\n".join(tables))
+    print_result(args, {"bundles": data}, "\n\n".join(tables).split("\n"))
     return 0
 
 

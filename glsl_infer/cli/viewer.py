@@ -13,32 +13,15 @@ from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.files import check_output
 from glsl_infer.tools.window.window import PictureWindow
 
 OnPicture = Callable[[Path, Sequence[Prediction]], None]
 
 
-def check(args: argparse.Namespace, files: list[Path]) -> None:
-    """Refuse arguments that are incompatible with a window.
-
-    Raises:
-        InputError: arguments are incompatible. The message names them.
-    """
-    if args.json:
-        raise InputError("--window and --json cannot be used together; leave one out")
-    if args.context not in ("auto", "glfw"):
-        raise InputError(f"--window uses the context of the window; leave --context {args.context} out")
-    if args.screenshot is None:
-        return
-    check_output(args.screenshot, ".png", option="--screenshot")
-    if len(files) > 1:
-        raise InputError(f"--screenshot is for one image; {len(files)} were given")
-
-
 def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
     """Show the images until the window is closed or the screenshot is written; return the exit code."""
-    check(args, files)
+    if args.screenshot is not None and len(files) > 1:
+        raise InputError(f"--screenshot is for one image; {len(files)} were given")
     with (
         PictureWindow() as window,
         Classifier(args.model, context=window.context, threshold=args.threshold) as classifier,

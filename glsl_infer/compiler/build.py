@@ -28,15 +28,6 @@ class Options(Target):
 
     Attributes:
         percentile: percentage of the calibration values within ranges; see ``observed.extremes``.
-        input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
-        input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
-        fits: how an image is fitted to the size of the input, by input name.
-        purposes: purposes of outputs, by output name.
-        input_sizes: (height, width) of inputs of variable size, by input name.
-        input_shapes: complete shapes of inputs including the batch, in the file's order, which replace those of the
-            file.
-        constants: values of inputs to replace by constants, by input name.
-        outputs: names of the outputs to export; none: all.
         delegate: compute layers without a shader on the CPU; else they are refused.
         delegate_for: layers to compute on the CPU even if there is a shader.
         ranges: ranges of an earlier calibration; see ``compiler.ranges.stored``.
@@ -45,14 +36,6 @@ class Options(Target):
     """
 
     percentile: float = 100.0
-    input_range: tuple[float, float] | None = None
-    input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    fits: Mapping[str, str] = field(default_factory=dict)
-    purposes: Mapping[str, str] = field(default_factory=dict)
-    input_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
     ranges: KnownRanges = field(default_factory=KnownRanges)
@@ -130,15 +113,15 @@ def from_optimized(
     target = options.with_longest_array()
     if numbers is None:
         precision.require_known(graph, options.precision_for)
-    known = Calibration(calibration, options.ranges, options.percentile)
+    settings = Calibration(calibration, options.ranges, options.percentile)
 
     def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
-        return long_texts.split_long(planned, target, known, progress)
+        return long_texts.split_long(planned, target, settings, progress)
 
     auto = options.weights == "auto"
     prepared = prepare(
         graph,
-        replace(known, images=_CountedImages(calibration, progress)),
+        replace(settings, images=_CountedImages(calibration, progress)),
         target=target,
         precision=Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers),
         plan=Plans(target, calibrated=True) if options.layout == "atlas" else None,
@@ -148,5 +131,5 @@ def from_optimized(
     if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
         is_far = (spent.times or 0.0) > MOST_COST
         finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0, is_far)
-    program = lower.to_program(prepared.graph, target, known, finer=finer, progress=progress)
+    program = lower.to_program(prepared.graph, target, settings, finer=finer, progress=progress)
     return to_bundle(program, labels, progress), program, prepared

@@ -73,7 +73,7 @@ def choose(
     most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
     worth = WORTH * FAR_WORTH if limits.is_far else WORTH
     remaining = [most[0] - cost.work / cost_8bit.work, most[1] - cost.draws / cost_8bit.draws]
-    total = limits.error**2 + sum(one**2 for one in errors.values())
+    total = limits.error**2 + sum(error**2 for error in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
         if total <= limits.enough**2:

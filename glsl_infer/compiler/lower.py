@@ -70,8 +70,8 @@ def to_program(
     passthrough = _passthrough_outputs(graph, plan.values)
     if passthrough:
         copied = _with_copies(graph, passthrough, plan.values)
-        known = replace(calibration.known, exact=tuple(exact))
-        return to_program(copied, target, replace(calibration, known=known), progress=progress)
+        exact_known = replace(calibration.known, exact=tuple(exact))
+        return to_program(copied, target, replace(calibration, known=exact_known), progress=progress)
     target = _with_enough_arrays(target, layer_weights.values())
     shares, uses = sharing.plan(plan.finish(), plan.grids, target.memory)
     del plan  # It can have a copy of all weights.

@@ -107,8 +107,10 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
     """
     clears = {texture.name: texture.clear for texture in program.textures if texture.kind == "target"}
     runs, outputs = _runs(program, clears), program.graph.output_layers
-    ways = [_groups(runs, grids), _groups([run[::-1] for run in runs], grids)]
-    groups = min(ways, key=lambda way: len(way) + sum(any(drawn.layer in outputs for drawn in group) for group in way))
+    packings = [_groups(runs, grids), _groups([run[::-1] for run in runs], grids)]
+    groups = min(
+        packings, key=lambda way: len(way) + sum(any(drawn.layer in outputs for drawn in group) for group in way)
+    )
     packed = [_together(group, grids) for group in groups if len(group) > 1]
     packed_names = {name for unit in packed if unit is not None for name in unit.names}
     single = [
@@ -234,28 +236,28 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     if method not in MEMORY:
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
     methods = memory.METHODS if method != NAIVE else (NAIVE,)
-    plans = {tried: _plans(program, grids, tried) for tried in methods}
-    sizes = {tried: sum(part.total for _, part in planned) for tried, planned in plans.items()}
-    chosen = min(sizes, key=lambda tried: sizes[tried]) if method == "auto" else method
+    plans = {name: _plans(program, grids, name) for name in methods}
+    sizes = {name: sum(part.total for _, part in planned) for name, planned in plans.items()}
+    chosen = min(sizes, key=lambda name: sizes[name]) if method == "auto" else method
     uses = [
-        MemoryUse(tried, sizes[tried], sum(len(part.objects) for _, part in planned), tried == chosen)
-        for tried, planned in plans.items()
+        MemoryUse(name, sizes[name], sum(len(part.objects) for _, part in planned), name == chosen)
+        for name, planned in plans.items()
     ]
     shares: dict[str, Share] = {}
     number = 0
-    for some, part in plans[chosen]:
+    for group, part in plans[chosen]:
         members: dict[int, list[int]] = defaultdict(list)
-        for index, place in enumerate(part.placement):
-            members[place].append(index)
-        for place, indices in members.items():
-            if len(indices) == 1 and len(some[indices[0]].names) == 1:
+        for index, texture in enumerate(part.placement):
+            members[texture].append(index)
+        for texture, indices in members.items():
+            if len(indices) == 1 and len(group[indices[0]].names) == 1:
                 continue
-            width, height = part.objects[place]
+            width, height = part.objects[texture]
             for index in indices:
-                for name, (x, y) in zip(some[index].names, some[index].corners):
-                    columns = _grid(grids[name], part.sizes[index], some[index]).columns
+                for name, (x, y) in zip(group[index].names, group[index].corners):
+                    columns = _grid(grids[name], part.sizes[index], group[index]).columns
                     # Names of layers contain no "~" here, so the name is free.
-                    shares[name] = Share(f"shared~{number}", width, height, columns, some[index].clear, x, y)
+                    shares[name] = Share(f"shared~{number}", width, height, columns, group[index].clear, x, y)
             number += 1
     return shares, tuple(uses)
 
@@ -275,16 +277,16 @@ def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[li
         coloured[unit.clear].append(unit)
     return [
         (
-            some,
+            group,
             memory.plan_textures(
-                [unit.sizes for unit in some],
+                [unit.sizes for unit in group],
                 [
                     (min(alive[name][0] for name in unit.names), max(alive[name][1] for name in unit.names))
-                    for unit in some
+                    for unit in group
                 ],
                 method,
                 most_larger=MOST_LARGER,
             ),
         )
-        for some in coloured.values()
+        for group in coloured.values()
     ]

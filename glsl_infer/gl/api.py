@@ -87,6 +87,22 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Viewport": (None, (c_int, c_int, c_int, c_int)),
 }
 
+STATE = frozenset(
+    (
+        "ActiveTexture",
+        "BindFramebuffer",
+        "BindTexture",
+        "ClearColor",
+        "Uniform1fv",
+        "Uniform2fv",
+        "Uniform3fv",
+        "Uniform4fv",
+        "UseProgram",
+        "Viewport",
+    )
+)
+"""Functions of a frame that only record state, so that no driver waits in them."""
+
 _ERRORS = {
     getattr(GL, name): name
     for name in (
@@ -112,13 +128,15 @@ class Api:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.prepared = SimpleNamespace()
+        keeping_lock = ctypes.PyDLL(None, handle=library._handle)
         for name, (result_type, arguments) in _SIGNATURES.items():
             prototype = ctypes.CFUNCTYPE(result_type, *arguments)
             entry_point: Any = prototype((f"gl{name}", library))
             entry_point.__name__ = f"gl{name}"
             setattr(self, name, entry_point)
             if result_type is None:
-                entry_point = library[f"gl{name}"]  # each subscription creates a function object without prototype
+                source = keeping_lock if name in STATE else library
+                entry_point = source[f"gl{name}"]  # each subscription creates a function object without prototype
                 entry_point.restype = None
                 setattr(self.prepared, name, entry_point)
 

@@ -30,10 +30,11 @@ class Elementwise:
         compute: NumPy form. Comparisons and logic return 1 or 0.
         interval: rule for the bounds of the results. It has no default, because bounds from the ends of the operands'
             intervals (``monotone``) are wrong for most functions.
-        glsl: expression of the vec4s ``a`` and ``b``; empty for functions without a shader, and in ``UNARY``.
+        glsl: expression of ``a`` and ``b``, vec4s or, for vectors, vec2s; empty for functions without a shader, and in
+            ``UNARY``.
         steep: whether the function can enlarge the errors of its operands, so that these need 32 bits.
-        keras, onnx, tflite: names of its operators in each format, separated by spaces; empty if the format does not
-            have one, or if it has options.
+        keras, onnx, tflite: names of its operators in each format (in Keras, of their classes), separated by spaces;
+            empty if the format does not have one, or if it has options.
     """
 
     compute: Callable[..., Array]
@@ -93,6 +94,9 @@ BINARY: Mapping[str, Elementwise] = {
         lambda a, b: np.square(a - b), from_zero, "(a - b) * (a - b)", tflite="SQUARED_DIFFERENCE"
     ),
     "hypot": Elementwise(np.hypot, from_zero, "sqrt(a * a + b * b)", keras="Hypot"),
+    "logaddexp": Elementwise(
+        np.logaddexp, monotone, "max(a, b) + log(1.0 + exp(-abs(a - b)))", steep=False, keras="Logaddexp"
+    ),
     "atan2": Elementwise(np.arctan2, within(-np.pi, np.pi), keras="Arctan2", tflite="ATAN2"),
     "equal": Elementwise(np.equal, UNIT, keras="Equal", onnx="Equal", tflite="EQUAL"),
     "not_equal": Elementwise(np.not_equal, UNIT, keras="NotEqual", tflite="NOT_EQUAL"),

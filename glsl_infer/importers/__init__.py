@@ -1,4 +1,4 @@
-"""A model file of another framework -> a graph: one folder for each kind of file."""
+"""Import of model files of other frameworks as graphs: one folder for each kind of file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READERS = {
     ".onnx": "onnx",
     **dict.fromkeys((".tflite", ".lite", ".task"), "tflite"),
 }
-"""Subpackage of the reader of each file name extension. Each has a function ``survey(path, input_range, ends)``."""
+"""Subpackage of the reader of each file name extension. Each has ``survey(path, input_range, io_options)``."""
 
 
 def kind_of(path: str | Path) -> str:
@@ -31,13 +31,13 @@ def kind_of(path: str | Path) -> str:
     return READERS.get(Path(path).suffix.lower(), "keras")
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
+def survey(path: str | Path, input_range: Range | None = None, io_options: IoOptions | None = None) -> ImportReport:
     """Return the import report of a model file, from the reader of its file format.
 
     Args:
         path: the file, or a folder that Keras has saved.
         input_range: the values of byte 0 and byte 255 of the input image.
-        ends: options for inputs and outputs.
+        io_options: options for inputs and outputs.
 
     Raises:
         InputError: the file format is not supported.
@@ -45,18 +45,18 @@ def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions |
         MissingExtraError: the framework required for this format is not installed.
     """
     path = Path(path)
-    ends = ends or IoOptions()
+    io_options = io_options or IoOptions()
     tflite = _as_tflite(path)
     if tflite is not None:
-        return _of_tflite(tflite[0], tflite[1], input_range, ends, tflite[2])
+        return _of_tflite(tflite[0], tflite[1], input_range, io_options, tflite[2])
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
         if not path.exists() and not foreign.is_known(path):
             raise InputError(f"{path}: no such file or folder")
         raise InputError(f"{path}: {foreign.described(path, READERS)}")
-    surveyed: ImportReport = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
+    surveyed: ImportReport = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, io_options)
     if reader == "keras" and surveyed.convertible:
-        return _converted(path, surveyed, input_range, ends)
+        return _converted(path, surveyed, input_range, io_options)
     return surveyed
 
 
@@ -114,23 +114,23 @@ def _as_tflite(path: Path) -> tuple[Path, bytes, str] | None:
     return None
 
 
-def _of_tflite(path: Path, data: bytes, input_range: Range | None, ends: IoOptions, remark: str) -> ImportReport:
+def _of_tflite(path: Path, data: bytes, input_range: Range | None, io_options: IoOptions, remark: str) -> ImportReport:
     from glsl_infer.importers import tflite
     from glsl_infer.importers.tflite.file import parse
 
-    surveyed = tflite.survey_of(parse(data, str(path), path.stem), input_range, ends)
+    surveyed = tflite.survey_of(parse(data, str(path), path.stem), input_range, io_options)
     return replace(surveyed, warnings=(*((remark,) if remark else ()), *surveyed.warnings))
 
 
-def _converted(path: Path, direct: ImportReport, input_range: Range | None, ends: IoOptions) -> ImportReport:
+def _converted(path: Path, direct: ImportReport, input_range: Range | None, io_options: IoOptions) -> ImportReport:
     """Return the import report of a Keras model with unsupported layers, converted to TensorFlow Lite.
 
     Returns:
         ``direct`` if TensorFlow cannot convert the model, or if the converted model has problems.
     """
     try:
-        data = conversion.converted(path, list(ends.sizes.items()))
-        without_sizes = replace(ends, sizes={})
+        data = conversion.converted(path, list(io_options.sizes.items()))
+        without_sizes = replace(io_options, sizes={})
         refused = [row.kind for row in direct.rows if row.runs == REFUSED]
         named = ", ".join(dict.fromkeys(refused)) or "the model's own call"
         remark = (

@@ -1,4 +1,4 @@
-"""Texture units and sampler names of a draw.
+"""A draw, its texture units and sampler names.
 
 Operators list the views that they read. Whether these share a texture (atlas) or have one each (planar) is visible only
 in the names that a ``Binding`` returns.
@@ -7,13 +7,16 @@ in the names that a ``Binding`` returns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node
 from glsl_infer.lowering import codegen
-from glsl_infer.program import Source, Texture
+from glsl_infer.program import Quad, Slice, Source, Texture
 from glsl_infer.program.layout import View
 from glsl_infer.program.templates import MAX_VARYINGS
+
+Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
 MAX_TEXTURES = 8
 """Texture units guaranteed by ES 2.0."""
@@ -162,3 +165,34 @@ def _texture_and_half(read: Read) -> tuple[str, int]:
 
 def _distinct(reads: Sequence[Read]) -> list[tuple[str, int]]:
     return list(dict.fromkeys(map(_texture_and_half, reads)))
+
+
+@dataclass(frozen=True)
+class DrawCall:
+    """A draw.
+
+    Attributes:
+        node: the layer.
+        fragment: the fragment shader; equal texts share a program.
+        target: name of the render target's texture.
+        samplers: (uniform, texture) for each texture unit in use.
+        sources: inputs of the fragments, in the order of the varyings.
+        quads: rectangles to draw.
+        uniforms: values of the other uniforms. Uniforms that the shader does not use are removed, and so are their vec2
+            declarations, because readers refuse uniforms without a value. Values that are too large become constants of
+            the shader.
+        part: suffix of the shader's file name, for shaders of a part of the layer.
+        half: ``View.half`` of the target.
+        halves: ``View.half`` for each sampler.
+    """
+
+    node: Node
+    fragment: str
+    target: str
+    samplers: Sequence[tuple[str, str]]
+    sources: Sequence[Source]
+    quads: Sequence[Quad]
+    uniforms: Uniforms
+    part: str | None = None
+    half: int = 0
+    halves: Mapping[str, int] = field(default_factory=dict)

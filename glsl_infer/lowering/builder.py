@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, sixteen_bit, weights_plan
 from glsl_infer.lowering.allocation import Allocation, Storage
-from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
+from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, DrawCall, Read, Uniforms
 from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
@@ -21,8 +20,6 @@ from glsl_infer.program.layout import FeatureMap, View, stored, textures_of
 from glsl_infer.program.program import UniformValue
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
-
-Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
 MOST_SIXTEEN_BIT = 0.5
 """Share of 16-bit maps above which accuracy is preferred to speed."""
@@ -40,20 +37,6 @@ class FinerOffer:
     current: weights_plan.LayerWeights
     finer: weights_plan.LayerWeights
     rounded: Callable[[], Node]
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """A draw; its attributes are arguments of ``Builder.draw``."""
-
-    node: Node
-    fragment: str
-    target: str
-    samplers: Sequence[tuple[str, str]]
-    sources: Sequence[Source]
-    quads: Sequence[Quad]
-    uniforms: Uniforms
-    part: str | None
 
 
 class Builder(Allocation):
@@ -103,7 +86,7 @@ class Builder(Allocation):
         self._passes: list[Pass] = []
         self._insert_at: dict[str, int] = {}  # index after the last pass of the current layer, by target
         self.rounded: dict[str, Node] = {}
-        self._second_halves: list[_Draw] = []
+        self._second_halves: list[DrawCall] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
@@ -160,65 +143,40 @@ class Builder(Allocation):
         uniforms: Uniforms,
         part: str | None = None,
     ) -> None:
-        """Append a pass that draws a tile of ``size`` (width, height) pixels; other arguments are those of ``draw``."""
+        """Append a pass that draws a tile of ``size`` (width, height) pixels; for other arguments see ``DrawCall``."""
         self.draw(
-            node,
-            fragment,
-            target.texture,
-            samplers=binding.samplers,
-            sources=binding.sources,
-            quads=[Quad(target.x, target.y, *size, tuple(binding.origins))],
-            uniforms=uniforms,
-            part=part,
-            half=target.half,
-            halves=binding.halves,
+            DrawCall(
+                node,
+                fragment,
+                target.texture,
+                samplers=binding.samplers,
+                sources=binding.sources,
+                quads=[Quad(target.x, target.y, *size, tuple(binding.origins))],
+                uniforms=uniforms,
+                part=part,
+                half=target.half,
+                halves=binding.halves,
+            )
         )
 
-    def draw(
-        self,
-        node: Node,
-        fragment: str,
-        target: str,
-        *,
-        samplers: Sequence[tuple[str, str]],
-        sources: Sequence[Source],
-        quads: Sequence[Quad],
-        uniforms: Uniforms,
-        part: str | None = None,
-        half: int = 0,
-        halves: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:
-        """Append a pass, or add its quads to the last pass if nothing else differs. A 16-bit store appends two passes.
-
-        Args:
-            node: the layer.
-            fragment: the fragment shader; equal texts share a program.
-            target: name of the render target's texture.
-            samplers: (uniform, texture) for each texture unit in use.
-            sources: inputs of the fragments, in the order of the varyings.
-            quads: rectangles to draw.
-            uniforms: values of the other uniforms. Uniforms that the shader does not use are removed, and so are their
-                vec2 declarations, because readers refuse uniforms without a value. Values that are too large become
-                constants of the shader.
-            part: suffix of the shader's file name, for shaders of a part of the layer.
-            half: ``View.half`` of the target.
-            halves: ``View.half`` for each sampler.
-        """
-        fragment, uniforms = codegen.large_as_constants(fragment, uniforms)
-        entry = _Draw(node, fragment, target, samplers, sources, quads, uniforms, part)
+    def draw(self, draw: DrawCall) -> None:
+        """Append a pass, or add its quads to the last pass if nothing else differs; two passes for 16 bits."""
+        node, samplers, sources, quads = draw.node, draw.samplers, draw.sources, draw.quads
+        fragment, uniforms = codegen.large_as_constants(draw.fragment, draw.uniforms)
+        entry = replace(draw, fragment=fragment, uniforms=uniforms)
         if self._second_halves and self._second_halves[0].node is not node:
             self.append_second_halves()
-        halves_below = {sampler: down for sampler, down in halves.items() if down}
+        halves_below = {sampler: down for sampler, down in draw.halves.items() if down}
         if halves_below:
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in halves_below}
             distances = {sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below}
             fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
             entry = replace(entry, fragment=fragment, uniforms={**uniforms, **distances})
-        if not half:
+        if not draw.half:
             self._append(entry)
             return
-        lower = [replace(quad, y=quad.y + half) for quad in quads]
+        lower = [replace(quad, y=quad.y + draw.half) for quad in quads]
         if sixteen_bit.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
             unit = sources[0].unit
             lower_from = {sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
@@ -248,7 +206,7 @@ class Builder(Allocation):
         for entry in second_halves:
             self._append(entry)
 
-    def _append(self, draw: _Draw) -> None:
+    def _append(self, draw: DrawCall) -> None:
         node, fragment, target, sources = draw.node, draw.fragment, draw.target, draw.sources
         textures = tuple(texture for _, texture in draw.samplers)
         assert target not in textures, f"{node.name}: feedback"
@@ -296,7 +254,7 @@ class Builder(Allocation):
             exact=tuple(sorted(self.exact)),
         )
 
-    def _program(self, draw: _Draw, values: Mapping[str, UniformValue]) -> ShaderProgram:
+    def _program(self, draw: DrawCall, values: Mapping[str, UniformValue]) -> ShaderProgram:
         fragment, varyings = draw.fragment, codegen.varyings(len(draw.sources))
         if (varyings, fragment) in self._programs:
             return self._programs[varyings, fragment]

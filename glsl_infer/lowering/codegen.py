@@ -95,9 +95,11 @@ def fragment(
     for key, rows in constants.items():
         parts += _constant(key, rows, "" if key in fetched else "uniform ")
     text = "" if activation is None else _function(activation, saturates)
+    generated = [value for value in (defines or {}).values() if isinstance(value, str)]
+    generated += [line for key in (lines or {}) for line in (lines or {})[key]]
     parts += [
         template(include).rstrip("\n")
-        for include in [*includes, *(_exact(activation, text, includes) if exact else [])]
+        for include in [*includes, *(_exact(activation, "\n".join([text, *generated]), includes) if exact else [])]
     ]
     if activation is not None:
         if RANGE.intersection(constants):
@@ -108,7 +110,7 @@ def fragment(
 
 
 def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:
-    """Return the template of exact powers if an activation needs it.
+    """Return the template of exact powers if an activation or an expression in generated lines needs it.
 
     16-bit stores need more precision than the exponentials of GPUs guarantee. In 8 bits, ``exponential`` and powers
     need it, and the difference of a value and its tanh.

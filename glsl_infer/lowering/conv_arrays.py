@@ -189,9 +189,8 @@ def _sum_starts(
         ]
         residual = texels[1] if len(texels) > 1 else None
         strides = node.attrs["strides"]
-        return truncation.starts(
-            columns, factors, biases, texels[0], strides, least=least, separate_slices=own_programs, residual=residual
-        )
+        sums = truncation.Sums(columns, factors, biases, residual)
+        return truncation.starts(sums, texels[0], strides, least, separate_slices=own_programs)
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"
     return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find)

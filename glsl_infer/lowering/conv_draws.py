@@ -66,17 +66,34 @@ class Draw:
     across: int = 0
 
 
+@dataclass(frozen=True)
+class Fetching:
+    """How the fetches of a draw share coordinates.
+
+    Attributes:
+        common: whether to share coordinates; as in ``Coordinates``.
+        in_order: whether taps must stay in the order of the columns.
+        most: largest number of slices with their own coordinate.
+        alive: value of ``MOST_COLUMNS_ALIVE`` to use.
+    """
+
+    common: bool = True
+    in_order: bool = False
+    most: int = MOST_COORDINATES
+    alive: int = MOST_COLUMNS_ALIVE[8]
+
+
+WITH_CONSTANTS = Fetching()
+"""Fetches of draws whose weights are constants or uniforms."""
+
+
 def draws(
     node: Node,
     build: Builder,
     columns: Columns,
     reads: Sequence[Mapping[str, Sequence[Read]]],
-    *,
     slots: range | None = None,
-    common: bool = True,
-    in_order: bool = False,
-    most: int = MOST_COORDINATES,
-    alive: int = MOST_COLUMNS_ALIVE[8],
+    fetching: Fetching = WITH_CONSTANTS,
 ) -> list[Draw]:
     """Return the draws of a layer, one for each element of ``reads``.
 
@@ -86,15 +103,13 @@ def draws(
         columns: layout of the kernel's columns.
         reads: reads of each draw, by role. Role ``source`` has one for each slot.
         slots: slots of the columns to draw; by default all.
-        common: whether to share coordinates; as in ``Coordinates``.
-        in_order: whether taps must stay in the order of the columns.
-        most: largest number of slices with their own coordinate.
-        alive: value of ``MOST_COLUMNS_ALIVE`` to use.
+        fetching: how fetches share coordinates.
     """
     used_slots = range(columns.slots) if slots is None else slots
     taps = list(columns.taps(used_slots))
     kernel = (columns.kernel_height, columns.kernel_width)
-    if len(used_slots) <= most:
+    common = fetching.common
+    if len(used_slots) <= fetching.most:
         bindings = [build.bind(node, **roles) for roles in reads]
         coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
         # Between fetches of weights (``common`` False), a compiler does not keep all coordinates.
@@ -124,9 +139,7 @@ def draws(
             heads = _heads(roles[SOURCE]).values()
             layer_draws.append(replace(draw_by_layout[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
         else:
-            draw_by_layout[key] = _by_tiles(
-                node, build, roles, taps, used_slots, columns, in_order=in_order, alive=alive
-            )
+            draw_by_layout[key] = _by_tiles(node, build, roles, taps, used_slots, columns, fetching)
             layer_draws.append(draw_by_layout[key])
     return layer_draws
 
@@ -146,9 +159,7 @@ def _by_tiles(
     taps: Sequence[tuple[int, int, int, list[Product]]],
     slots: range,
     columns: Columns,
-    *,
-    in_order: bool,
-    alive: int,
+    fetching: Fetching,
 ) -> Draw:
     first, dilations = slots[0], columns.dilations
     tiles = roles[SOURCE]
@@ -169,9 +180,9 @@ def _by_tiles(
     # and each column computes its coordinate once.
     window = len(taps) > len(tiles)
     across = len({(index, x) for _, index, x, _, _ in fetches})
-    restart = window or across > alive
+    restart = window or across > fetching.alive
     rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in fetches})  # of each texture
-    by_columns = restart and not window and not in_order and max(rows.values()) <= MOST_ROWS_ALIVE
+    by_columns = restart and not window and not fetching.in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:
         fetches.sort(key=lambda fetch: fetch[1:4])
     taps_by_tile = []
@@ -191,7 +202,7 @@ def _by_tiles(
         )
         previous = group
     loop = None
-    if in_order and len(textures) == 1:
+    if fetching.in_order and len(textures) == 1:
         corner = tiles[0].view
         distances = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
         loop = rolled.loop_by_tiles(columns, slots, distances, binding, build.texel(corner.texture))

@@ -100,9 +100,8 @@ def draw(
         most_coordinates = min(most_coordinates, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
     crowded = reads_16_bits or (target.bits == 16 and not in_bytes)
     alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
-    layer_draws = conv_draws.draws(
-        node, build, columns, all_reads, common=False, in_order=True, most=most_coordinates, alive=alive
-    )
+    fetching = conv_draws.Fetching(common=False, in_order=True, most=most_coordinates, alive=alive)
+    layer_draws = conv_draws.draws(node, build, columns, all_reads, fetching=fetching)
     unit_declarations = ["uniform vec4 number_units[1];"] if output.numbers else []
     fetch_number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
     fetches = [line for at, macro in enumerate(output.numbers) for line in fetch_number(macro.lower(), at)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
 
 from glsl_infer.lowering import codegen
@@ -17,19 +18,51 @@ if TYPE_CHECKING:
 Uniforms = Mapping[str, Sequence[float]]
 
 
+@dataclass(frozen=True)
+class Template:
+    """A template of shaders/ and the text to complete it.
+
+    Attributes:
+        name: file name.
+        defines: macros.
+        lines: text for the ``//@`` lines.
+        rounding: text for the line ``//@ fine`` if the output has 16 bits.
+    """
+
+    name: str
+    defines: Mapping[str, Union[int, float, str]] = field(default_factory=dict)
+    lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    rounding: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Coordinates of the draw of a slice.
+
+    Attributes:
+        offset: texels from the pixel to the coordinate, as in ``bindings.Read``.
+        stride: texels between pixels, as in ``bindings.Read``.
+        corners: pass the centres of the tile's first and last texel as ``coord0.zw`` and ``coord1.xy``. Unlike
+            uniforms, they do not need a draw for each slice.
+    """
+
+    offset: tuple[int, int] = (0, 0)
+    stride: tuple[float, float] = (1.0, 1.0)
+    corners: bool = False
+
+
+EVERY_PIXEL = Sampling()
+"""Each pixel reads the texel in its place."""
+
+
 def per_slice(
     node: Node,
     build: Builder,
-    template: str,
+    template: Template,
+    sampling: Sampling = EVERY_PIXEL,
     *,
-    offset: tuple[int, int] = (0, 0),
-    stride: tuple[float, float] = (1.0, 1.0),
-    defines: Mapping[str, Union[int, float, str]] | None = None,
-    lines: Mapping[str, Sequence[str]] | None = None,
-    rounding: Sequence[str] = (),
     uniforms: Callable[[FeatureMap, View], Uniforms] | None = None,
     clear_pad_lanes: bool = False,
-    corners: bool = False,
 ) -> None:
     """Append one draw of ``template`` for each slice, in the input's range.
 
@@ -39,69 +72,52 @@ def per_slice(
     Args:
         node: the layer.
         build: the program.
-        template: file name of the template.
-        offset: texels from the pixel to the coordinate, as in ``bindings.Read``.
-        stride: texels between pixels, as in ``bindings.Read``.
-        defines: macros.
-        lines: text for the ``//@`` lines of the template.
-        rounding: text for the line ``//@ fine`` if the output has 16 bits.
+        template: the shader.
+        sampling: its coordinates.
         uniforms: values of further uniforms, from the input and the view that is read.
         clear_pad_lanes: whether the shader can make padding lanes other than 0.
-        corners: pass the centres of the tile's first and last texel as ``coord0.zw`` and ``coord1.xy``. Unlike
-            uniforms, they do not need a draw for each slice.
     """
     source = build.feature_map(node.inputs[0])
     # Padding lanes are 0, except for an image's alpha.
     clear = clear_pad_lanes or build.shows_alpha(source)
     target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
     for index, (read, view) in enumerate(zip(source.views, target.views)):
-        corner_texels = [(0, 0), (source.width - 1, source.height - 1)] if corners else []
-        binding = build.bind(
-            node, source=[Read(read, offset, stride), *(Read(read, corner, (0.0, 0.0)) for corner in corner_texels)]
-        )
+        corner_texels = [(0, 0), (source.width - 1, source.height - 1)] if sampling.corners else []
+        corners = [Read(read, corner, (0.0, 0.0)) for corner in corner_texels]
+        binding = build.bind(node, source=[Read(read, sampling.offset, sampling.stride), *corners])
         unused = range(min(4, target.channels - 4 * index), 4) if clear else range(0)
         fragment = codegen.fragment(
-            template,
+            template.name,
             includes=["store.glsl"],
             lines={
-                **(lines or {}),
-                "fine": rounding if target.bits == 16 else (),
+                **template.lines,
+                "fine": template.rounding if target.bits == 16 else (),
                 "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
             },
-            defines=defines,
+            defines=template.defines,
         )
         values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, values)
 
 
 def rescaled_per_slice(
-    node: Node,
-    build: Builder,
-    template: str,
-    *,
-    offset: tuple[int, int],
-    stride: tuple[float, float] = (1.0, 1.0),
-    defines: Mapping[str, Union[int, float, str]],
-    lines: Mapping[str, Sequence[str]] | None = None,
-    uniforms: Callable[[int, View], Uniforms],
+    node: Node, build: Builder, template: Template, sampling: Sampling, uniforms: Callable[[int, View], Uniforms]
 ) -> None:
     """Append one draw of ``template`` for each slice, in the range of the output.
 
     Args:
         node: the layer.
         build: the program.
-        template: file name of the template.
-        offset: texels from the pixel to the coordinate, as in ``bindings.Read``.
-        stride: texels between pixels, as in ``bindings.Read``.
-        defines: macros.
-        lines: text for the ``//@`` lines of the template.
+        template: the shader.
+        sampling: its coordinates.
         uniforms: values of further uniforms, from the index of the slice and the view that is read. They must make
             padding lanes 0.
     """
     source = build.feature_map(node.inputs[0])
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     for index, (read, view) in enumerate(zip(source.views, target.views)):
-        binding = build.bind(node, source=[Read(read, offset, stride)])
-        fragment = codegen.fragment(template, includes=["store.glsl", "cut_sums.glsl"], lines=lines, defines=defines)
+        binding = build.bind(node, source=[Read(read, sampling.offset, sampling.stride)])
+        includes = ["store.glsl", "cut_sums.glsl"]
+        fragment = codegen.fragment(template.name, includes=includes, lines=template.lines, defines=template.defines)
         values = {**binding.texels("source"), **uniforms(index, read)}
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, values)

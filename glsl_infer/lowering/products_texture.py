@@ -97,9 +97,8 @@ def draw(
             for half in range(2)
         ]
         most = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
-        block_draws = conv_draws.draws(
-            node, build, columns, all_reads, slots=slots, common=False, in_order=True, most=most
-        )
+        fetching = conv_draws.Fetching(common=False, in_order=True, most=most)
+        block_draws = conv_draws.draws(node, build, columns, all_reads, slots, fetching)
         texts: dict[int, str] = {}
         for number, entry in enumerate(block_draws):
             wait = "WAIT" if entry.by_tiles else ""

@@ -82,35 +82,42 @@ class Starts:
         return Starts(truncated, fetch_offsets[0] if fetch_offsets else None)
 
 
+@dataclass(frozen=True)
+class Sums:
+    """The sums of a layer.
+
+    Attributes:
+        columns: layout of the kernel's columns.
+        constants: columns of all slices, (slices, columns, 4), and the residual's factor last, if any.
+        biases: biases of the sums, (slices, 4).
+        residual: texels of the residual, if any.
+        saturation: values at which the stored sum saturates.
+    """
+
+    columns: Columns
+    constants: Floats
+    biases: Floats
+    residual: Texels | None = None
+    saturation: tuple[float, float] = (0.0, 1.0)
+
+
 def starts(
-    columns: Columns,
-    constants: Floats,
-    biases: Floats,
-    texels: Texels,
-    strides: Sequence[int],
-    *,
-    least: Floats | None = None,
-    separate_slices: bool = False,
-    residual: Texels | None = None,
-    saturation: tuple[float, float] = (0.0, 1.0),
+    layer: Sums, texels: Texels, strides: Sequence[int], least: Floats | None = None, *, separate_slices: bool = False
 ) -> Starts:
     """Return the initial values with which the sums have no bias after truncation.
 
     Args:
-        columns: layout of the kernel's columns.
-        constants: columns of all slices, (slices, columns, 4), and the residual's factor last, if any.
-        biases: biases of the sums, (slices, 4).
+        layer: its sums.
         texels: of the padded input.
         strides: (y, x).
         least: smallest offset of each slice's fourth component, (slices,); None without ordered fetches.
         separate_slices: whether a slice can omit the offset, independent of others, if its truncation error is too
             uneven.
-        residual: texels of the residual, if any.
-        saturation: values at which the stored sum saturates.
     """
+    columns, constants, biases = layer.columns, layer.constants, layer.biases
     positions = _sample_positions(columns, texels, strides, constants.size)
     windows = _windows(columns, texels, positions, strides)
-    residual_values = None if residual is None else residual.at(*positions)
+    residual_values = None if layer.residual is None else layer.residual.at(*positions)
     truncated, fetch_offsets = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
     factors_by_reads: dict[tuple[int, ...], Floats] = {}
     for group in simulated_sums.groups(columns, len(positions[0])):
@@ -124,7 +131,7 @@ def starts(
         sums = simulated_sums.simulate(
             factors_by_reads[reads], constants[group], biases[group], fourth=fetch_offsets is not None, residual=lanes
         )
-        unsaturated = (sums.sums > saturation[0]) & (sums.sums < saturation[1])
+        unsaturated = (sums.sums > layer.saturation[0]) & (sums.sums < layer.saturation[1])
         counts = unsaturated + np.float32(1e-6)  # all count equally if all saturate
         counts /= counts.sum(axis=0)
         truncated[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)

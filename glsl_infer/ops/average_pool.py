@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from glsl_infer.lowering.per_slice import Template
 from glsl_infer.ops.max_pool import Pooling, draw_windows, windows, written_out
 from glsl_infer.ops.zero_padding import pad
 
@@ -33,7 +34,8 @@ class AveragePool(Pooling):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice."""
         rounding = ["y = floor(mean * 256.0 + (0.5 + 0.25 / area)) * (1.0 / 65280.0);"]
-        draw_windows(node, build, "average_pool.frag", texels=written_out(node.attrs["pool"]), rounding=rounding)
+        texels = {"texels": written_out(node.attrs["pool"])}
+        draw_windows(node, build, Template("average_pool.frag", lines=texels, rounding=rounding))
 
 
 def window_means(node: Node, x: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import fold, truncation
-from glsl_infer.lowering.per_slice import rescaled_per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, rescaled_per_slice
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, padded_reads
 from glsl_infer.ops.zero_padding import pad, padded_shape
@@ -66,7 +66,7 @@ class ConstantPadding(Operator):
             edges = [*build.position(view), *build.position(view, source.width, source.height)]
             return {"edges": edges, **{name: rows[index].tolist() for name, rows in constants.items()}}
 
-        rescaled_per_slice(node, build, "constant_padding.frag", offset=(-left, -top), defines={}, uniforms=uniforms)
+        rescaled_per_slice(node, build, Template("constant_padding.frag"), Sampling((-left, -top)), uniforms)
 
 
 OPERATOR = ConstantPadding()

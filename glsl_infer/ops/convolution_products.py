@@ -231,9 +231,8 @@ class ConvolutionProducts(Operator):
             texels = build.calibration_maps.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )
-            return truncation.starts(
-                columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
-            )
+            sums = truncation.Sums(columns, constants, biases, saturation=(-128.0, 128.0))
+            return truncation.starts(sums, texels, node.attrs["strides"])
 
         key = f"{node.name} {block} {slots}"
         return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).truncated

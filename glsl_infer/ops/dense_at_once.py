@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import DrawCall
 from glsl_infer.ops.dense_products import BLOCK
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import Quad, Source, quantize
@@ -99,17 +100,19 @@ class DenseAtOnce(Operator):
         separate_draws = bool(codegen.uniforms(macros, 0))
         for first, count in [(texel, 1) for texel in range(texels)] if separate_draws else [(0, texels)]:
             build.draw(
-                node,
-                fragment,
-                target.texture,
-                samplers=[("source", source.texture), ("kernel", kernel)],
-                sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0)],
-                quads=[Quad(first, 0, count, 1, ((0, 0), (2 * first, 0)))],
-                uniforms={
-                    "source_texel": build.texel(source.texture),
-                    "kernel_texel": build.texel(kernel),
-                    **codegen.uniforms(macros, first),
-                },
+                DrawCall(
+                    node,
+                    fragment,
+                    target.texture,
+                    samplers=[("source", source.texture), ("kernel", kernel)],
+                    sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0)],
+                    quads=[Quad(first, 0, count, 1, ((0, 0), (2 * first, 0)))],
+                    uniforms={
+                        "source_texel": build.texel(source.texture),
+                        "kernel_texel": build.texel(kernel),
+                        **codegen.uniforms(macros, first),
+                    },
+                )
             )
 
     def read_weights(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import DrawCall
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import Quad, Source, quantize
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -85,13 +86,15 @@ class DenseProducts(Operator):
             },
         )
         build.draw(
-            node,
-            fragment,
-            target.texture,
-            samplers=[("source", source.texture), ("kernel", kernel)],
-            sources=[Source(0, BLOCK / 2, 0.0), Source(1, BLOCK / 2, 2.0)],
-            quads=[Quad(0, 0, *target.size, ((0, 0), (0, 0)))],
-            uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
+            DrawCall(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", kernel)],
+                sources=[Source(0, BLOCK / 2, 0.0), Source(1, BLOCK / 2, 2.0)],
+                quads=[Quad(0, 0, *target.size, ((0, 0), (0, 0)))],
+                uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
+            )
         )
 
     def read_weights(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import DrawCall
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.program import Quad, Source, quantize
 
@@ -85,13 +86,15 @@ class DenseSum(Operator):
             },
         )
         build.draw(
-            node,
-            fragment,
-            target.texture,
-            samplers=[("source", source.texture)],
-            sources=[Source(0, float(node.attrs["count"]), 1.0)],
-            quads=[Quad(0, 0, *target.size, ((0, 0),))],
-            uniforms={"source_texel": build.texel(source.texture)},
+            DrawCall(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture)],
+                sources=[Source(0, float(node.attrs["count"]), 1.0)],
+                quads=[Quad(0, 0, *target.size, ((0, 0),))],
+                uniforms={"source_texel": build.texel(source.texture)},
+            )
         )
 
     def read_weights(
@@ -144,17 +147,19 @@ class DenseSum(Operator):
         separate_draws = bool(codegen.uniforms(macros, 0))
         for texels_of_draw in [[t] for t in texels] if separate_draws else [texels]:
             build.draw(
-                node,
-                fragment,
-                target.texture,
-                samplers=[("source", source.texture), ("kernel", rows)],
-                sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
-                quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in texels_of_draw],
-                uniforms={
-                    "source_texel": build.texel(source.texture),
-                    "kernel_texel": build.texel(rows),
-                    **codegen.uniforms(macros, texels_of_draw[0]),
-                },
+                DrawCall(
+                    node,
+                    fragment,
+                    target.texture,
+                    samplers=[("source", source.texture), ("kernel", rows)],
+                    sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
+                    quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in texels_of_draw],
+                    uniforms={
+                        "source_texel": build.texel(source.texture),
+                        "kernel_texel": build.texel(rows),
+                        **codegen.uniforms(macros, texels_of_draw[0]),
+                    },
+                )
             )
 
 

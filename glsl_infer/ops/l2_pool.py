@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.lowering import fold
-from glsl_infer.lowering.per_slice import rescaled_per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, rescaled_per_slice
 from glsl_infer.ops.average_pool import window_means
 from glsl_infer.ops.max_pool import Pooling, window_macros, written_out
 
@@ -56,12 +56,9 @@ class L2Pool(Pooling):
         rescaled_per_slice(
             node,
             build,
-            "l2_pool.frag",
-            offset=(-left, -top),
-            stride=(float(stride_x), float(stride_y)),
-            defines=defines,
-            lines={"texels": texels},
-            uniforms=uniforms,
+            Template("l2_pool.frag", defines, {"texels": texels}),
+            Sampling((-left, -top), (float(stride_x), float(stride_y))),
+            uniforms,
         )
 
 

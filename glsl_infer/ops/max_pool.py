@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, Operator, feature_map
 from glsl_infer.ops.traits import AxisWindow, window_reads
 
@@ -55,7 +56,7 @@ class MaxPool(Pooling, CopyOperator):
                 "a maximum of an image whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", most=MOST_UNROLLED)
+        draw_windows(node, build, Template("max_pool.frag"), MOST_UNROLLED)
 
 
 MOST_IN_LOOPS, MOST_WRITTEN_OUT, MOST_UNROLLED = 9, 49, 64
@@ -83,41 +84,20 @@ def window_macros(node: Node, texels: Sequence[str] = (), most: int = MOST_WRITT
     return macros
 
 
-def draw_windows(
-    node: Node,
-    build: Builder,
-    template: str,
-    *,
-    texels: Sequence[str] = (),
-    rounding: Sequence[str] = (),
-    macros: Mapping[str, int] | None = None,
-    most: int = MOST_WRITTEN_OUT,
-) -> None:
-    """Append the draws of a pooling with a template of shaders/.
+def draw_windows(node: Node, build: Builder, template: Template, most: int = MOST_WRITTEN_OUT) -> None:
+    """Append the draws of a pooling.
 
     Args:
         node: the layer.
         build: the program.
-        template: file name of the template.
-        texels: lines of ``written_out``, for templates that accept them.
-        rounding: line for 16-bit outputs, as in ``per_slice``.
-        macros: further macros.
+        template: the shader, without the macros of the window; ``texels`` are lines of ``written_out``.
         most: number of texels above which loops must not be unrolled.
     """
     top, _, left, _ = node.attrs["padding"]
     stride_y, stride_x = node.attrs["strides"]
-    defines = {**window_macros(node, texels, most), **(macros or {})}
-    per_slice(
-        node,
-        build,
-        template,
-        offset=(-left, -top),
-        stride=(float(stride_x), float(stride_y)),
-        defines=defines,
-        lines={"texels": texels},
-        rounding=rounding,
-        corners="BOUNDED" in defines,
-    )
+    defines = {**window_macros(node, template.lines.get("texels", ()), most), **template.defines}
+    sampling = Sampling((-left, -top), (float(stride_x), float(stride_y)), corners="BOUNDED" in defines)
+    per_slice(node, build, replace(template, defines=defines), sampling)
 
 
 def pooled_shape(node: Node, shape: Shape) -> Shape:

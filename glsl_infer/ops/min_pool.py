@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
+from glsl_infer.lowering.per_slice import Template
 from glsl_infer.ops.max_pool import MOST_UNROLLED, MaxPool, draw_windows
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class MinPool(MaxPool):
                 "a minimum of an image whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", macros={"SMALLEST": 1}, most=MOST_UNROLLED)
+        draw_windows(node, build, Template("max_pool.frag", {"SMALLEST": 1}), MOST_UNROLLED)
 
 
 OPERATOR = MinPool()

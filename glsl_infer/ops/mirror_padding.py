@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, padded_reads
 
@@ -65,10 +65,8 @@ class MirrorPadding(CopyOperator):
         per_slice(
             node,
             build,
-            "mirror_padding.frag",
-            offset=(-left, -top),
-            defines={"edge": {"HELD": 1}, "symmetric": {"REPEATED": 1}}.get(mode, {}),
-            corners=True,
+            Template("mirror_padding.frag", {"edge": {"HELD": 1}, "symmetric": {"REPEATED": 1}}.get(mode, {})),
+            Sampling((-left, -top), corners=True),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -82,11 +82,12 @@ class Resize(Operator):
         per_slice(
             node,
             build,
-            "resize.frag",
-            stride=(source.width / width, source.height / height),
-            defines={"NEAREST": 1} if method == "nearest" else {},
-            rounding=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
-            corners=True,
+            Template(
+                "resize.frag",
+                {"NEAREST": 1} if method == "nearest" else {},
+                rounding=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
+            ),
+            Sampling(stride=(source.width / width, source.height / height), corners=True),
             uniforms=lambda source, view: {
                 **tile_uniforms(source, view),
                 "count": [width / source.width, height / source.height],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow
 
@@ -35,7 +35,7 @@ class SpatialSlice(CopyOperator):
                     node.name,
                     f"a part of {size[0]}x{size[1]} pixels from {node.attrs['begin']} with strides "
                     f"{node.attrs['strides']} of a map of {map_size[0]}x{map_size[1]}",
-                    "the part must lie within the map and have a pixel",
+                    "the part must be within the map and have a pixel",
                 )
         return size[0], size[1], channels
 
@@ -72,9 +72,8 @@ class SpatialSlice(CopyOperator):
         per_slice(
             node,
             build,
-            "copy.frag",
-            offset=(left, top),
-            stride=(float(stride_x), float(stride_y)),
+            Template("copy.frag"),
+            Sampling((left, top), (float(stride_x), float(stride_y))),
             uniforms=lambda source, view: {"shift": [0.0, 0.0]},
         )
 

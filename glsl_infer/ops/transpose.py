@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Transpose(CopyOperator):
         per_slice(
             node,
             build,
-            "transpose.frag",
+            Template("transpose.frag"),
             uniforms=lambda source, view: {"origin": [float(view.x), float(view.y)]},
         )
 

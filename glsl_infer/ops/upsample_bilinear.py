@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 from glsl_infer.ops.upsample_nearest import enlarged_shape
@@ -54,12 +54,13 @@ class UpsampleBilinear(Operator):
         per_slice(
             node,
             build,
-            "upsample_bilinear.frag",
-            stride=(1.0 / size_x, 1.0 / size_y),
-            defines={"SIZE": f"vec2({size_x}.0, {size_y}.0)", "INVERSE": 1.0 / (4 * size_x * size_y)},
-            rounding=["y = floor(sum * (INVERSE * 65280.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
+            Template(
+                "upsample_bilinear.frag",
+                {"SIZE": f"vec2({size_x}.0, {size_y}.0)", "INVERSE": 1.0 / (4 * size_x * size_y)},
+                rounding=["y = floor(sum * (INVERSE * 65280.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
+            ),
+            Sampling(stride=(1.0 / size_x, 1.0 / size_y), corners=True),
             uniforms=size_of,
-            corners=True,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 
@@ -45,7 +45,8 @@ class UpsampleNearest(CopyOperator):
             # From the position between texel centres to the middle of the pixel's part of the texel.
             return {"shift": [0.5 / size_x - 0.5, 0.5 / size_y - 0.5]}
 
-        per_slice(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
+        sampling = Sampling(stride=(1.0 / size_x, 1.0 / size_y))
+        per_slice(node, build, Template("copy.frag"), sampling, uniforms=shift)
 
 
 def enlarged_shape(node: Node, shape: Shape) -> Shape:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import DrawCall
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import Quad, Source, quantize
 
@@ -134,13 +135,15 @@ def draw_texels(
     width = 1 if codegen.uniforms(constants, 0) else target.size[0]
     for first in range(0, target.size[0], width):
         build.draw(
-            node,
-            fragment,
-            target.texture,
-            samplers=[("source", source.texture), ("kernel", kernel)],
-            sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
-            quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
-            uniforms=codegen.uniforms(constants, first),
+            DrawCall(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", kernel)],
+                sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
+                quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
+                uniforms=codegen.uniforms(constants, first),
+            )
         )
 
 

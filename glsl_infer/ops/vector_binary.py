@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,9 @@ class VectorBinary(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         sources = [build.fixed_point(name) for name in node.inputs]
+        expression = DRAWN[node.attrs["operation"]].glsl
+        if re.search(r"\b(log|pow)\(", expression):  # whose exact forms are of vec4s
+            expression = "({}).xy".format(re.sub(r"\b[ab]\b", r"\g<0>.xyxy", expression))
         length = build.shapes[node.name][0]
         target = build.allocate_vector(node, length, node.attrs["scale"])
         pairs = fold.function_constants(node.activation, length, lanes=2)
@@ -88,7 +92,7 @@ class VectorBinary(Operator):
                     "INVERSE_SCALE": 1.0 / target.scale,
                     "FIRST": operands[0],
                     "SECOND": operands[1],
-                    "RESULT": DRAWN[node.attrs["operation"]].glsl,
+                    "RESULT": expression,
                 },
             )
             uniforms = codegen.uniforms(constants, first)

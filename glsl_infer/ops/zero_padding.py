@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.lowering.per_slice import per_slice
+from glsl_infer.lowering.per_slice import Sampling, Template, per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, padded_reads
 
@@ -54,8 +54,8 @@ class ZeroPadding(CopyOperator):
         per_slice(
             node,
             build,
-            "copy.frag",
-            offset=(-left, -top),
+            Template("copy.frag"),
+            Sampling((-left, -top)),
             uniforms=lambda source, view: {"shift": [0.0, 0.0]},
             clear_pad_lanes=any(source.zeros),
         )

@@ -108,6 +108,11 @@ class Pass:
     quads: tuple[Quad, ...]
     uniforms: Mapping[str, UniformValue]
 
+    @property
+    def pixels(self) -> int:
+        """Number of pixels that the pass draws."""
+        return sum(quad.width * quad.height for quad in self.quads)
+
     def continued_by(self, following: Pass) -> bool:
         """Return whether another pass differs only in its quads."""
         return (

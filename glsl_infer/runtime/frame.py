@@ -216,8 +216,8 @@ def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Double
         steps: (n, sources, 4): strides along x and y, width and height of the texture.
     """
     corners = np.array(CORNERS, np.float64)
-    place, size = rectangles[:, None, :2], rectangles[:, None, 2:]
-    positions = 2.0 * (place + corners * size) / viewport - 1.0  # row 0 of a texture is at -1
+    corner, size = rectangles[:, None, :2], rectangles[:, None, 2:]
+    positions = 2.0 * (corner + corners * size) / viewport - 1.0  # row 0 of a texture is at -1
     pixels = (corners * size)[:, :, None] - 0.5
     coordinates = (origins[:, None] + 0.5 + steps[:, None, :, :2] * pixels) / steps[:, None, :, 2:]
     count = len(CORNERS) * len(rectangles)

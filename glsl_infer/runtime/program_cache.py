@@ -92,11 +92,11 @@ class ProgramCache:
     def _unpack(self, head: Any, blobs: bytes) -> dict[str, Binary]:
         if head["format"] != FORMAT or head["key"] != self._key:
             return {}
-        programs, place = {}, 0
+        programs, offset = {}, 0
         for name, format_, length in head["programs"]:
-            programs[str(name)] = Binary(int(format_), blobs[place : place + length])
-            place += length
-        return programs if place == len(blobs) else {}
+            programs[str(name)] = Binary(int(format_), blobs[offset : offset + length])
+            offset += length
+        return programs if offset == len(blobs) else {}
 
     def write(self, programs: Mapping[str, Binary]) -> bool:
         """Replace the file; return whether that succeeded. A full disk or missing rights cost only time."""

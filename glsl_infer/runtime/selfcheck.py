@@ -111,8 +111,8 @@ class SelfCheck:
                 )
         if self.stopped is not None:
             where, error = self.stopped
-            place = "a whole frame" if where == WHOLE_FRAME else f"layer '{where}'"
-            return f"{place} cannot be computed on this driver: {error}"
+            part = "a whole frame" if where == WHOLE_FRAME else f"layer '{where}'"
+            return f"{part} cannot be computed on this driver: {error}"
         wrong = next(output for output in self.outputs if not output.passed)
         return (
             f"every layer comes out right, but output '{wrong.output}' of a whole frame is off by {wrong.error:g}, "
@@ -179,19 +179,19 @@ def _check(part: GpuExecutor, progress: Callable[[], object]) -> SelfCheck:
     errors: list[LayerError] = []
     outputs: tuple[OutputError, ...] = ()
     stopped: tuple[str, str] | None = None
-    place = next(names)
+    name = next(names)
     try:
         for error in _layer_errors(part):
             errors.append(error)
-            gl.check(f"in layer '{place}'")
-            place = next(names)
+            gl.check(f"in layer '{name}'")
+            name = next(names)
             progress()
         if all(error.passed for error in errors):
             outputs = _whole_frame_errors(part)
             gl.check("in a whole frame")
     except (GlError, ContextError) as error:
-        stopped = (place, str(error))
-        errors = errors[: len(manifest.probe.layers)] if place == WHOLE_FRAME else _before(errors, place)
+        stopped = (name, str(error))
+        errors = errors[: len(manifest.probe.layers)] if name == WHOLE_FRAME else _before(errors, name)
     return SelfCheck(tuple(errors), outputs, driver, part.restored_programs, stopped)
 
 

@@ -59,6 +59,12 @@ def module_command(module: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", _START, str(ROOT), module, *map(str, arguments)]
 
 
+def last_line(messages: str) -> str:
+    """Return the last line that a process wrote to standard error, which is its error, without the word ``error``."""
+    lines = [line for line in messages.splitlines() if line.strip()]
+    return lines[-1].removeprefix("error: ") if lines else "it said nothing"
+
+
 def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
     """Run a module in a child process and return the JSON object that it prints, for any exit code.
 
@@ -82,9 +88,8 @@ def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
     try:
         answer = json.loads(completed.stdout)
     except ValueError:
-        lines = completed.stderr.strip().splitlines() or ["it said nothing"]
         how = f"ended by signal {-completed.returncode}: " if completed.returncode < 0 else ""
-        return {"failed": how + lines[-1].removeprefix("error: ")}
+        return {"failed": how + last_line(completed.stderr)}
     return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}
 
 
@@ -144,11 +149,9 @@ class ChildProcess:
             return
         self._errors.seek(0)
         messages = self._errors.read().strip()
-        last = messages.splitlines()[-1] if messages else "it said nothing"
-        if code == InputError.exit_code and last.startswith("error: "):
-            raise InputError(last[len("error: ") :])
-        if last.startswith("error: "):
-            raise RunError(last[len("error: ") :])
+        last = last_line(messages)
+        if messages.endswith(f"error: {last}"):
+            raise (InputError if code == InputError.exit_code else RunError)(last)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         raise RunError(f"the process that {self._what} {how}: {last}")
 

@@ -53,12 +53,17 @@ def known(name: str) -> bool:
     return name in names() or name in _ALIASES
 
 
-def find(name: str | Path, *, relative_to: Path | None = None) -> Description:
+def _packaged(name: str) -> Path:
+    return FOLDER / f"{name}{SUFFIX}"
+
+
+def find(name: str | Path, *, relative_to: Path | None = None, kind: str | None = None) -> Description:
     """Return a task by its name, or by a file with the suffix .json.
 
     Args:
         name: of a packaged task, or a file.
         relative_to: a file to whose folder a relative ``name`` refers.
+        kind: if the name is unknown, suggest only tasks of this kind (default: of all kinds).
 
     Raises:
         InputError: the task does not exist, or its file is invalid.
@@ -68,12 +73,12 @@ def find(name: str | Path, *, relative_to: Path | None = None) -> Description:
         task_names = names()
         name_or_file = name_or_file if name_or_file in task_names else _ALIASES.get(name_or_file, name_or_file)
         if name_or_file not in task_names:
-            suggestion = did_you_mean(name_or_file, task_names)
+            suggested = [task for task in task_names if kind in (None, read(_packaged(task)).kind)]
             raise InputError(
-                f"task '{name_or_file}': no such task{suggestion}; give one of "
-                f"{', '.join(task_names)}, or a file *.json of your own"
+                f"task '{name_or_file}': no such task{did_you_mean(name_or_file, suggested)}; give one of "
+                f"{', '.join(suggested)}, or a file *.json of your own"
             )
-        return read(FOLDER / f"{name_or_file}{SUFFIX}")
+        return read(_packaged(name_or_file))
     return read(Path(name) if relative_to is None else relative_to.parent / name)
 
 

@@ -74,7 +74,9 @@ class Task(Closing, Generic[Result]):
         if task_or_default is None:
             raise InputError(f"{type(self).__name__} needs the name or the file of a task")
         self.description = (
-            task_or_default if isinstance(task_or_default, Description) else reading.find(task_or_default)
+            task_or_default
+            if isinstance(task_or_default, Description)
+            else reading.find(task_or_default, kind=self.kind)
         )
         if self.description.kind != self.kind:
             source = self.description.source

@@ -16,10 +16,10 @@ from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
-from glsl_infer.tools.export import io_options_of
 
 
 def calibrate(
@@ -28,6 +28,7 @@ def calibrate(
     calibration: Sequence[str | Path],
     *,
     options: Options | None = None,
+    io_options: IoOptions | None = None,
     progress: ProgressCallback = no_progress,
 ) -> StoredRanges:
     """Learn a model's ranges and the other calibration data, and write them to a file.
@@ -36,7 +37,8 @@ def calibrate(
         model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.json`` file to write.
         calibration: files of typical inputs; see ``calibration.samples``.
-        options: options of inputs, outputs and the choice of ranges.
+        options: options of the choice of ranges.
+        io_options: options of the inputs and outputs of a model file.
         progress: called with the name of each step.
 
     Raises:
@@ -45,10 +47,7 @@ def calibrate(
     """
     options = options or Options()
     progress("loading the model")
-    if isinstance(model, Graph):
-        graph = model
-    else:
-        graph = importers.survey(model, options.input_range, io_options_of(options)).whole()
+    graph = model if isinstance(model, Graph) else importers.survey(model, io_options=io_options).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical images with --images DIR")

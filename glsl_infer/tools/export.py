@@ -42,6 +42,7 @@ def export(
     labels: str | Path | None = None,
     *,
     options: Options | None = None,
+    io_options: IoOptions | None = None,
     calibration: Sequence[str | Path] = (),
     ranges: str | Path | None = None,
     verify_seconds: float = 0.0,
@@ -55,6 +56,7 @@ def export(
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line, for an output with classes. Without it, classes are numbered.
         options: export options.
+        io_options: options of the inputs and outputs of a model file.
         calibration: files of typical inputs; see ``calibration.samples``.
         ranges: a file of ranges. They take precedence over ranges learnt from ``calibration``.
         verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is installed;
@@ -74,7 +76,7 @@ def export(
     except InputError as error:
         problems.append(error)
     progress("loading the model")
-    survey = _survey(model, options, problems)
+    survey = _survey(model, io_options, problems)
     gc.collect()  # frees the framework's copy of all weights
     trim_heap()
     graph, optimized = survey.graph if survey is not None else None, None
@@ -133,25 +135,12 @@ def export(
     return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def io_options_of(options: Options) -> IoOptions:
-    """Return the options of a model's inputs and outputs."""
-    return IoOptions(
-        options.input_ranges,
-        options.fits,
-        options.purposes,
-        options.input_sizes,
-        options.outputs,
-        options.input_shapes,
-        options.constants,
-    )
-
-
-def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> ImportReport | None:
+def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: list[InputError]) -> ImportReport | None:
     """Return the import report of a model, or None if it cannot be read; append its problems to ``problems``."""
     if isinstance(model, Graph):
         return ImportReport((), model)
     try:
-        survey = importers.survey(model, options.input_range, io_options_of(options))
+        survey = importers.survey(model, io_options=io_options)
     except MissingExtraError:
         raise
     except InputError as error:

@@ -46,7 +46,7 @@ def main() -> int:
             out.parent.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
                 pictures = making.pictures_of(model, Path(folder))
-                stored = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
+                stored = calibrate(making.source_of(model), out, pictures, io_options=making.io_options_of(model))
             # ``get`` reads 16-bit ranges of these layers only.
             layers = stored.known.sixteen or ()
             chosen_maps = {name: value for name, value in stored.known.sixteen_bit.items() if name in layers}
@@ -63,7 +63,13 @@ def milliseconds(model: catalogue.Model) -> int:
     labels = None if model.labels is None else making.labels_of(model)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         path = Path(folder) / f"{model.name}.glslnn"
-        export(making.source_of(model), path, labels, options=making.options_of(model), ranges=making.ranges_of(model))
+        export(
+            making.source_of(model),
+            path,
+            labels,
+            io_options=making.io_options_of(model),
+            ranges=making.ranges_of(model),
+        )
         report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)
 

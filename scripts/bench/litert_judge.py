@@ -176,7 +176,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     ranges = {name: (0.0, 1.0) for name, index in model.inputs} if kind != "int8" else {}
     purposes = {name: "values" for name, _ in model.outputs}  # keeps a final softmax
     try:
-        graph = to_graph(model, ends=IoOptions(ranges, purposes=purposes))
+        graph = to_graph(model, io_options=IoOptions(ranges, purposes=purposes))
         inputs = [_inputs(graph, samples, index) for index in range(CALIBRATION + SHOWN)]
         built = build(graph, (), calibration=inputs[:CALIBRATION])
     except GlslInferError as error:

@@ -52,13 +52,13 @@ def main() -> None:
             continue
         own, other = args.data if model.stem.startswith("grocery") else reversed(args.data)
         with Session(model) as session:
-            known = _logits(session, own / "train", IMAGES)
-            entry = measured(known, _logits(session, own / "val"))
+            train_logits = _logits(session, own / "train", IMAGES)
+            entry = measured(train_logits, _logits(session, own / "val"))
             shares = [
                 f"{folder}: {100 * np.mean(_margins(entry, _logits(session, folder)) < 0):.1f} %"
                 for folder in (own / "test", other / "test", *args.unknown)
             ]
-            stale = [digest for digest, found in rules.items() if found["model"] == model.stem]
+            stale = [digest for digest, entry in rules.items() if entry["model"] == model.stem]
             for digest in stale:
                 del rules[digest]
             rules[session.bundle.digest or ""] = {"model": model.stem, **entry}
@@ -66,14 +66,14 @@ def main() -> None:
     FILE.write_text(json.dumps({"zero": ZERO, "models": dict(sorted(rules.items()))}, indent=1) + "\n", "utf-8")
 
 
-def measured(known: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, Any]:
+def measured(train: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, Any]:
     """Return the entry of a model: directions from logits (images, classes) of known images, the limit from others."""
-    mean = float(known.mean())
-    count = min(DIRECTIONS, known.shape[1] - 2)
-    off = known - mean
+    mean = float(train.mean())
+    count = min(DIRECTIONS, train.shape[1] - 2)
+    off = train - mean
     variances, axes = np.linalg.eigh(off.T @ off / len(off))
-    rest = variances[:-count].mean()
-    directions = axes[:, -count:].T * np.sqrt(1.0 - rest / variances[-count:])[:, np.newaxis]
+    remaining = variances[:-count].mean()
+    directions = axes[:, -count:].T * np.sqrt(1.0 - remaining / variances[-count:])[:, np.newaxis]
     step = float(f"{np.abs(directions).max() / STEPS:.5g}")
     steps = np.rint(directions / step).astype(int)
     entry: dict[str, Any] = {
@@ -84,8 +84,8 @@ def measured(known: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
         "step": step,
         "directions": ["".join(chr(ord(ZERO) + int(number)) for number in row) for row in steps],
     }
-    distances = [rule(entry, ZERO).distance(row) for row in known]
-    entry["scale"] = round(float(SPREAD * np.logaddexp.reduce(known, 1).std() / np.std(distances)), 4)
+    distances = [rule(entry, ZERO).distance(row) for row in train]
+    entry["scale"] = round(float(SPREAD * np.logaddexp.reduce(train, 1).std() / np.std(distances)), 4)
     energies = np.logaddexp.reduce(val, 1)
     least = float(np.quantile(energies, (1.0 - COVERED) / 3.0))
     far = (1.0 - COVERED) * len(val) - np.count_nonzero(energies < least)

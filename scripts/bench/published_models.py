@@ -134,7 +134,7 @@ def _open_size(path: Path, row: dict[str, str]) -> tuple[int, int] | None:
 
 def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
     kinds = sorted({operator.kind for operator in read_onnx(path).part.operators})
-    imported = onnx.imported(path, ends=onnx.IoOptions(sizes={} if size is None else {"": size}))
+    imported = onnx.imported(path, io_options=onnx.IoOptions(sizes={} if size is None else {"": size}))
     try:
         graph = imported.survey.whole()
     except GlslInferError as error:

@@ -1,4 +1,7 @@
-"""Bundles as zip files: sound ones, and ambiguous ones that two readers could read differently."""
+"""Bundles as zip files: sound ones, and ambiguous ones that two readers could read differently.
+
+The zip files of this module have no comments and no extra fields, so the end record is the last ``_END`` bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,12 @@ import io
 import struct
 import zipfile
 from collections.abc import Callable
+
+_END = 22
+"""Bytes of the end record; its bytes 16 to 19 are the offset of the directory."""
+
+_ENTRY, _NAME_LENGTH, _OFFSET = 46, 28, 42
+"""Bytes of a directory entry before its name, and the positions of the name's length and of the member's offset."""
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
@@ -22,11 +31,12 @@ def zipped(members: dict[str, bytes]) -> bytes:
 def _shifted(archive: bytes, before: bytes, between: bytes) -> bytes:
     """Return a zip file with extra bytes before its members, or between them and the directory, and correct offsets."""
     directory = struct.unpack("<L", archive[-6:-2])[0]
-    entries, at = bytearray(archive[directory:-22]), 0
+    entries, at = bytearray(archive[directory:-_END]), 0
     while at < len(entries):
-        entries[at + 42 : at + 46] = struct.pack("<L", struct.unpack_from("<L", entries, at + 42)[0] + len(before))
-        at += 46 + struct.unpack_from("<H", entries, at + 28)[0]
-    end = archive[-22:-6] + struct.pack("<L", directory + len(before) + len(between)) + archive[-2:]
+        offset = struct.unpack_from("<L", entries, at + _OFFSET)[0]
+        struct.pack_into("<L", entries, at + _OFFSET, offset + len(before))
+        at += _ENTRY + struct.unpack_from("<H", entries, at + _NAME_LENGTH)[0]
+    end = archive[-_END:-6] + struct.pack("<L", directory + len(before) + len(between)) + archive[-2:]
     return before + archive[:directory] + between + bytes(entries) + end
 
 

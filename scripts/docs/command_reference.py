@@ -36,44 +36,28 @@ number of the signal.
 
 def page() -> str:
     """Return the text of the page."""
-    parsers = {f"glsl-infer {name}": parser for name, parser in _subparsers(parser_of(COMMANDS)).items()}
+    parsers = {f"glsl-infer {name}": parser for name, parser in parser_of(COMMANDS).commands.items()}
     parsers["classify"] = classify_parser()
     rows = [f"| [{name}](#{_anchor(name)}) | {_cell(parser.description or '')} |" for name, parser in parsers.items()]
     sections = [_section(name, parser) for name, parser in parsers.items()]
     return HEAD + "\n".join(["| command | purpose |", "|---|---|", *rows, "", *sections])
 
 
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    return next(dict(action.choices) for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-
-
-def _section(name: str, parser: argparse.ArgumentParser) -> str:
-    actions = [action for action in parser._actions if action.help is not argparse.SUPPRESS]
-    required = [_invocation(action) for action in actions if action.option_strings and action.required]
-    positional = [_invocation(action) for action in actions if not action.option_strings]
-    lines = [f"## {name}", "", _block(parser.description), "```text"]
-    usage = " ".join([name, "[options]", *required, *positional])
-    lines += [" ".join((parser.usage or usage).split()), *_examples(parser), "```", ""]
-    for group in parser._action_groups:
-        rows = list(_rows(parser, group))
+def _section(name: str, parser: Parser) -> str:
+    lines = [f"## {name}", "", _block(parser.description)]
+    lines += ["```text", parser.usage or name, "", *parser.examples, "```", ""]
+    for title, arguments in parser.groups:
+        rows = list(_rows(parser, arguments))
         if rows:
-            lines += (
-                [_title(group.title), "", _block(group.description)] if group.description else [_title(group.title)]
-            )
-            lines += ["", "| argument | meaning |", "|---|---|", *rows, ""]
+            lines += [f"**{title or 'Options'}**", "", "| argument | meaning |", "|---|---|", *rows, ""]
     if parser.epilog:
         lines += ["```text", parser.epilog.strip(), "```", ""]
     return "\n".join(lines)
 
 
-def _examples(parser: argparse.ArgumentParser) -> list[str]:
-    examples = parser.examples if isinstance(parser, Parser) else ()
-    return ["", *examples] if examples else []
-
-
-def _rows(parser: argparse.ArgumentParser, group: argparse._ArgumentGroup) -> Iterator[str]:
+def _rows(parser: Parser, arguments: list[argparse.Action]) -> Iterator[str]:
     formatter = argparse.HelpFormatter(parser.prog)
-    for action in group._group_actions:
+    for action in arguments:
         if action.help is argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
             continue
         text = formatter._expand_help(action) if action.help else ""
@@ -94,10 +78,6 @@ def _invocation(action: argparse.Action) -> str:
         value = action.dest.upper()
     word = " ".join(value) if isinstance(value, tuple) else value
     return f"{names} {f'[{word}]' if action.nargs == '?' else word}"
-
-
-def _title(title: str | None) -> str:
-    return f"**{title or 'Options'}**"
 
 
 def _block(text: str | None) -> str:

@@ -155,7 +155,7 @@ def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[flo
     buffer = np.rot90(unmirrored, 3 if front else 1)
     height, width = natural.shape[:2]
 
-    def place(s: float, t: float) -> tuple[float, float]:
+    def buffer_position(s: float, t: float) -> tuple[float, float]:
         """Return the buffer position (from its first row) of a point of the natural image (from the lower left)."""
         x, y = s * width, (1 - t) * height
         if front:
@@ -165,7 +165,7 @@ def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[flo
             x, y = y, width - x
         return x / buffer.shape[1], y / buffer.shape[0]
 
-    origin, right, up = place(0, 0), place(1, 0), place(0, 1)
+    origin, right, up = buffer_position(0, 0), buffer_position(1, 0), buffer_position(0, 1)
     columns = [[right[0] - origin[0], right[1] - origin[1], 0, 0], [up[0] - origin[0], up[1] - origin[1], 0, 0]]
     columns += [[0, 0, 1, 0], [*origin, 0, 1]]
     return np.ascontiguousarray(buffer), [float(number) for column in columns for number in column]

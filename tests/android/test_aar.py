@@ -42,7 +42,7 @@ def jar(aar: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(archive.read("classes.jar")))
 
 
-def test_what_is_inside(aar: Path, jar: zipfile.ZipFile) -> None:
+def test_the_aar_has_the_classes_of_its_modules_and_a_license(aar: Path, jar: zipfile.ZipFile) -> None:
     with zipfile.ZipFile(aar) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     assert {"AndroidManifest.xml", "classes.jar", "R.txt", "LICENSE"} <= set(members)
@@ -62,7 +62,7 @@ def test_what_is_inside(aar: Path, jar: zipfile.ZipFile) -> None:
     assert f"Implementation-Version: {glsl_infer.__version__}\r\n".encode() in jar.read("META-INF/MANIFEST.MF")
 
 
-def test_gradle_knows_what_an_app_needs(aar: Path) -> None:
+def test_metadata_names_the_smallest_compile_sdk(aar: Path) -> None:
     with zipfile.ZipFile(aar) as archive:
         text = archive.read("META-INF/com/android/build/gradle/aar-metadata.properties").decode()
     assert dict(line.split("=") for line in text.split()) == {
@@ -71,7 +71,7 @@ def test_gradle_knows_what_an_app_needs(aar: Path) -> None:
     }
 
 
-def test_the_same_again(aar: Path, tmp_path: Path) -> None:
+def test_equal_sources_give_equal_bytes(aar: Path, tmp_path: Path) -> None:
     again = tmp_path / "new" / "again.aar"
     done = subprocess.run(
         [sys.executable, ROOT / "android" / "build_aar.py", "-o", again], capture_output=True, text=True, check=False
@@ -82,7 +82,7 @@ def test_the_same_again(aar: Path, tmp_path: Path) -> None:
     assert [path.name for path in again.parent.iterdir()] == ["again.aar"]
 
 
-def test_an_app_that_has_the_aar_alone(tools: Tools, aar: Path, tmp_path: Path) -> None:
+def test_an_app_with_only_the_aar_classifies(tools: Tools, aar: Path, tmp_path: Path) -> None:
     model = write_tiny(tmp_path)
     with zipfile.ZipFile(aar) as archive:
         archive.extract("classes.jar", tmp_path)

@@ -31,7 +31,7 @@ def members(apk: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_what_it_says_of_itself(badging: str) -> None:
+def test_the_manifest_has_name_version_and_activities(badging: str) -> None:
     code = sum(int(part) * 100**power for power, part in enumerate(reversed(glsl_infer.__version__.split("."))))
     name = f"versionCode='{code}' versionName='{glsl_infer.__version__}'"
     assert f"package: name='glslinfer.app' {name}" in badging
@@ -46,7 +46,7 @@ def test_what_it_says_of_itself(badging: str) -> None:
     assert re.findall(r'android:name="android\.intent\.action\.(\w+)"', manifest) == ["MAIN"], "others can open no file"
 
 
-def test_its_icon(apk: Path, badging: str) -> None:
+def test_the_icon_is_a_png_in_the_package(apk: Path, badging: str) -> None:
     (icon,) = re.findall(r"application: label='glsl-infer' icon='([^']*)'", badging)
     inside = members(apk)
     assert icon in inside
@@ -97,13 +97,14 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
     assert (info.header_offset + 30 + name + extra) % 4 == 0
 
 
-def test_the_same_again(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
+def test_equal_sources_give_equal_bytes(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
     again = tmp_path / "elsewhere" / "again.apk"
     build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore", [squares])
     assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
     assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
 
 
+@pytest.mark.exhaustive
 def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) -> None:
     models = [ROOT / "models" / "superres-x2-96.glslnn", MODEL]
     command = [sys.executable, str(ROOT / "android" / "build_apk.py"), "--json", "-o", str(tmp_path / "two.apk")]

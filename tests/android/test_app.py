@@ -44,7 +44,7 @@ def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, p
     """Check the screen against Python's results for the same bytes, and its first label for the photograph."""
     size = classifier.session.bundle.manifest.input.size
     logits = classifier.session.run(np.ascontiguousarray(phone.input(size, size)[..., :3]))
-    expected = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
+    expected = [(prediction.label, round(100 * prediction.probability, 1)) for prediction in classifier.rank(logits, 3)]
     assert labels(state) == expected
     assert classifier.classify(picture, top=1)[0].label == expected[0][0]
 
@@ -159,7 +159,7 @@ def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_light(phone: Phone) -> None:
+def test_the_light_button_switches_the_torch(phone: Phone) -> None:
     assert not phone.start()["torch"]
     phone.tell("press", "Light")
     assert phone.tell("state")["torch"]
@@ -179,7 +179,7 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         state = phone.photograph(tmp_path / name)
         assert (state["open"], state["gl_error"]) == (0, 0)
         expected = classifier.classify(tmp_path / name, top=3)
-        assert [label for label, _ in labels(state)] == [one.label for one in expected]
+        assert [label for label, _ in labels(state)] == [prediction.label for prediction in expected]
         assert [chance for _, chance in labels(state)] == pytest.approx([100 * o.probability for o in expected], abs=1)
         screen, size = phone.shot(), (PORTRAIT[0], round(PORTRAIT[0] * upright.height / upright.width))
         top = (PORTRAIT[1] - size[1]) // 2
@@ -291,7 +291,7 @@ def test_a_lost_context(phone: Phone) -> None:
 
 
 @pytest.mark.exhaustive
-def test_made_anew(phone: Phone) -> None:
+def test_a_recreated_activity_keeps_its_camera(phone: Phone) -> None:
     phone.start()
     phone.tell("press", "Turn")
     phone.tell("idle")
@@ -320,7 +320,7 @@ def test_the_camera_is_refused_then_given(phone: Phone) -> None:
     assert labels(phone.look(scene("pineapple007.jpg")))
 
 
-def test_another_app_takes_the_camera(phone: Phone) -> None:
+def test_the_camera_is_opened_again_after_another_app(phone: Phone) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
     state = phone.tell("disconnect")

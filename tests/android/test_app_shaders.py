@@ -22,24 +22,24 @@ def lint(source: str, stage: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["full.vert", "camera_preview.frag", "camera_mask.frag"])
-def test_a_shader_as_it_is(name: str, tmp_path: Path) -> None:
+def test_shaders_without_macros_compile(name: str, tmp_path: Path) -> None:
     assert lint((SHADERS / name).read_text(), name.rsplit(".", 1)[1], tmp_path) == ""
 
 
 @pytest.mark.parametrize("taps", [(1, 1), (5, 2), (1, 3)])
 @pytest.mark.parametrize("grey", ["", "#define GREY\n"])
-def test_the_shader_of_the_input(taps: tuple[int, int], grey: str, tmp_path: Path) -> None:
+def test_input_shaders_compile_for_every_ratio(taps: tuple[int, int], grey: str, tmp_path: Path) -> None:
     lines = f"#version 100\n#define TAPS_X {taps[0]}\n#define TAPS_Y {taps[1]}\n{grey}"
     assert lint(lines + (SHADERS / "camera_input.frag").read_text(), "frag", tmp_path) == ""
 
 
 @pytest.mark.parametrize("taps", [1, 16])
-def test_the_shader_of_cuts(taps: int, tmp_path: Path) -> None:
+def test_cut_shaders_compile_for_the_fewest_and_most_samples(taps: int, tmp_path: Path) -> None:
     for grey in ("", "#define GREY\n"):
         lines = f"#version 100\n#define TAPS {taps}\n{grey}"
         assert lint(lines + (SHADERS / "camera_cut.frag").read_text(), "frag", tmp_path) == ""
 
 
-def test_all_are_looked_at() -> None:
+def test_every_shader_of_the_app_has_a_test() -> None:
     names = ["camera_cut.frag", "camera_input.frag", "camera_mask.frag", "camera_preview.frag", "full.vert"]
     assert sorted(path.name for path in SHADERS.iterdir()) == names

@@ -118,7 +118,7 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
     (words,) = [text for text in state["texts"] if text.startswith("Mask: ")]
     assert int(re.findall(r"\d+", words)[0]) == pytest.approx(100 * 60**2 / 128 / 171, abs=5)
     screen = phone.shot().astype(int)
-    x, y = (round(one) for one in on_screen(64, 85))
+    x, y = (round(coordinate) for coordinate in on_screen(64, 85))
     assert np.abs(screen[y - 40 : y + 40, x - 40 : x + 40] - [255, 0, 0]).max() <= 3
     beside = screen[120:340, 10:30].mean(axis=(1, 2))
     assert 60 < beside.mean() < 85 and beside.std() < 12  # darker, and smooth: the deviation of the lines is 17

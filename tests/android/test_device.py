@@ -27,7 +27,7 @@ def device(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
     return Jvm(tools.java([classes], "glslinfer.runner.DeviceMain"))
 
 
-def test_the_same_facts(device: Jvm) -> None:
+def test_java_and_python_detect_the_same_driver_properties(device: Jvm) -> None:
     facts = device.json("facts", *RENDERERS)
     context = Context()
     assert facts["threshold"] == context.store_threshold

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 @pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
-def test_a_file(runner: Jvm, tmp_path: Path, name: str) -> None:
+def test_java_computes_the_same_layers_and_outputs(runner: Jvm, tmp_path: Path, name: str) -> None:
     _, bundle, _ = foreign_models.exported(name, tmp_path)
     inputs = foreign_models.picture(bundle)
     assert_same_layers(runner, bundle, inputs, tmp_path)

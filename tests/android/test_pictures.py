@@ -59,7 +59,7 @@ def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channel
         ],
     ),
 )
-def test_the_same_picture(
+def test_java_fits_images_as_python_does(
     runner: Jvm, tmp_path: Path, fit: str, channels: int, given_size: tuple[int, int], size: tuple[int, int]
 ) -> None:
     rgba = np.random.default_rng(channels).integers(0, 256, (*given_size, 4), np.uint8)
@@ -104,7 +104,7 @@ def test_there_are_classifiers() -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda path: path.stem)
-def test_20_photographs(runner: Jvm, model: Path, tmp_path: Path) -> None:
+def test_java_fits_20_photographs_as_python_does(runner: Jvm, model: Path, tmp_path: Path) -> None:
     pictures = photographs(model.stem.partition("-")[0])
     assert len(pictures) == 20
     size = bundles.read(model).manifest.input.size

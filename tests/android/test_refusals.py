@@ -37,7 +37,7 @@ def test_a_zip_bomb(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     assert "or it is not as large as is declared" in second
 
 
-def test_a_command_says_what_is_wrong(runner: Jvm, tmp_path: Path) -> None:
+def test_commands_report_the_error(runner: Jvm, tmp_path: Path) -> None:
     (tmp_path / "a.glslnn").write_text("no zip")
     assert "not a glsl-infer model" in runner.refused("check", tmp_path / "a.glslnn")
     assert "give one of: run" in runner.refused("frobnicate")

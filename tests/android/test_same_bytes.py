@@ -77,7 +77,7 @@ def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
-def test_the_probe(runner: Jvm, model: Path) -> None:
+def test_java_checks_every_layer_of_the_probe(runner: Jvm, model: Path) -> None:
     assert runner.json("check", model) == {"layers": len(bundles.read(model).manifest.probe.layers)}
 
 

@@ -15,7 +15,7 @@ from models import RUN_EVERYWHERE
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RUN_EVERYWHERE)
-def test_a_model(runner: Jvm, tmp_path: Path, name: str) -> None:
+def test_java_computes_the_same_layers_and_outputs(runner: Jvm, tmp_path: Path, name: str) -> None:
     exported = small_models.exported(name)
     assert_same_layers(runner, exported.path, exported.inputs, tmp_path)
     results = runner.frame(exported.path, exported.inputs, tmp_path)

@@ -91,7 +91,7 @@ def declarations() -> Files:
         {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}
     ]
     members, texts = {**GOOD, "manifest.json": json.dumps(manifest).encode()}, []
-    for test in ("test_what_declares_what_is_set", "test_a_uniform_that_nobody_sets_is_refused"):
+    for test in ("test_what_declares_what_is_set", "test_an_unset_uniform_is_refused"):
         texts += getattr(unit, test).pytestmark[0].args[1]
     texts += [text for text, _ in unit.test_what_is_set_and_what_is_declared_are_the_same.pytestmark[0].args[1]]
     return {text: zipped(rehashed(members, {SHADER: (text + unit.MAIN).encode()})) for text in texts}
@@ -263,10 +263,10 @@ def all_members(good_zip: bytes) -> Files:
     """Return files that declare as many bytes in total as a bundle can have, and one more; nothing is unpacked."""
     entry = good_zip.rindex(b"PK\1\2", 0, good_zip.rindex(b"weights/probe.bin"))
     local = int.from_bytes(good_zip[entry + 42 : entry + 46], "little") + 22
-    rest = format_constants.MAX_BYTES - sum(map(len, GOOD.values())) + len(GOOD["weights/probe.bin"])
+    remaining = format_constants.MAX_BYTES - sum(map(len, GOOD.values())) + len(GOOD["weights/probe.bin"])
     files = {}
     for above in (0, 1):
-        size = (rest + above).to_bytes(4, "little")
+        size = (remaining + above).to_bytes(4, "little")
         data = good_zip[: entry + 24] + size + good_zip[entry + 28 :]
         files[f"all members, {above} above"] = data[:local] + size + data[local + 4 :]
     return files

@@ -62,12 +62,12 @@ def test_every_layer_is_right(arm: Arm) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_is_wrong_is_said(arm: Arm) -> None:
+def test_errors_are_reported(arm: Arm) -> None:
     done = arm.command("classify", "no.jpg")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
 
 
-def test_what_is_fetched_is_what_the_page_says() -> None:
+def test_fetched_packages_are_those_of_the_page() -> None:
     fetch = (ROOT / "scripts/arm/fetch").read_text("utf-8")
     fetched = set(re.search(r'^packages="([^"]*)"', fetch, re.MULTILINE)[1].split())
     listed = {

@@ -45,10 +45,10 @@ class FaultyApi(Api):
 
     def hook(self, name: str, hooked: Callable[..., Any]) -> None:
         """Replace a function by ``hooked(real, *arguments)``, for direct and for prepared calls."""
-        for place in (self, self.prepared):
-            real = getattr(place, name, None)
+        for folder in (self, self.prepared):
+            real = getattr(folder, name, None)
             if real is not None:
-                setattr(place, name, _named(lambda *a, real=real: hooked(real, *a), f"gl{name}"))
+                setattr(folder, name, _named(lambda *a, real=real: hooked(real, *a), f"gl{name}"))
 
     def shader_source(self, real: Any, shader: int, count: int, texts: Any, lengths: Any) -> None:
         if self.text_of_layer in bytes(texts[0]):

@@ -52,8 +52,8 @@ class PlainRunner:
             tiles = tiles_of_picture if entry["kind"] == "picture" else tiles_of_numbers
             for texture, x, y, width, height, texels in tiles(entry["value"], inputs[entry["name"]]):
                 self._bind(0, texture)
-                place = (GL.GL_TEXTURE_2D, 0, x, y, width, height)
-                self.gl.TexSubImage2D(*place, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
+                region = (GL.GL_TEXTURE_2D, 0, x, y, width, height)
+                self.gl.TexSubImage2D(*region, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
         for layer, group in itertools.groupby(self.passes, key=operator.itemgetter("layer")):
             for entry in group:
                 self._draw(entry)

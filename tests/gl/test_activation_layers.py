@@ -34,9 +34,9 @@ PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 def everywhere() -> Iterator[object]:
     """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
-        for index, place in enumerate(PLACES):
+        for index, position in enumerate(PLACES):
             first = number % len(PLACES) == index
-            yield pytest.param(text, *place, marks=ONE_PLACE if first else pytest.mark.exhaustive)
+            yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
 
 
 @pytest.mark.sampled(3)
@@ -74,7 +74,7 @@ def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: st
 @pytest.mark.sampled(3)
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("text", TEXTS)
-def test_behind_a_dense_layer(context: Context, text: str) -> None:
+def test_activations_after_a_dense_layer_are_exact(context: Context, text: str) -> None:
     rng = np.random.default_rng(len(text))
     nodes = (
         input_node(SIZE),
@@ -93,7 +93,7 @@ def test_behind_a_dense_layer(context: Context, text: str) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_slopes_of_each_channel_lie_behind_the_weights_in_a_texture(context: Context) -> None:
+def test_slopes_of_each_channel_follow_the_weights_in_a_texture(context: Context) -> None:
     rng = np.random.default_rng(0)
     body = [
         input_node(SIZE),
@@ -138,7 +138,7 @@ def test_behind_convolutions_residuals_and_sums(context: Context, seed: int, wei
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("seed", range(4))
-def test_random_parameters_behind_a_dense_layer(context: Context, seed: int) -> None:
+def test_random_parameters_after_a_dense_layer_are_exact(context: Context, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = (
         input_node(3),
@@ -164,7 +164,7 @@ def test_a_line_leaves_the_shader_nothing(context: Context) -> None:
     for graph in graphs:
         bundle = make_bundle(graph, "uniform")
         (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "conv"}
-        (fragment,) = (one.fragment for one in bundle.manifest.programs if one.name == program)
+        (fragment,) = (entry.fragment for entry in bundle.manifest.programs if entry.name == program)
         texts.append(bundle.members[fragment])
     assert texts[0] == texts[1]
     assert worst(context, graphs[0], "conv", [stored_map(rng, (5, 5, 3))]) <= TOLERANCE

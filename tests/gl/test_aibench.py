@@ -39,7 +39,8 @@ def folder_of_tiny(folder: Path) -> Path:
     return folder
 
 
-def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys: Capture) -> None:
+def test_every_test_is_a_row_and_a_failed_one_has_its_reason(tmp_path: Path, capsys: Capture) -> None:
+    installed("matplotlib")
     folder = folder_of_tiny(tmp_path)
     (folder / "dped-48x32.glslnn").write_bytes(b"no bundle")
     assert main(["aibench", "--quick", "--json", "--models", str(folder), "--plot", str(folder / "p.png")]) == 0
@@ -53,7 +54,7 @@ def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys:
         assert picture.size[0] > 500
 
 
-def test_a_bundle_of_another_network_is_a_row_that_says_so(tmp_path: Path, capsys: Capture) -> None:
+def test_a_bundle_of_another_network_is_a_failed_row(tmp_path: Path, capsys: Capture) -> None:
     folder = folder_of_tiny(tmp_path)
     (folder / "dped-48x32.glslnn").write_bytes((folder / "mobilenet-v1-64x64.glslnn").read_bytes())
     assert main(["aibench", "--quick", "--only", "8", "--json", "--models", str(folder)]) == 1
@@ -72,9 +73,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
-def test_a_machine_that_has_and_builds_no_network_is_told_once(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_networks_are_reported_once(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundles, "_can_build", lambda: False)
     message = refused(capsys, ["aibench", "--quick", "--only", "4,8,9", "--models", str(tmp_path)])
     assert f"{tmp_path} has no srcnn-48x48.glslnn or dped-48x32.glslnn; to build it" in message
@@ -104,7 +103,7 @@ def test_a_pixel_2_has_its_score() -> None:
     assert phones.score_of({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
 
 
-def test_a_result_stands_among_the_phones() -> None:
+def test_a_result_is_a_row_among_the_phones() -> None:
     (pixel,) = (row for row in phones.read() if row["phone"] == "Google Pixel 2")
     assert {test.number: test.reference for test in tests.TESTS} == {
         test.number: float(pixel[str(test.number)]) for test in tests.TESTS
@@ -118,7 +117,7 @@ def test_a_result_stands_among_the_phones() -> None:
     assert phones.table("mine", rows, None, phones.read())[1].startswith("mine")
 
 
-def test_other_devices_stand_beside_it(tmp_path: Path) -> None:
+def test_other_devices_are_rows_of_the_table(tmp_path: Path) -> None:
     file = tmp_path / "others.csv"
     file.write_text(
         "phone,1,2,3,4,5,6,7,8,9,score\nslow,900,-,-,-,-,-,-,-,-,50\nfast,1,2,3,4,5,6,7,8,9.5,2000\n", "utf-8"
@@ -171,6 +170,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
 @pytest.mark.exhaustive
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is built by Keras and exported in child processes, and both tests use it."""
+    installed("tensorflow")
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0

@@ -75,24 +75,24 @@ def test_other_kinds_of_files_are_refused_with_advice(capfd: Capture, tmp_path: 
     assert advice in model_refused(capfd, tmp_path / "foreign.glslnn")
 
 
-def test_a_device(capfd: Capture) -> None:
+def test_a_device_is_refused(capfd: Capture) -> None:
     assert "is a device" in model_refused(capfd, Path("/dev/zero"))
 
 
-def test_a_socket(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_refused(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # socket names are limited in length
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("model.glslnn")
         assert "is a socket" in model_refused(capfd, Path("model.glslnn"))
 
 
-def test_a_keras_model(capfd: Capture, tmp_path: Path) -> None:
+def test_a_keras_model_is_refused(capfd: Capture, tmp_path: Path) -> None:
     model = tmp_path / "model.keras"
     foreign_zip("metadata.json", "config.json", "model.weights.h5")(model)
     assert "glsl-infer export" in model_refused(capfd, model)
 
 
-def test_no_permission(capfd: Capture) -> None:
+def test_an_unreadable_file_is_refused(capfd: Capture) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = write_tiny(Path(folder))
         Path(folder).chmod(0o755)
@@ -114,7 +114,7 @@ NEWER = {
 
 @pytest.mark.parametrize("change", NEWER)
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
-def test_a_newer_version_is_named_whatever_else_changed(
+def test_a_newer_version_is_reported_before_other_faults(
     capfd: Capture, tmp_path: Path, change: str, compression: int
 ) -> None:
     """A newer version is reported as such, for any other changes in the file."""
@@ -154,7 +154,9 @@ def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("field", LIMITS)
 @pytest.mark.parametrize("model", [pytest.param("tiny", marks=pytest.mark.drivers("all")), "shipped"])
-def test_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str) -> None:
+def test_limits_are_compared_before_compiling(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str
+) -> None:
     path = write_tiny(tmp_path) if model == "tiny" else default_model()
     needed = getattr(bundle.read(path).manifest.limits, field)
     name, advice = LIMITS[field]

@@ -44,7 +44,7 @@ def assert_ordered(row: dict[str, float]) -> None:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize(("layers", "minutes"), [(False, None), (True, None), (False, 0.002)])
-def test_a_result_is_as_its_schema_says(tmp_path: Path, layers: bool, minutes: float | None) -> None:
+def test_a_result_matches_its_schema(tmp_path: Path, layers: bool, minutes: float | None) -> None:
     steps, count = listener()
     result = measure(write_tiny(tmp_path), runs=5, warm_up=2, layers=layers, minutes=minutes, progress=count)
     VALIDATOR.validate(json.loads(json.dumps(result)))
@@ -60,7 +60,7 @@ def test_the_schema_refuses_what_is_no_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_result_says_what_was_measured_and_where(tmp_path: Path, context: Context) -> None:
+def test_a_result_has_the_model_and_the_machine(tmp_path: Path, context: Context) -> None:
     path = write_tiny(tmp_path)
     result = measure(path, runs=3, warm_up=0)
     assert result["model"] == {"file": str(path), "name": "tiny", "input": 9, "layers": 8}
@@ -71,7 +71,7 @@ def test_a_result_says_what_was_measured_and_where(tmp_path: Path, context: Cont
 
 
 @pytest.mark.drivers("all")
-def test_the_steps_make_the_whole(tmp_path: Path) -> None:
+def test_the_steps_add_up_to_the_frame(tmp_path: Path) -> None:
     result = measure(write_tiny(tmp_path), runs=7, warm_up=1)
     runs = result["runs_ms"]
     assert {len(times) for times in runs.values()} == {7}
@@ -119,7 +119,7 @@ def test_a_profile_has_every_layer_that_draws(context: Context, queries: bool) -
 
 
 @pytest.mark.drivers("all")
-def test_a_profile_takes_the_way_that_the_driver_has(context: Context) -> None:
+def test_a_profile_uses_the_timer_of_the_driver(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
         result = profile(session, tiny_picture(1), 1, 0, lambda count: None)
     assert result["by"] == (QUERIES if timer_queries.available(context) else FINISHES)
@@ -261,7 +261,7 @@ def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkey
     assert "runs: 100%" in capsys.readouterr().err
 
 
-def test_a_missing_bundle(capsys: Capture, tmp_path: Path) -> None:
+def test_a_missing_bundle_is_reported(capsys: Capture, tmp_path: Path) -> None:
     missing = tmp_path / "no.glslnn"
     assert f"{missing}: no such file" in refused(capsys, ["benchmark", missing])
     assert f"{missing}: no such file" in refused(capsys, ["benchmark", "--compare", missing, missing])

@@ -46,7 +46,7 @@ def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
 
 @pytest.mark.drivers("all")
 @each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
-def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: str, layout: str) -> None:
+def test_a_frame_makes_as_many_calls_as_statistics_count(tiled: Context, weights: str, layout: str) -> None:
     with Session(tiny_bundle(weights, layout), context=tiled) as session:
         result = frames.counts(session, tiny_picture(0))
         statistics = session.statistics()
@@ -79,7 +79,7 @@ def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
-def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
+def test_no_state_is_set_twice_to_the_same_value(context: Context, layout: str) -> None:
     with Session(tiny_bundle("uniform", layout), context=context) as session:
         state: dict[object, object] = {}
         for function, arguments in session.frame:
@@ -133,7 +133,7 @@ def test_a_frame_of_few_draws(bundle: bundles.Bundle, context: Context, tmp_path
     assert counts.gl_calls <= 800
 
 
-def test_where_weights_lie(bundle: bundles.Bundle) -> None:
+def test_weights_of_small_maps_are_in_textures(bundle: bundles.Bundle) -> None:
     """Weights are in textures from 23 x 23 pixels down, with 16 bits, because there are no calibration images."""
     textures = {texture.name for texture in bundle.manifest.textures}
     maps = {layer.name: layer.output for layer in bundle.network.layers if layer.op == "conv2d"}

@@ -51,8 +51,8 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def film(path: Path, count: int) -> Path:
-    first, *rest = (noise(index) for index in range(count))
-    first.save(path, save_all=True, append_images=rest, lossless=True, duration=40)
+    first, *others = (noise(index) for index in range(count))
+    first.save(path, save_all=True, append_images=others, lossless=True, duration=40)
     return path
 
 
@@ -60,12 +60,14 @@ def lines(capsys: Capture) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_each_frame_of_a_film_is_a_line_with_the_labels_of_classify(
+    model: Path, tmp_path: Path, capsys: Capture
+) -> None:
     path = film(tmp_path / "film.webp", 5)
     assert main(["camera", "--source", str(path), "--model", str(model), "--headless", "--json"]) == 0
     result = lines(capsys)
-    assert [one["frame"] for one in result] == list(range(5))
-    assert all(set(one) == {"frame", "seconds", "fps", "predictions"} for one in result)
+    assert [line["frame"] for line in result] == list(range(5))
+    assert all(set(line) == {"frame", "seconds", "fps", "predictions"} for line in result)
     stills = folder(tmp_path / "stills", 5)
     assert main(["camera", "--source", str(stills), "--model", str(model), "--json"]) == 0
     assert [line["predictions"] for line in lines(capsys)] == [line["predictions"] for line in result]
@@ -84,7 +86,7 @@ def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None
 
 
 @pytest.mark.parametrize(("threshold", "none"), [("0", False), ("1", True)])
-def test_below_the_threshold_it_is_none_of_these(
+def test_frames_below_the_threshold_are_none_of_these(
     threshold: str, none: bool, model: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     source = folder(tmp_path / "f", 2)
@@ -96,7 +98,7 @@ def test_below_the_threshold_it_is_none_of_these(
     assert [label == NONE for label in watched] == [none] * 2
 
 
-def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_every_skips_frames_and_frames_ends_the_run(model: Path, tmp_path: Path, capsys: Capture) -> None:
     argv = ["camera", "--source", str(folder(tmp_path / "f", 9)), "--model", str(model), "--json", "--every", "2"]
     assert main(argv) == 0
     assert [line["frame"] for line in lines(capsys)] == [0, 2, 4, 6, 8]
@@ -161,7 +163,7 @@ def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("reads", [True, False])
-def test_signals_end_it_cleanly_even_where_nobody_reads(
+def test_signals_end_the_command_even_with_a_full_pipe(
     number: signal.Signals, reads: bool, model: Path, endless: Path
 ) -> None:
     argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
@@ -182,7 +184,7 @@ def test_signals_end_it_cleanly_even_where_nobody_reads(
     assert 0 < len(whole) < 4000
 
 
-def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
+def test_a_closed_pipe_ends_the_command(model: Path, endless: Path) -> None:
     argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
     process = subprocess.Popen(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
@@ -196,7 +198,7 @@ def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
     process.stderr.close()
 
 
-def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_impossible_arguments_are_refused(model: Path, tmp_path: Path, capsys: Capture) -> None:
     source = folder(tmp_path / "f", 1)
     assert "/dev/videoN" in refused(capsys, ["camera", "--source", tmp_path / "nothing"])
     assert "--every 0" in refused(capsys, ["camera", "--source", source, "--every", "0"])

@@ -25,7 +25,10 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 
 BRIGHT = [np.full((480, 640, 3), value, np.uint8) for value in (20, 90, 230)]
-PICTURES = [np.clip(one + np.random.default_rng(0).normal(0, 12, one.shape), 0, 255).astype(np.uint8) for one in BRIGHT]
+PICTURES = [
+    np.clip(picture + np.random.default_rng(0).normal(0, 12, picture.shape), 0, 255).astype(np.uint8)
+    for picture in BRIGHT
+]
 
 
 @pytest.fixture
@@ -110,7 +113,9 @@ def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: CameraDriver,
     copied = labels(capsys)
     both = shared.keys() & copied.keys()
     assert both and {key: shared[key] for key in both} == {key: copied[key] for key in both}
-    assert len({json.dumps(one) for one in shared.values()}) == len(shared), "pictures that the model tells apart"
+    assert len({json.dumps(predictions) for predictions in shared.values()}) == len(shared), (
+        "pictures that the model tells apart"
+    )
 
 
 def test_without_the_extension_frames_are_copied(
@@ -181,7 +186,9 @@ def test_an_error_in_the_middle_gives_everything_back(
     assert driver.alive == 0
 
 
-def test_every_and_a_slow_reader(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
+def test_every_skips_frames_of_a_fast_camera(
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
+) -> None:
     picamera2.left = 400
     assert camera(model, "--every", "7") == 1, "it ends when the camera is unplugged"
     numbers = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]

@@ -64,7 +64,7 @@ def test_a_bright_image_is_clipped_and_a_dark_one_is_not(bundle: Bundle, context
             session.run(image(50))
 
 
-def test_run_reports_it(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_warns_of_clipped_values(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, bright, out = tmp_path / "model.glslnn", tmp_path / "bright.png", tmp_path / "out.json"
     bundles.write(bundle, model)
     Image.fromarray(image(255)).save(bright)

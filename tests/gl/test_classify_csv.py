@@ -46,6 +46,7 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     assert [Path(row["file"]).name for row in result] == [f"{index:05d}.png" for index in range(5)]
     assert [bool(row["error"]) for row in result] == [False, False, True, False, False]
     assert str(folder) not in result[2]["error"]
+    assert result[2]["label_1"] == result[2]["probability_2"] == ""
     assert main([*argv, "--json"]) == 2
     report = json.loads(capsys.readouterr().out)[0]["predictions"]
     assert [result[0]["label_1"], result[0]["label_2"]] == [entry["label"] for entry in report]
@@ -59,7 +60,7 @@ def test_no_more_columns_than_labels(tmp_path: Path, capsys: Capture) -> None:
     assert sum(key.startswith("label_") for key in rows(out)[0]) == len(LABELS)
 
 
-def test_json_beside_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
+def test_json_with_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
     folder, out = photos(tmp_path / "photos", 3), tmp_path / "out.csv"
     assert main(["classify", "--json", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -85,11 +85,11 @@ def test_info_lists_the_driver_and_each_way_to_a_context(
     report = json.loads(capsys.readouterr().out)
     assert report["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
     assert report["context"] == ("surfaceless" if way == "auto" else way)
-    assert {name: one["works"] for name, one in report["contexts"].items()} == dict.fromkeys(WAYS, True)
+    assert {name: state["works"] for name, state in report["contexts"].items()} == dict.fromkeys(WAYS, True)
 
 
 @pytest.mark.usefixtures("no_screen")
-def test_info_says_why_a_context_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_has_the_reason_of_a_failed_context(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 0
     printed = capsys.readouterr()
     assert "fails: glfw has no screen: neither DISPLAY nor WAYLAND_DISPLAY is set\n" in printed.out
@@ -149,7 +149,7 @@ PathFinder.find_spec = lambda name, *more: None if name == "OpenGL" else find(na
     ],
     ids=["GLESv2", "EGL", "PyOpenGL"],
 )
-def test_what_is_not_installed_is_said_in_words(before: str, missing: str, advice: str, screen: str) -> None:
+def test_missing_packages_are_reported_without_a_traceback(before: str, missing: str, advice: str, screen: str) -> None:
     info, classify = run_in_child(["info"], ["classify", EXAMPLE], before=before)
     assert info.returncode == 1, info.stderr
     assert info.stdout.count(f"fails: {missing} is not installed\n") == 3

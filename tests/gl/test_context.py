@@ -25,7 +25,7 @@ def test_each_way_gives_es_2(choice: str, how: str) -> None:
         assert not context.refusals
 
 
-def test_the_context_is_what_was_asked_for(context: Context) -> None:
+def test_the_context_has_the_requested_driver(context: Context) -> None:
     """The context's driver is the one of ``make test-drivers``; without a choice there is nothing to compare."""
     renderer, version = context.gl.text(GL.GL_RENDERER), context.gl.text(GL.GL_VERSION)
     assert os.environ.get("GALLIUM_DRIVER", "") in renderer
@@ -47,7 +47,7 @@ def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch)
         assert context.refusals == ["surfaceless: broken"]
 
 
-def test_then_to_a_hidden_window(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
+def test_a_hidden_window_is_the_last_choice(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
     refuse(monkeypatch, "surfaceless", "device")
     with Context() as context:
         assert context.how.startswith("hidden glfw window")
@@ -69,18 +69,18 @@ def test_the_error_gives_each_advice_once(monkeypatch: pytest.MonkeyPatch) -> No
         Context()
 
 
-def test_the_error_of_a_way_asked_for_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_chosen_way_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, "device", advice="plug it in")
     with pytest.raises(ContextError, match=r"^broken; plug it in$"):
         Context("device")
 
 
-def test_unknown_choice() -> None:
+def test_unknown_choices_are_refused() -> None:
     with pytest.raises(ContextError, match="choose one of auto, surfaceless, device, glfw"):
         Context("window")
 
 
-def test_a_closed_context_says_so(context: Context) -> None:
+def test_a_closed_context_is_refused(context: Context) -> None:
     opened = Context()
     opened.close()
     opened.close()
@@ -116,16 +116,16 @@ def test_sums_are_measured(context: Context) -> None:
     assert 0.4 <= context.sum_threshold <= (0.6 if nearest else 1.0)
 
 
-@pytest.mark.parametrize("threshold, told", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
-def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, told: bool) -> None:
+@pytest.mark.parametrize("threshold, corrected", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
+def test_shaders_correct_stores_that_do_not_round_to_nearest(threshold: float, corrected: bool) -> None:
     with Context() as context:
         context.__dict__.update(store_threshold=threshold)
         if not is_nvidia(context.gl.text(GL.GL_VENDOR)):
-            assert driver_of(context).rounds_stores == told
-            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == told
+            assert driver_of(context).rounds_stores == corrected
+            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == corrected
 
 
-def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shaders_for_nvidia_round_stores_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
     with Context() as context:
         text = context.gl.text
         vendor = {GL.GL_VENDOR: "NVIDIA Corporation"}

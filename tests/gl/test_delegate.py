@@ -88,7 +88,7 @@ def test_attention_between_shaders(context: Context, tmp_path: Path) -> None:
         assert best.label in parted.LABELS
 
 
-def test_a_detector(context: Context) -> None:
+def test_a_detector_runs_in_two_parts(context: Context) -> None:
     built = build(parted.detector(), ())
     picture = np.random.default_rng(1).integers(0, 256, (13, 13, 3), np.uint8)
     with Session(built.bundle, context=context, cache=False) as session:
@@ -136,7 +136,7 @@ def custom_bundle() -> Bundle:
     return build(graph, ()).bundle
 
 
-def test_a_custom_operator_is_given_and_never_loaded(context: Context, tmp_path: Path) -> None:
+def test_custom_operators_are_passed_in_and_never_loaded(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "m.glslnn"
     bundles.write(custom_bundle(), path, read_back=True)
     picture = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
@@ -155,7 +155,7 @@ def test_a_custom_operator_is_given_and_never_loaded(context: Context, tmp_path:
         session.run(picture)
 
 
-def test_what_needs_one_gpu_program_says_so(context: Context) -> None:
+def test_tools_for_one_gpu_program_refuse_parts(context: Context) -> None:
     with Session(parted.parted_bundle(), context=context, cache=False) as session:
         with pytest.raises(InputError, match=r"runs in 3 parts, some of them on the CPU \(.*attention.*\)"):
             _ = session.bundle.network
@@ -166,7 +166,7 @@ def test_what_needs_one_gpu_program_says_so(context: Context) -> None:
             session.run({})
 
 
-def test_attributes_that_make_no_sense_are_told(context: Context) -> None:
+def test_invalid_attributes_are_reported(context: Context) -> None:
     body = [
         parted.input_node(6),
         parted.conv_node(np.random.default_rng(0), "a", ("image",), 3, 4),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 from tiny import write_tiny
 
@@ -26,6 +27,7 @@ TOOLS = {
 
 def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subprocess.CompletedProcess[str]:
     """Write a deployment and run its script."""
+    needs.installed("yaml")
     write_tiny(tmp_path)
     (tmp_path / "deployment.yml").write_text(f"models:\n  - {{name: tiny, source: tiny.glslnn}}\n{service}")
     assert main(["deploy", str(tmp_path / "deployment.yml")]) == 0

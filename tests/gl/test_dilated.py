@@ -51,7 +51,7 @@ def test_a_pyramid_of_rates(context: Context, size: int, channels: int, weights:
 
 
 @pytest.mark.drivers("all")
-def test_a_gutter_is_as_wide_as_what_meets_the_map() -> None:
+def test_a_gutter_is_as_wide_as_the_taps_over_the_map_need() -> None:
     def gutter(size: int) -> int:
         value = make_bundle(optimize(pyramid(size, 12))).values["feed"]
         assert isinstance(value, FeatureMap)
@@ -96,7 +96,7 @@ def test_all_steps_are_the_maps(context: Context, offset: float) -> None:
             assert np.abs(drawn - floats).max() < 0.03 * max(np.ptp(floats), np.abs(floats).max())
 
 
-def test_without_pictures_it_is_refused() -> None:
+def test_a_pyramid_without_calibration_images_is_refused() -> None:
     with pytest.raises(ModelError, match="--images"):
         build(pool(0.0), (), options=Options())
 

@@ -52,13 +52,13 @@ def test_the_round_trip(context: Context, session: Session, width: int, height: 
     assert {step: row[step] for step in STEPS} == dict.fromkeys(STEPS, 0.0)
 
 
-def test_a_driver_that_cannot_says_so_and_the_session_goes_on(context: Context, session: Session) -> None:
+def test_a_driver_without_imports_is_reported_and_the_session_continues(context: Context, session: Session) -> None:
     why = dma_import.refusal(context)
     if why is None:
         pytest.skip("this driver imports dma-bufs")
     assert "has no EGL_EXT_image_dma_buf_import" in why
     before = session.run(tiny_picture(0))
-    for ask in (session.run, session.run_async, session.upload, lambda one: list(session.stream([one]))):
+    for ask in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
         with pytest.raises(ImageError, match=r"the dma-buf of 64 x 48 pixels XB24.* cannot be read by the GPU: "):
             ask(SOME)
     np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
@@ -69,7 +69,7 @@ def test_a_dma_buf_that_no_texture_holds(session: Session) -> None:
         session.run(DmaBuf(1 << 20, 3, "XB24", SOME.planes))
 
 
-def test_the_script(tmp_path: Path, context: Context) -> None:
+def test_the_script_compares_imported_buffers(tmp_path: Path, context: Context) -> None:
     words = [sys.executable, str(SCRIPT), str(write_tiny(tmp_path)), "--context", "surfaceless", "--size"]
     done = subprocess.run(
         [*words, "20x30"], capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ, timeout=300
@@ -107,7 +107,7 @@ class _Imported:
         return self.made[-1]
 
     def alive(self) -> int:
-        return sum(one.handle is not None for one in self.made)
+        return sum(image.handle is not None for image in self.made)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_import_lasts_until_its_own_output_is_read(
     first, second = session.run_async(SOME), session.run_async(SOME)
     assert imported.alive() == 2
     np.testing.assert_array_equal(first.result(), expected)
-    assert [one.handle is not None for one in imported.made] == [False, True]
+    assert [image.handle is not None for image in imported.made] == [False, True]
     np.testing.assert_array_equal(second.result(), expected)
     assert imported.alive() == 0
 
@@ -153,7 +153,7 @@ def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, ex
     assert len(imported.made) == 3 and imported.alive() == 0
 
 
-def test_another_picture_takes_the_place_of_one_that_was_not_run(session: Session, imported: _Imported) -> None:
+def test_a_new_picture_replaces_one_that_was_not_run(session: Session, imported: _Imported) -> None:
     session.upload(SOME)
     assert imported.alive() == 1
     session.upload(tiny_picture(0))

@@ -69,7 +69,7 @@ def printed(page: str, pattern: str) -> list[str]:
     return shlex.split(line)
 
 
-def test_from_films_to_a_message(tmp_path: Path) -> None:
+def test_the_guide_leads_from_films_to_a_message(tmp_path: Path) -> None:
     environment = {**os.environ, "GLSL_INFER_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
 
     def run(*words: str, keys: str = "") -> str:

@@ -169,7 +169,7 @@ def test_a_context_lost_on_the_way_ends_the_command(
     assert output.err.count("\n") == 1
 
 
-def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: Context) -> None:
+def test_a_bundle_is_identified_by_its_manifest(tmp_path: Path, context: Context) -> None:
     keys = set()
     for name, weights in (("a", "baked"), ("b", "baked"), ("c", "uniform")):
         with Session(write_tiny(tmp_path, f"{name}.glslnn", weights), context=context) as session:

@@ -94,13 +94,13 @@ def test_only_one_of_several_is_current(context: Context, screen: str, monkeypat
         find_no_egl(monkeypatch)
         with Context("glfw") as glx:
             three = (context, egl, glx)
-            for one in (context, egl, glx, context, glx, egl, egl, context):
-                one.make_current()
-                assert [other.native.is_current() for other in three] == [other is one for other in three]
-                one.gl.check("after changing contexts")
+            for current in (context, egl, glx, context, glx, egl, egl, context):
+                current.make_current()
+                assert [other.native.is_current() for other in three] == [other is current for other in three]
+                current.gl.check("after changing contexts")
 
 
-def test_another_thread_cannot_use_it_meanwhile(screen: str) -> None:
+def test_another_thread_cannot_use_a_current_context(screen: str) -> None:
     messages: list[str] = []
 
     def use() -> None:
@@ -132,7 +132,7 @@ def test_only_the_main_thread_makes_windows(screen: str) -> None:
 # Errors ----------------------------------------------------------------------------------------------
 
 
-def test_no_screen(no_screen: None) -> None:
+def test_without_a_screen_the_message_names_xvfb(no_screen: None) -> None:
     with pytest.raises(ContextError, match=r"neither DISPLAY nor WAYLAND_DISPLAY is set; set DISPLAY .* xvfb-run"):
         Context("glfw")
 
@@ -183,7 +183,7 @@ def test_no_library(screen: str, monkeypatch: pytest.MonkeyPatch, error: ImportE
         Context("glfw")
 
 
-def test_glfw_is_imported_only_when_it_is_asked_for() -> None:
+def test_glfw_is_imported_only_for_its_contexts() -> None:
     program = (
         "import sys, glsl_infer.tools.window.window, glsl_infer.cli.viewer\n"
         "glsl_infer.gl.context.Context()\n"

@@ -88,7 +88,7 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     assert (result[..., 3] == 255).all()
 
 
-def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
+def test_a_picture_of_the_network_s_size_is_not_scaled(session: Session) -> None:
     session.upload(photograph(40, 40))
     session.upload(tiny_picture(5))
     np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))
@@ -151,7 +151,7 @@ def test_pictures_of_all_kinds_take_turns(context: Context, session: Session) ->
         textured = upload(context, objects, photograph(31, 17))
         kinds = [tiny_picture(0), photograph(40, 50), textured, photograph(40, 40), tiny_picture(1), photograph(3, 4)]
         alone = [session.run(kind) for kind in kinds]
-        assert len({one.tobytes() for one in alone}) == len(kinds)
+        assert len({output.tobytes() for output in alone}) == len(kinds)
         np.testing.assert_array_equal([session.run(kind) for kind in kinds], alone)
         np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 

@@ -46,7 +46,7 @@ def test_closed_standard_output_is_a_line(argv: list[str], closed: str) -> None:
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
-def test_without_standard_error_it_works_all_the_same(argv: list[str], closed: str) -> None:
+def test_commands_work_without_standard_error(argv: list[str], closed: str) -> None:
     command = words("-m", "glsl_infer", *argv)
     done = ended(f"{command} {closed}")
     assert (done.returncode, done.stdout.count("%"), done.stderr) == (0, 3, "")
@@ -78,7 +78,7 @@ sys.exit(main())
 @pytest.mark.parametrize(
     "module", ["argparse", "numpy", "PIL.Image", "glsl_infer.gl.egl", "glsl_infer.runtime.session"]
 )
-def test_an_interruption_while_it_starts_is_a_line(argv: list[str], module: str) -> None:
+def test_an_interruption_during_the_start_is_one_line(argv: list[str], module: str) -> None:
     done = ended(words("-c", STOPPED_AT, module, *argv))
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
@@ -102,7 +102,7 @@ def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
     os.mkfifo(pipe)
     bundle = ROOT / "tests/conformance/numbers.glslnn"
     arguments = [str(pipe)] if suffix == ".npz" else [f"{name}={pipe}" for name in ("depth", "heat", "speed")]
-    options = [word for one in arguments for word in ("--input", one)]
+    options = [word for argument in arguments for word in ("--input", argument)]
     done = run("run", bundle, *options, "-o", tmp_path / "out.npz")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

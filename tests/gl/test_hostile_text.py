@@ -53,7 +53,9 @@ def test_the_terminal_gets_no_escape(name: str, hostile: Path, capsys: pytest.Ca
     assert code == (2 if name == "a refusal" else 0), printed.err
     text = printed.out + printed.err
     assert "\\u001b]0;owned\\u0007\\u009b2J\\u202e\\u007f\\u000d" in text
-    assert all(one.isprintable() for line in text.split("\n") for one in line if one not in "\u200d\t")
+    assert all(
+        character.isprintable() for line in text.split("\n") for character in line if character not in "\u200d\t"
+    )
     assert not any(line.startswith("error: forged") for line in text.split("\n"))
     if name in ("classify", "run", "camera"):
         assert "größe 👩\u200d🌾" in text

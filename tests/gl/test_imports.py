@@ -26,7 +26,7 @@ print(json.dumps([code, sorted(name for name in sys.modules if name.startswith("
 """
 
 
-def test_no_compiler() -> None:
+def test_classify_imports_no_compiler() -> None:
     words = [sys.executable, "-c", LISTS_MODULES, "--model", str(MODEL), str(PICTURE)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)
     code, modules = json.loads(done.stdout.splitlines()[-1])
@@ -57,7 +57,7 @@ print(json.dumps(sorted(set(HIDDEN) & {name.partition(".")[0] for name in sys.mo
 """
 
 
-def test_classify(tmp_path: Path, context: Context) -> None:
+def test_classification_imports_no_tensorflow(tmp_path: Path, context: Context) -> None:
     model, picture = write_tiny(tmp_path), tmp_path / "picture.png"
     Image.fromarray(tiny_picture(3)).save(picture)
     done = subprocess.run(
@@ -73,8 +73,12 @@ def test_classify(tmp_path: Path, context: Context) -> None:
     assert sorted(label for label, _, _ in predictions) == sorted(LABELS)
     with glsl_infer.Classifier(model, context=context) as classifier:
         here = classifier.classify(picture)
-    assert [(label, index) for label, _, index in predictions] == [(one.label, one.index) for one in here]
-    assert np.allclose([probability for _, probability, _ in predictions], [one.probability for one in here])
+    assert [(label, index) for label, _, index in predictions] == [
+        (prediction.label, prediction.index) for prediction in here
+    ]
+    assert np.allclose(
+        [probability for _, probability, _ in predictions], [prediction.probability for prediction in here]
+    )
 
 
 FIRST_TENSORFLOW = """

@@ -82,7 +82,7 @@ def test_each_layer_becomes_a_picture_of_what_it_computed(tmp_path: Path, photo:
     bundle = tiny_bundle()
     exact = dict(reference.layers(bundle, tiny_picture(3)))
     assert len(written) == len(exact)
-    drawn = np.asarray(Image.open(next(one for one in written if one.endswith("-stem.png"))))
+    drawn = np.asarray(Image.open(next(path for path in written if path.endswith("-stem.png"))))
     factor = drawn.shape[1] // (5 + layer_pictures.GAP + 5)  # 6 channels, two in a row
     first = drawn[::factor, ::factor][:5, :5].astype(int)
     stored = in_steps(exact["stem"], bundle.values["stem"])[..., 0]
@@ -190,12 +190,12 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
     bundle = tiny.tiny_bundle()
     model = onnx.load_from_string(onnx_view(bundle))
     stem = next(node for node in model.graph.node if node.name == "stem")
-    attributes = {one.name: onnx.helper.get_attribute_value(one) for one in stem.attribute}
+    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in stem.attribute}
     passes = [entry for entry in bundle.manifest.passes if entry.layer == "stem"]
     low, high = bundle.values["stem"].range.ends(6)
     assert (attributes["gpu_passes"], attributes["strides"]) == (len(passes), [2, 2])
     assert (attributes["range_low"], attributes["range_high"]) == pytest.approx((low.min(), high.max()))
-    kernel = next(one for one in model.graph.initializer if one.name == "stem/kernel")
+    kernel = next(tensor for tensor in model.graph.initializer if tensor.name == "stem/kernel")
     assert np.array_equal(onnx.numpy_helper.to_array(kernel), bundle.graph.by_name["stem"].weights["kernel"])
 
 
@@ -206,7 +206,7 @@ def _hostile(folder: Path) -> Path:
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
 
-def test_names_of_strangers_are_only_text(tmp_path: Path, capsys: Capture) -> None:
+def test_names_in_files_are_escaped(tmp_path: Path, capsys: Capture) -> None:
     page, view = tmp_path / "out.html", tmp_path / "out.onnx"
     assert main(["inspect", str(_hostile(tmp_path)), "--html", str(page), "--onnx-view", str(view)]) == 0
     assert f"wrote {page}" in capsys.readouterr().out
@@ -219,7 +219,7 @@ def test_names_of_strangers_are_only_text(tmp_path: Path, capsys: Capture) -> No
     assert HOSTILE in {node.name for node in model.graph.node}
 
 
-def test_a_page_tells_what_the_gpu_of_a_pi_needs_or_why_not(
+def test_a_page_has_the_needs_of_a_pis_gpu_or_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("VC4_PREFIX", str(tmp_path))
@@ -239,7 +239,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusals(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_impossible_options_are_refused(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     options, message = REFUSED[case]
     path = tiny.write_tiny(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -255,7 +257,7 @@ def test_without_onnx_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "out.onnx").exists()
 
 
-def test_boxes_never_overlap_and_stand_below_what_they_read() -> None:
+def test_boxes_never_overlap_and_are_below_their_inputs() -> None:
     rng = np.random.default_rng(5)
     for size in (1, 2, 9, 60):
         names = [f"n{index}" for index in range(size)]

@@ -74,7 +74,7 @@ def test_commands_let_a_child_draw_a_file_first(
     assert len(children) == 1
 
 
-def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_path: Path) -> None:
+def test_a_child_checks_a_model_once(context: Context, children: list[str], tmp_path: Path) -> None:
     path = tiny.write_tiny(tmp_path)
     for isolated, attempts in (("first", 1), ("first", 1), (True, 2), (False, 2)):
         Session(path, context=context, isolated=isolated).close()
@@ -83,13 +83,13 @@ def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_p
     assert len(children) == 3
 
 
-def test_a_model_in_memory(context: Context, children: list[str]) -> None:
+def test_a_model_in_memory_is_checked_by_a_child_process(context: Context, children: list[str]) -> None:
     with Session(tiny.tiny_bundle(), context=context, isolated=True, selfcheck=True) as session:
         assert session.bundle.path is None
     assert len(children) == 1
 
 
-def test_a_command_meets_a_model_once(children: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_checks_a_model_once(children: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tiny.write_tiny(tmp_path))
     assert main(["selfcheck", path]) == 0
     assert main(["selfcheck", path]) == 0
@@ -153,13 +153,20 @@ print("\\nfinished")
 def test_the_time_for_all_layers_grows_with_the_work() -> None:
     """More programs, longer loops and larger quads have more time, but never hours."""
     small = tiny.tiny_bundle()
-    whole = isolation._whole(small)
+    whole = isolation._seconds_of_all_layers(small)
     assert 180.0 < whole < 300.0
     passes = [replace(entry, quads=entry.quads * 1000) for entry in small.manifest.passes]
-    assert whole < isolation._whole(replace(small, manifest=replace(small.manifest, passes=tuple(passes)))) < 3600.0
+    assert (
+        whole
+        < isolation._seconds_of_all_layers(replace(small, manifest=replace(small.manifest, passes=tuple(passes))))
+        < 3600.0
+    )
     wide = [replace(quad, width=8192, height=8192) for quad in small.manifest.passes[0].quads]
     passes = [replace(small.manifest.passes[0], quads=tuple(wide) * 1000)]
-    assert isolation._whole(replace(small, manifest=replace(small.manifest, passes=tuple(passes)))) == 3600.0
+    assert (
+        isolation._seconds_of_all_layers(replace(small, manifest=replace(small.manifest, passes=tuple(passes))))
+        == 3600.0
+    )
 
 
 def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
@@ -215,7 +222,7 @@ def test_a_child_sees_no_secret_of_the_environment(
     assert len(children) == 1
 
 
-def test_what_a_child_has_started_ends_with_it(
+def test_processes_of_a_child_end_with_it(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Processes started by a child end together with the child, and cannot type into the terminal."""
@@ -328,7 +335,7 @@ def test_a_command_ends_in_a_line(
     assert len(children) == 1
 
 
-def test_what_the_cpu_computes_is_met_there_too(
+def test_cpu_parts_are_checked_by_the_child_too(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """CPU layers run in the child too: three tensors of 256 MB from a file of some kilobytes."""

@@ -111,7 +111,7 @@ def test_means_and_a_map_are_one_job(context: Context, bits: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("padded", ["b", "c", "both"])
-def test_a_map_that_no_reader_pads_is_beside_one_of_any_colour(
+def test_unpadded_maps_share_a_job_with_any_clear_colour(
     context: Context, padded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(6)
@@ -152,7 +152,7 @@ def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:
     assert jobs(bundle) == [["a"], ["b"], ["near", "far"]]
 
 
-def test_tiles_of_a_job_never_meet() -> None:
+def test_tiles_of_a_job_never_overlap() -> None:
     bundle = make_bundle(block())
     regions: dict[str, set[tuple[int, int]]] = {}
     for entry in bundle.manifest.passes:
@@ -165,7 +165,7 @@ def test_tiles_of_a_job_never_meet() -> None:
             pixels |= drawn
 
 
-def test_textures_that_would_grow_too_large_stay_apart() -> None:
+def test_textures_that_would_grow_too_large_stay_separate() -> None:
     rng = np.random.default_rng(3)
     nodes = [input_node(500), conv_node(rng, "a", ("image",), 3, 4, activation="relu(6)")]
     for name, strides in (("b", (1, 490)), ("c", (490, 1))):  # one is high, the other wide
@@ -175,7 +175,7 @@ def test_textures_that_would_grow_too_large_stay_apart() -> None:
     assert len({entry.target for entry in program.passes}) == 3
 
 
-def test_zeros_beside_a_pooling_do_not_wait_for_it() -> None:
+def test_zeros_in_the_job_of_a_pooling_do_not_wait() -> None:
     rng = np.random.default_rng(4)
     zeros = {"kernel": np.zeros((1, 1, 1, 4), np.float32), "bias": np.zeros(4, np.float32)}
     nodes = [

@@ -113,7 +113,7 @@ def test_a_head_of_one_pixel(context: Context, bits: int, layout: str, most: int
         precision_for={"head": bits},
     )
     passes = [draw for draw in bundle.manifest.passes if draw.layer == "head"]
-    assert {sum(quad.width * quad.height for quad in draw.quads) for draw in passes} == {10 * bits // 8 // len(passes)}
+    assert {draw.pixels for draw in passes} == {10 * bits // 8 // len(passes)}
     assert len(passes) <= most and all(len(draw.quads) <= bits // 8 for draw in passes)
     with Session(bundle, context=context) as session:
         assert layer_error(session, "head", stored_inputs(bundle, "head", rng)) <= TOLERANCE

@@ -113,10 +113,10 @@ def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.Monke
     "renderer, expected",
     [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
 )
-def test_who_wants_it(renderer: str, expected: bool) -> None:
+def test_renderers_that_want_ordered_fetches(renderer: str, expected: bool) -> None:
     assert wants_ordered_fetches(renderer) == expected
 
 
-def test_the_renderer_decides(context: Context) -> None:
+def test_the_renderer_decides_on_ordered_fetches(context: Context) -> None:
     assert driver_of(context).ordered_fetches == wants_ordered_fetches(context.gl.text(0x1F01))
     assert (LATE_FETCH in driver_of(context).device_lines) == driver_of(context).ordered_fetches

@@ -68,12 +68,12 @@ def overlap(bundle: Bundle, node: Node) -> bool:
         for value in (bundle.values[read] for read in dict.fromkeys(node.inputs))
         if not isinstance(value, FixedMap)
     ]
-    return len({place for part in places for place in part}) < sum(map(len, places))
+    return len({region for part in places for region in part}) < sum(map(len, places))
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*map(runs, NAMES)])
-def test_a_model(context: Context, name: str) -> None:
+def test_every_layer_is_within_its_tolerance(context: Context, name: str) -> None:
     needs.installed("keras")
     exported = small_models.exported(name)
     bundle, rng = bundles.read(exported.path), np.random.default_rng(0)

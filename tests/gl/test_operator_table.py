@@ -50,32 +50,34 @@ def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
 
 
 @pytest.fixture
-def one(request: pytest.FixtureRequest, row: Row) -> Exported:
-    """An exported row; the rows of its half are exported together."""
+def exported_row(request: pytest.FixtureRequest, row: Row) -> Exported:
+    """An exported_row row; the rows of its half are exported_row together."""
     exports_of_half: dict[str, Exported] = request.getfixturevalue("sample" if row in SAMPLE else "rows")
     return exports_of_half[row.name]
 
 
 @pytest.mark.drivers("all")
 @by_name
-def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, one: Exported, row: Row) -> None:
+def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, exported_row: Exported, row: Row) -> None:
     rng = np.random.default_rng(0)
-    with Session(one.bundle, context=context, selfcheck=True) as session:
-        for node in one.bundle.graph.nodes:
+    with Session(exported_row.bundle, context=context, selfcheck=True) as session:
+        for node in exported_row.bundle.graph.nodes:
             allowed = tolerance(node) if node.op != "input" else None
             if allowed is not None:
-                error = layer_error(session, node.name, stored_inputs(one.bundle, node.name, rng))
+                error = layer_error(session, node.name, stored_inputs(exported_row.bundle, node.name, rng))
                 assert error <= allowed + EXACT, f"{node.name} ({node.op})"
-        output = session.run(one.picture)
-    assert np.ptp(one.expected) > 0.03, "the comparison would show nothing"
-    assert one.error(output) <= row.bound
+        output = session.run(exported_row.picture)
+    assert np.ptp(exported_row.expected) > 0.03, "the comparison would show nothing"
+    assert exported_row.error(output) <= row.bound
 
 
 @by_name
-def test_what_becomes_part_of_another_layer_adds_none(one: Exported, row: Row) -> None:
-    assert subjects(row, one.bundle) or row.without is not None
-    if one.without is not None:
-        assert [node.op for node in one.bundle.graph.nodes] == [node.op for node in one.without.graph.nodes]
+def test_fused_rows_add_no_layer(exported_row: Exported, row: Row) -> None:
+    assert subjects(row, exported_row.bundle) or row.without is not None
+    if exported_row.without is not None:
+        assert [node.op for node in exported_row.bundle.graph.nodes] == [
+            node.op for node in exported_row.without.graph.nodes
+        ]
 
 
 def test_names_of_rows_are_unique() -> None:

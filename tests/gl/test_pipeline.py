@@ -40,7 +40,7 @@ def session(context: Context, request: pytest.FixtureRequest, monkeypatch: pytes
 def expected(context: Context) -> list[np.ndarray]:
     with Session(tiny_bundle(), context=context) as plain:
         results = [plain.run(tiny_picture(seed)) for seed in range(FRAMES)]
-    assert len({one.tobytes() for one in results}) == FRAMES
+    assert len({output.tobytes() for output in results}) == FRAMES
     return results
 
 
@@ -66,7 +66,7 @@ def test_images_as_output(context: Context) -> None:
         np.testing.assert_array_equal(list(session.stream(pictures)), [session.run(picture) for picture in pictures])
 
 
-def test_results_may_be_asked_for_in_any_order(session: Session, expected: list[np.ndarray]) -> None:
+def test_results_can_be_read_in_any_order(session: Session, expected: list[np.ndarray]) -> None:
     frames = [session.run_async(tiny_picture(seed)) for seed in range(FRAMES)]
     for seed in (3, 6, 0, 5, 1, 2, 4, 6):
         np.testing.assert_array_equal(frames[seed].result(), expected[seed])

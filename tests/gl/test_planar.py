@@ -95,7 +95,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
 def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weights: str) -> None:
     planar, atlas = (outputs(context, exported(name, weights, layout)) for layout in ("planar", "atlas"))
     assert list(planar) == list(atlas)
-    assert [one for one in planar if planar[one] != atlas[one]] == []
+    assert [name for name in planar if planar[name] != atlas[name]] == []
 
 
 @pytest.mark.exhaustive
@@ -106,9 +106,9 @@ def test_x22_gives_the_same_bytes(context: Context) -> None:
         for layout in ("atlas", "planar")
     )
     assert_planar(planar)
-    one, other = outputs(context, planar), outputs(context, atlas)
-    assert list(one) == list(other)
-    assert [name for name in one if one[name] != other[name]] == []
+    of_planar, of_atlas = outputs(context, planar), outputs(context, atlas)
+    assert list(of_planar) == list(of_atlas)
+    assert [name for name in of_planar if of_planar[name] != of_atlas[name]] == []
 
 
 @pytest.mark.drivers("all")
@@ -119,7 +119,7 @@ def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_planar_takes_all_eight_textures() -> None:
+def test_a_planar_pass_reads_eight_textures() -> None:
     planar = exported("residual", "uniform", "planar")
     assert max(len(draw.textures) for draw in planar.manifest.passes) == 8
     assert "full-products" not in planar.graph.by_name
@@ -141,5 +141,5 @@ def assert_planar(bundle: Bundle) -> None:
         if isinstance(value, FeatureMap):
             assert len({view.texture for view in value.views}) == len(value.views)
             drawn = [draw for draw in bundle.manifest.passes if draw.layer == name]
-            assert all(len(one.quads) == 1 for one in drawn)
-            assert len({one.target for one in drawn}) == len(drawn)
+            assert all(len(draw.quads) == 1 for draw in drawn)
+            assert len({draw.target for draw in drawn}) == len(drawn)

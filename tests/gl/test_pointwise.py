@@ -37,13 +37,13 @@ def test_a_map_added_to_itself(context: Context) -> None:
     rng = np.random.default_rng(5)
     add = Node("add", "add", ("conv", "conv"), {"activation": "hard_sigmoid"})
     graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4), add], 4)
-    one = stored_map(rng, (5, 5, 4))
-    assert worst(context, graph, "add", [one, one]) <= TOLERANCE
+    stored = stored_map(rng, (5, 5, 4))
+    assert worst(context, graph, "add", [stored, stored]) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")
 @each_of(("function", [PLS, "hard_sigmoid", "sigmoid"]), ("channels", [6, 8]))
-def test_activation_alone(context: Context, function: str, channels: int) -> None:
+def test_a_layer_of_one_activation_is_exact(context: Context, function: str, channels: int) -> None:
     rng = np.random.default_rng(6)
     activation = Node("act", "activation", ("conv",), {"function": function})
     body = [input_node(5), conv_node(rng, "conv", ("image",), 3, channels), activation]
@@ -107,7 +107,9 @@ def network(height: int, width: int, channels: int) -> Graph:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("precision", ["8", "16"])
 @pytest.mark.parametrize(("shape", "layout"), [((9, 8, 6), "atlas"), ((700, 4, 10), "atlas"), ((5, 5, 9), "planar")])
-def test_as_the_reference(context: Context, precision: str, shape: tuple[int, int, int], layout: str) -> None:
+def test_every_layer_is_within_its_tolerance(
+    context: Context, precision: str, shape: tuple[int, int, int], layout: str
+) -> None:
     rng = np.random.default_rng(1)
     pictures = [rng.integers(0, 256, (*shape[:2], 3), np.uint8) for _ in range(2)]
     graph = optimize(network(*shape))
@@ -132,7 +134,7 @@ def test_as_the_reference(context: Context, precision: str, shape: tuple[int, in
 @pytest.mark.parametrize(
     "layers", [("stem",), ("placed",), ("masked",), ("stem", "last"), ("stem", "masked", "joined")]
 )
-def test_beside_layers_on_the_cpu(context: Context, layers: tuple[str, ...]) -> None:
+def test_outputs_agree_with_some_layers_on_the_cpu(context: Context, layers: tuple[str, ...]) -> None:
     rng = np.random.default_rng(1)
     samples = [{"image": rng.integers(0, 256, (9, 8, 3), np.uint8)} for _ in range(2)]
     graph = network(9, 8, 6)

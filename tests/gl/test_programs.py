@@ -64,7 +64,7 @@ def test_the_second_start_compiles_nothing(context: Context, cache: ProgramCache
 
 
 @pytest.mark.drivers("all")
-def test_the_context_of_a_later_process_takes_them(cache: ProgramCache) -> None:
+def test_a_later_process_restores_the_programs(cache: ProgramCache) -> None:
     with Context() as another:
         assert start(another, cache.path.parent) == COUNT
 
@@ -99,16 +99,18 @@ def test_a_damaged_file_is_written_anew(context: Context, cache: ProgramCache, d
 def test_programs_that_the_driver_refuses_are_compiled(context: Context, cache: ProgramCache, stale: str) -> None:
     programs = cache.read()
     last = list(programs)[-1]
-    one = programs.pop(last)
+    removed = programs.pop(last)
     if stale != "missing":
-        programs[last] = Binary(1, one.data) if stale == "format" else Binary(one.format, b"of another build" * 9)
+        programs[last] = (
+            Binary(1, removed.data) if stale == "format" else Binary(removed.format, b"of another build" * 9)
+        )
     assert cache.write(programs)
     assert start(context, cache.path.parent) == COUNT - 1
     assert start(context, cache.path.parent) == COUNT
 
 
 @pytest.mark.drivers("all")
-def test_a_refused_binary_leaves_nothing_behind(context: Context, binaries: ProgramBinaries) -> None:
+def test_a_refused_binary_leaves_no_objects(context: Context, binaries: ProgramBinaries) -> None:
     with Session(tiny_bundle(), context=context, cache=False) as session:
         objects = session.gpu_executors[0]._objects
         before = list(objects.programs)
@@ -152,7 +154,7 @@ def test_the_usual_folder_is_the_one_of_the_environment(
 
 
 @pytest.mark.drivers("all")
-def test_a_driver_that_can_is_told(context: Context) -> None:
+def test_drivers_with_the_extension_get_compiler_threads(context: Context) -> None:
     extensions = context.gl.text(GL.GL_EXTENSIONS).split()
     assert compiler_threads.allow(context.gl) == (EXTENSION in extensions)
     context.gl.check("after telling it")
@@ -168,7 +170,7 @@ def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.Mon
 
 
 @pytest.mark.drivers("all")
-def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_threads_are_allowed_once_in_a_process(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = list[str]()
     result = egl.extension_function
     monkeypatch.setattr(egl, "extension_function", lambda name, kind: calls.append(name) or result(name, kind))
@@ -182,7 +184,7 @@ def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytes
 
 
 @pytest.mark.drivers("all")
-def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_programs_are_started_before_a_status_is_queried(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, messages = tiny_bundle(), list[str]()
     assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check, texture = Objects.start_program, Objects.check_program, Objects.texture

@@ -107,7 +107,7 @@ def bundle(request: pytest.FixtureRequest) -> Bundle:
 
 
 @pytest.mark.drivers
-def test_the_same_texels_whatever_a_layer_left(
+def test_uploaded_texels_do_not_depend_on_earlier_layers(
     context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(8)

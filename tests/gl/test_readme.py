@@ -36,7 +36,7 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_classify_prints_what_it_says(tmp_path: Path) -> None:
+def test_classify_prints_the_lines_of_the_readme(tmp_path: Path) -> None:
     documented = [(label, float(percent)) for percent, label in LINE.findall(TEXT)]
     results = [
         (label, float(percent))

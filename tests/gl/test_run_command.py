@@ -89,7 +89,7 @@ def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> Non
 
 
 @pytest.mark.parametrize(("width", "height"), [(31, 40), (12, 12), (12, 13), (5, 30), (3, 2)])
-def test_a_whole_picture_without_seams(width: int, height: int, tmp_path: Path) -> None:
+def test_tiles_of_a_whole_picture_have_no_seams(width: int, height: int, tmp_path: Path) -> None:
     picture = saved(tmp_path, Image.fromarray(noise(width, height)), "in.png")
     bundle = image_models.doubled()
     model = image_models.written(bundle, tmp_path)
@@ -110,8 +110,8 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
     turned = saved(tmp_path, Image.fromarray(noise(20, 14)), "turned.png", exif=exif)
     plain = saved(tmp_path, preprocess.open_image(turned), "plain.png")
     model = image_models.written(image_models.filtered(), tmp_path)
-    for one in (turned, plain):
-        run(model, one, "--whole", "--overlap", 2, "-o", one.with_suffix(".bmp"))
+    for picture in (turned, plain):
+        run(model, picture, "--whole", "--overlap", 2, "-o", picture.with_suffix(".bmp"))
     assert pixels(tmp_path / "turned.bmp").shape == (20, 14, 3)
     np.testing.assert_array_equal(pixels(tmp_path / "turned.bmp"), pixels(tmp_path / "plain.bmp"))
 

@@ -50,7 +50,7 @@ OTHER = {
 }
 
 
-def test_each_command_is_known() -> None:
+def test_each_command_has_a_sandbox_mode() -> None:
     assert {*DRAWING, *OTHER} == set(cli.COMMANDS)
     assert not DRAWING.keys() & OTHER.keys()
 
@@ -111,7 +111,7 @@ def test_a_command_draws_in_the_sandbox_first(line: str, modes: list[sandbox_mod
     assert sandbox_mode.default() is False
 
 
-def test_no_tool_chooses_for_itself() -> None:
+def test_tools_use_the_sandbox_mode_of_their_command() -> None:
     """The argument ``isolated`` is for programs of users; tools get the mode of their command."""
     chosen = set()
     for path in sorted((ROOT / "glsl_infer").rglob("*.py")):

@@ -99,7 +99,7 @@ def test_draws_skipped_in_silence(layer: str, monkeypatch: pytest.MonkeyPatch) -
     assert optimized.stopped is None
 
 
-def test_medium_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medium_precision_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     optimized = checked(MediumPrecision(), monkeypatch)
     assert optimized.wrong in LAYERS
 

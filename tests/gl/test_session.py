@@ -18,11 +18,11 @@ from tiny import tiny_picture, write_tiny
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.build import Options
 from glsl_infer.errors import BundleError, ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe
 from glsl_infer.graph import Graph, reference
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.runtime import opening
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
@@ -218,8 +218,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for index in range(16):
         values = {"input": rng.uniform(0, 1, 512), "state": rng.uniform(0, 1, (2, 1, 4))}
         np.savez(folder / f"{index}.npz", **{name: value.astype(np.float32) for name, value in values.items()})
-    options = Options(input_ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
-    export(folder / "voice.onnx", folder / "voice.glslnn", options=options, calibration=sorted(folder.glob("*.npz")))
+    io_options = IoOptions(ranges={"input": (0.0, 1.0), "state": (0.0, 1.0)}, purposes={"output": "values"})
+    export(
+        folder / "voice.onnx", folder / "voice.glslnn", io_options=io_options, calibration=sorted(folder.glob("*.npz"))
+    )
     return folder / "voice.glslnn"
 
 
@@ -277,7 +279,9 @@ ENOUGH = 60.0
 
 
 @pytest.mark.drivers("all")
-def test_both_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_reads_and_starts_its_context_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_tiny(tmp_path)
     begun, reading = threading.Event(), threading.Event()
     read, readers = bundles.read, []
@@ -324,7 +328,7 @@ def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.drivers("all")
-def test_a_bad_file_is_said_before_a_missing_driver(tmp_path: Path) -> None:
+def test_a_bad_file_is_reported_before_a_missing_driver(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="no such file"):
         Session(tmp_path / "nowhere.glslnn", context="magic")
     with pytest.raises(ContextError, match="'magic'"):

@@ -71,7 +71,7 @@ def close(left: np.ndarray, right: np.ndarray) -> None:
 
 @pytest.mark.drivers("all")
 @each_of(("layout", ["atlas", "planar"]), ("name", NAMES))
-def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> None:
+def test_outputs_have_their_shapes(context: Context, name: str, layout: str) -> None:
     bundle = several_bundle(name, layout=layout)
     with Session(bundle, context=context, selfcheck=True) as session:
         results = session.run(inputs(name))
@@ -82,7 +82,7 @@ def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> N
 
 
 @pytest.mark.drivers("all")
-def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
+def test_outputs_are_near_those_of_the_reference(sessions: dict[str, Session]) -> None:
     values = inputs("alpha")
     exact = reference.run(several_bundle("alpha"), values)
     for name, result in sessions["alpha"].run(values).items():
@@ -91,7 +91,7 @@ def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
-def test_frames_on_their_way_share_nothing(sessions: dict[str, Session], name: str) -> None:
+def test_pending_frames_share_nothing(sessions: dict[str, Session], name: str) -> None:
     session, frames = sessions[name], [inputs(name, seed) for seed in range(4)]
     alone = [session.run(frame) for frame in frames]
     assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
@@ -156,7 +156,7 @@ def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) ->
         ({"more": np.zeros(4)}, "inputs: there is no 'more'; the model reads heat, depth, speed"),
     ],
 )
-def test_numbers_that_do_not_fit(sessions: dict[str, Session], change: dict[str, Any], message: str) -> None:
+def test_unsuitable_numbers_are_refused(sessions: dict[str, Session], change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         sessions["numbers"].run({**inputs("numbers"), **change})
 
@@ -204,7 +204,7 @@ def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: di
 
 
 @pytest.mark.drivers("all")
-def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session]) -> None:
+def test_letterboxes_are_opaque_and_leave_the_gutter(sessions: dict[str, Session]) -> None:
     """A letterbox is black and opaque inside the picture, and the texture around it does not change."""
     session = sessions["alpha"]
     (texture,) = session.bundle.manifest.inputs[0].textures
@@ -220,7 +220,9 @@ def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session])
 
 
 @pytest.mark.drivers("all")
-def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_larger_than_textures_is_scaled_on_the_cpu(
+    sessions: dict[str, Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = sessions["alpha"]
     monkeypatch.setattr(session.gpu_executors[0]._inputs.pictures["picture"], "_limit", 30)
     picture = photograph(31, 40, 4)
@@ -263,11 +265,11 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
         best = classifier.classify(picture, top=3)
         (streamed,) = classifier.stream([picture])
         assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
-    probabilities = {one.index: one.probability for one in best}
+    probabilities = {prediction.index: prediction.probability for prediction in best}
     exponentials = np.exp(numbers.astype(np.float64))
     expected = numbers if step else exponentials / exponentials.sum()
     np.testing.assert_allclose([probabilities[index] for index in range(3)], expected, rtol=1e-5)
-    assert [one.probability for one in best] == sorted(probabilities.values(), reverse=True)
+    assert [prediction.probability for prediction in best] == sorted(probabilities.values(), reverse=True)
     assert (sum(probabilities.values()) == pytest.approx(1)) == (step != "sigmoid")
 
 
@@ -276,7 +278,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     ("name", "message"),
     [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
-def test_models_that_do_not_classify_pictures(context: Context, name: str, message: str) -> None:
+def test_models_without_image_or_classes_are_no_classifiers(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
 

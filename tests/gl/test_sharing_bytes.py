@@ -47,10 +47,10 @@ class Maker:
 def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
     """Return the bytes of every layer for an image, of a frame of another, and of a frame of the first again."""
     size = bundle.manifest.input.size
-    one, other = np.random.default_rng(5).integers(0, 256, (2, size, size, 3), np.uint8)
+    first, second = np.random.default_rng(5).integers(0, 256, (2, size, size, 3), np.uint8)
     with Session(bundle, context=context, selfcheck=True) as session:
-        results = {name: output.tobytes() for name, output in session.layers(one)}
-        return {**results, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
+        results = {name: output.tobytes() for name, output in session.layers(first)}
+        return {**results, "another": session.run(second).tobytes(), "frame": session.run(first).tobytes()}
 
 
 @pytest.mark.exhaustive
@@ -99,7 +99,7 @@ def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context:
 
 
 @pytest.mark.drivers("all")
-def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
+def test_the_plain_runner_draws_shared_textures(tmp_path: Path) -> None:
     picture = tiny.tiny_picture(3)
     bundle = tiny.tiny_bundle(memory="by-size")
     bundles.write(bundle, tmp_path / "shared.glslnn")

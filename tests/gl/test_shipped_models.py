@@ -96,7 +96,7 @@ def test_top_is_honoured(classifier: Classifier) -> None:
     assert len(classifier.classify(picture, top=1)) == 1
     everything = classifier.classify(picture, top=99)
     assert len(everything) == min(len(classifier.labels), 99)
-    assert sum(one.probability for one in everything) == pytest.approx(1.0)
+    assert sum(prediction.probability for prediction in everything) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "models").glob("*.glslnn")), ids=lambda path: path.stem)

@@ -41,7 +41,7 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
     assert maps, "no layer has 16 bits"
 
 
-def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
+def test_padded_concatenations_of_several_ranges_are_exact(context: Context) -> None:
     rng = np.random.default_rng(3)
     body = [
         input_node(12),
@@ -61,7 +61,7 @@ def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
 
 
 @pytest.mark.parametrize("function", ["log_sigmoid", "mish", "softplus"])
-def test_a_function_alone_between_narrow_ranges(
+def test_functions_between_narrow_ranges_are_exact(
     context: Context, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Functions are exact in narrow ranges: a 16-bit step is a few millionths, which shows a truncated series."""
@@ -84,7 +84,7 @@ MEANS = ((40, 40), (13, 13), (1, 33), (70, 1), (5, 29), (31, 7), (2, 150), (6, 4
 
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("shape", MEANS)
-def test_the_mean_of_a_wide_map(context: Context, bits: int, shape: tuple[int, int]) -> None:
+def test_means_of_wide_maps_read_every_pixel(context: Context, bits: int, shape: tuple[int, int]) -> None:
     """The mean of a wide map reads the right pixels, although each coordinate is derived from the previous one."""
     rng = np.random.default_rng(sum(shape))
     conv = conv_node(rng, "c", ("image",), 3, 6, activation="sigmoid")

@@ -29,7 +29,7 @@ def check(context: Context, graph: Graph, size: int) -> None:
             assert error <= TOLERANCE, (node.name, error)
 
 
-def test_many_channels(context: Context) -> None:
+def test_norms_over_many_channels_are_exact(context: Context) -> None:
     rng, channels = np.random.default_rng(0), 130
     gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
     body = [

@@ -76,7 +76,7 @@ def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> N
     assert error(bundle, context) <= TOLERANCE
 
 
-def test_biases_far_apart_are_exact(context: Context) -> None:
+def test_biases_of_different_magnitudes_are_exact(context: Context) -> None:
     """The error of the smallest bias is the precision of 24 bits of the largest, far less than a step."""
     graph = network(2)
     bias = graph.by_name["wide"].weights["bias"]
@@ -86,7 +86,7 @@ def test_biases_far_apart_are_exact(context: Context) -> None:
     assert error(bundle, context) <= TOLERANCE
 
 
-def test_factors_far_apart_have_a_draw_each(context: Context) -> None:
+def test_factors_of_different_magnitudes_have_a_draw_each(context: Context) -> None:
     graph = network(0)
     graph.by_name["wide"].weights["kernel"][..., 0] *= 1e-5
     bundle = make_bundle(graph)

@@ -77,13 +77,15 @@ def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: C
     assert len(detector(pixels)) == 0
     with Detector(folder / "squares.json", tiles=3, context=context) as tiled:
         result = tiled(pixels)
-    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in result) == sorted(middles)
-    assert all(one.size == (320, 320) for one in result)
+    assert sorted(
+        (round(detection.points[:, 0].mean()), round(detection.points[:, 1].mean())) for detection in result
+    ) == sorted(middles)
+    assert all(detection.size == (320, 320) for detection in result)
     with pytest.raises(InputError, match="tiles=9; give 1 to 8"):
         Detector(folder / "squares.json", tiles=9, context=context)
 
 
-def test_every_cell_full(detector: Detector) -> None:
+def test_a_detection_in_every_cell_is_drawn(detector: Detector) -> None:
     detections = detector(picture(32, 32, (16, 16, 32)))
     assert len(detections) == 64
     assert detections.draw(picture(32, 32)).size == (32, 32)
@@ -239,7 +241,7 @@ def test_folders_of_images(
     assert sorted(path.name for path in out.iterdir()) == ["found.png", "nothing.png"]
 
 
-def test_nothing_found_is_said_and_not_drawn(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_an_empty_result_is_printed_and_not_drawn(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     photo, out = tmp_path / "photo.png", tmp_path / "out.png"
     Image.fromarray(picture(128, 128)).save(photo)
     for command, task in (("detect", "squares"), ("landmarks", "sides"), ("segment", "mask")):
@@ -274,7 +276,7 @@ def film(folder: Path) -> Path:
     return folder
 
 
-def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_camera_publishes_presence_once(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     came = tmp_path / "came"
     program = f"import os; open({str(came)!r}, 'a').write(os.environ['GLSL_INFER_SNAPSHOT'])"
     command = shlex.join([sys.executable, "-c", program])
@@ -291,7 +293,7 @@ def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path:
     assert came.read_text() == str(shot.absolute())
 
 
-def test_a_camera_says_how_much_of_a_frame_a_mask_is(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_camera_prints_the_share_of_a_mask(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json")]
     assert main([*words, "--no-selfcheck"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -83,7 +83,7 @@ def test_shrinking_is_true_to_area(context: Context, session: Session) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_near_what_the_cpu_cuts(context: Context, session: Session) -> None:
+def test_rotated_regions_are_near_those_of_the_cpu(context: Context, session: Session) -> None:
     smooth = np.asarray(np.add.outer(np.arange(240) // 2, np.arange(320) // 3)[..., None] * [1, 0.5, 0.7], np.uint8)
     for cut in (Cut(160, 120, 100, 100, 0.3), Cut(100, 100, 40, 40, -0.2)):
         with Objects(context.gl) as objects:

@@ -111,7 +111,7 @@ def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
         assert_array_equal(session.run(picture), expected)
 
 
-def test_another_thread_may_drop_it(context: Context) -> None:
+def test_another_thread_can_drop_a_session(context: Context) -> None:
     sessions = [Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())]
     for session in sessions:
         used(session)
@@ -123,7 +123,7 @@ def test_another_thread_may_drop_it(context: Context) -> None:
         del session
         thread.start()
         thread.join()
-    assert [one.category for one in warned] == [ResourceWarning] * 2
+    assert [warning.category for warning in warned] == [ResourceWarning] * 2
     context.make_current()
     assert living(context.gl) < before
 
@@ -151,7 +151,7 @@ def test_a_classifier_and_a_context_warn_once() -> None:
     assert len(warned) == 1
 
 
-def test_what_was_closed_or_never_made_says_nothing(context: Context, tmp_path: Path) -> None:
+def test_closed_and_failed_sessions_do_not_warn(context: Context, tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         Session(tiny.tiny_bundle()).close()

@@ -54,8 +54,8 @@ def test_every_texture_is_the_same(context: Context) -> None:
     if "Mesa" in context.gl.text(GL.GL_VERSION) or "Mesa" in context.gl.text(GL.GL_VENDOR):
         assert results["baked"] == results["uniform"]
     else:  # another compiler may fuse products and sums of constants, and be off by a step near a tie
-        for one, other in zip(results["baked"], results["uniform"]):
-            for a, b in zip(one[1:4], other[1:4]):
+        for baked, uniform in zip(results["baked"], results["uniform"]):
+            for a, b in zip(baked[1:4], uniform[1:4]):
                 assert np.abs(np.frombuffer(a, np.uint8).astype(int) - np.frombuffer(b, np.uint8)).max() <= 2
     assert len(set(results["baked"])) == len(pictures), "different pictures must give different results"
 
@@ -159,7 +159,7 @@ def test_both_halves_are_one_draw(
     assert isinstance(bundle.values["wide"], SixteenBitMap)
     drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
     assert len(drawn) == 1, "its halves are not drawn at once"
-    assert sum(quad.width * quad.height for quad in drawn[0].quads) == 2 * -(-FILTERS // 4) * pictures[0][..., 0].size
+    assert drawn[0].pixels == 2 * -(-FILTERS // 4) * pictures[0][..., 0].size
     program = next(program for program in bundle.manifest.programs if program.name == drawn[0].program)
     text = bundle.members[program.fragment]
     assert b"vec2 own(" in text and (b"#define LOW_BYTES" in text) == (bits == 16 or case["channels"] == 1)
@@ -197,7 +197,9 @@ def test_a_program_for_all_slices(bundle: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_the_same_bytes(context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merged_programs_store_the_same_bytes(
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
     picture = np.random.default_rng(1).integers(0, 256, bundle.manifest.inputs[0].shape, np.uint8)
     drawn = []
     for _ in range(2):
@@ -215,7 +217,7 @@ def test_too_many_constants_stay(bundle: Bundle, most: int) -> None:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("sizes", [(4, 3, 1, 4), (3, 3, 1, 1), (1, 1, 1, 1, 1), (2, 3, 2, 1), (1, 3, 2, 2)])
-def test_constants_lie_apart(sizes: tuple[int, ...]) -> None:
+def test_packed_constants_do_not_overlap(sizes: tuple[int, ...]) -> None:
     places, vectors = shared_constants._packed(sizes)
     indices = [4 * vector + lane + k for (vector, lane), size in zip(places, sizes) for k in range(size)]
     assert len(set(indices)) == sum(sizes)

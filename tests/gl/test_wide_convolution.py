@@ -70,10 +70,21 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+SLOWEST = "5x5 over 9 slices-uniform"
+"""llvmpipe compiles it for 20 s of CPU time."""
+
+
 @pytest.mark.drivers("all")
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("case", "weights"),
+    [
+        pytest.param(case, weights, id=name, marks=pytest.mark.exhaustive if name == SLOWEST else [])
+        for kind, case in CASES.items()
+        for weights in ("baked", "uniform", "texture")
+        for name in [f"{kind}-{weights}"]
+    ],
+)
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
     graph = wide(**case)
     bundle = make_bundle(graph, weights, uniform_vectors=1000)
@@ -102,9 +113,7 @@ def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(c
 
 
 @pytest.mark.drivers("all")
-def test_a_texture_of_more_weights_than_tiles_have_registers_for(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_textures_of_many_weights_have_rolled_fetches(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     bundle = make_bundle(wide(1280, 5), "texture", uniform_vectors=3500)
     (draw,) = (draw for draw in bundle.manifest.passes if draw.layer == "wide")
@@ -115,9 +124,7 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
 
 
 @pytest.mark.drivers("all")
-def test_weights_of_16_bits_over_many_tiles_beside_each_other(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_of_16_bits_over_a_row_of_tiles_are_exact(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """16-bit weights over a row of tiles use ordered fetches, because each tile needs its own coordinate."""
     arranged = placement.grids
     monkeypatch.setattr("glsl_infer.program.placement.grids", lambda *tile: arranged(*tile)[::-1])
@@ -132,7 +139,9 @@ def test_weights_of_16_bits_over_many_tiles_beside_each_other(
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
-def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.MonkeyPatch, weights: str) -> None:
+def test_slices_in_several_textures_are_convolved_exactly(
+    context: Context, monkeypatch: pytest.MonkeyPatch, weights: str
+) -> None:
     """Slices of three layers in three separate textures are convolved exactly."""
     monkeypatch.setattr("glsl_infer.compiler.sharing.MOST_TILES", -(1 << 20))
     rng = np.random.default_rng(2)
@@ -141,7 +150,7 @@ def test_a_layer_in_several_textures(context: Context, monkeypatch: pytest.Monke
         input_node(7),
         *feeds,
         conv_node(rng, "side", ("image",), 3, 16),
-        Node("joined", "concat", tuple(one.name for one in feeds)),
+        Node("joined", "concat", tuple(feed.name for feed in feeds)),
         conv_node(rng, "wide", ("joined", "side"), 48, 16),
     ]
     bundle = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
@@ -156,7 +165,7 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
     rng = np.random.default_rng(3)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(10)]
     joined = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
-    body = [input_node(6), *feeds, Node("joined", "concat", tuple(one.name for one in feeds)), joined]
+    body = [input_node(6), *feeds, Node("joined", "concat", tuple(feed.name for feed in feeds)), joined]
     bundle = make_bundle(classifier(rng, body, 8), weights, memory="naive")
     assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
     names = {draw.program for draw in bundle.manifest.passes if draw.layer == "wide-products"}
@@ -166,7 +175,7 @@ def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context
 
 
 @pytest.mark.drivers("all")
-def test_the_same_function_in_planar_layout(context: Context) -> None:
+def test_partial_sums_are_exact_in_planar_layout(context: Context) -> None:
     bundle = make_bundle(wide(48, kernel=3), layout="planar")
     assert error(bundle, context, "wide-products") <= TOLERANCE
     assert error(bundle, context) <= TOLERANCE
@@ -211,7 +220,7 @@ def test_partial_sums_too_large_for_one_texture(
     monkeypatch.setattr("glsl_infer.lowering.allocation.MAX_TEXTURE_SIZE", 16)
     bundle = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
     total = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
-    assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"
+    assert {len(draw.textures) for draw in total} == {5}, "eight partial sums of two tiles each, and the residual"
     assert error(bundle, context, "wide-products") <= PARTIAL_TOLERANCE
     assert error(bundle, context) <= TOLERANCE
 
@@ -261,7 +270,7 @@ def rough(channels: int = 640, filters: int = 40) -> Graph:
 
 @pytest.mark.drivers
 @pytest.mark.parametrize("asked", [{}, {"rough": "baked"}], ids=["auto", "asked for as constants"])
-def test_weights_that_fit_nowhere(context: Context, asked: dict[str, str]) -> None:
+def test_weights_that_fit_nowhere_become_partial_sums(context: Context, asked: dict[str, str]) -> None:
     graph = rough()
     bundle, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=asked))
     assert program.graph.by_name.keys() == prepared.graph.by_name.keys() == bundle.graph.by_name.keys()

@@ -71,7 +71,7 @@ def test_it_shows_the_picture_upright_and_in_the_middle(window: PictureWindow) -
     assert tuple(pixels[5, 5]) == tuple(pixels[475, 5]) == label_panel.BACKGROUND
 
 
-def test_labels_and_bars_stand_below(window: PictureWindow) -> None:
+def test_labels_and_bars_are_below_the_picture(window: PictureWindow) -> None:
     window.show(quarters(100, 100), THREE, "labels")
     pixels = shot(window)
     panel = np.asarray(label_panel.draw(THREE, 640, 240))
@@ -112,7 +112,7 @@ def test_large_pictures_are_reduced_before_they_are_uploaded(window: PictureWind
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5000, 1), (1, 5000)])
-def test_pictures_of_any_shape(window: PictureWindow, size: tuple[int, int]) -> None:
+def test_pictures_of_any_shape_are_visible(window: PictureWindow, size: tuple[int, int]) -> None:
     window.show(Image.new("RGB", size, RED), THREE, "thin")
     assert (shot(window) == RED).all(axis=2).any()
 
@@ -120,7 +120,7 @@ def test_pictures_of_any_shape(window: PictureWindow, size: tuple[int, int]) -> 
 @pytest.mark.parametrize(
     "text", ["", "x" * 5000, "two\nlines\0", "\ud800", "日本語 🦊", "\u202eright to left", "é" * 500]
 )
-def test_odd_labels_and_titles(window: PictureWindow, text: str) -> None:
+def test_odd_labels_and_titles_are_drawn(window: PictureWindow, text: str) -> None:
     window.show(quarters(10, 10), [Prediction(text, 0.5, 0)], text)
     assert (shot(window) == label_panel.BAR).all(axis=2).any()
 
@@ -135,9 +135,7 @@ def test_a_session_on_its_context_is_not_disturbed(window: PictureWindow) -> Non
             np.testing.assert_array_equal(other.run(tiny_picture(seed)), logits)
 
 
-def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
-    context: Context, screen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_opens_without_egl_in_glfw(context: Context, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create = glfw_window._create
     monkeypatch.setattr(
         glfw_window, "_create", lambda g, api, *more: None if api == g.EGL_CONTEXT_API else create(g, api, *more)
@@ -151,7 +149,7 @@ def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
         assert tuple(shot(window)[5, 60]) == RED
 
 
-def test_closing(screen: str) -> None:
+def test_a_closed_window_can_be_closed_again(screen: str) -> None:
     window = PictureWindow()
     assert window.is_open
     window.quit()
@@ -230,7 +228,7 @@ def classify(folder: Path, *arguments: str) -> int:
     return main(["classify", "--model", str(folder / "tiny.glslnn"), *arguments])
 
 
-def test_screenshot(folder: Path, capsys: Capture) -> None:
+def test_a_screenshot_has_the_picture_and_its_labels(folder: Path, capsys: Capture) -> None:
     target = folder / "shot.PNG"
     assert classify(folder, "--window", "--screenshot", str(target), str(folder / "a.png")) == 0
     printed = capsys.readouterr()
@@ -260,7 +258,7 @@ def test_one_picture_stays(folder: Path, press: Callable[..., list[str]]) -> Non
     assert titles == ["c.png"] * 3
 
 
-def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
+def test_a_window_without_readable_pictures_ends_at_once(folder: Path, capsys: Capture) -> None:
     assert classify(folder, "--window", str(folder / "b.png")) == 2
     assert capsys.readouterr().err.count("error:") == 1
     assert classify(folder, "--window", "--screenshot", str(folder / "x.png"), str(folder / "b.png")) == 2
@@ -278,7 +276,7 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
         (["--window", "--screenshot", "x.png", "{folder}"], "is for one image; 4 were given"),
     ],
 )
-def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
+def test_impossible_arguments_are_refused(folder: Path, capsys: Capture, arguments: list[str], message: str) -> None:
     words = [argument.format(folder=folder) for argument in arguments]
     assert classify(folder, *words, str(folder / "a.png")) == 2
     printed = capsys.readouterr()
@@ -287,13 +285,15 @@ def test_refusals(folder: Path, capsys: Capture, arguments: list[str], message: 
     assert message in printed.err
 
 
-def test_no_screen(folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_without_a_screen_the_message_names_display(
+    folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     assert classify(folder, "--window", str(folder / "a.png")) == 2
     assert capsys.readouterr().err.startswith("error: glfw has no screen: neither DISPLAY nor")
 
 
-def test_a_screenshot_that_cannot_be_written(folder: Path, capsys: Capture) -> None:
+def test_an_unwritable_screenshot_is_reported(folder: Path, capsys: Capture) -> None:
     (folder / "taken.png").mkdir()
     assert classify(folder, "--window", "--screenshot", str(folder / "taken.png"), str(folder / "a.png")) == 2
     assert "taken.png: is a folder; name a file" in capsys.readouterr().err

@@ -58,8 +58,8 @@ def test_changed_bytes(seed: int, tmp_path: Path) -> None:
     rng, data = np.random.default_rng(seed), sound()
     for _ in range(60):
         changed = np.frombuffer(data, np.uint8).copy()
-        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
-            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        for offset in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[offset] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
         refused_or_read(changed.tobytes(), tmp_path)
 
 
@@ -233,7 +233,7 @@ def stored_outside(folder: Path, location: str) -> Path:
     return path
 
 
-def test_weights_beside_the_model(tmp_path: Path) -> None:
+def test_weights_next_to_the_model_are_read(tmp_path: Path) -> None:
     values = np.arange(12, dtype=np.float32)
     (tmp_path / "weights.bin").write_bytes(values.tobytes())
     graph = importer.load(stored_outside(tmp_path, "weights.bin"))

@@ -22,18 +22,18 @@ Shapes = dict[str, tuple[int, ...]]
 
 def retyped(model: Any, name: str, kind: int, shape: list[Any]) -> None:
     """Change the type and shape of an input."""
-    place = [value.name for value in model.graph.input].index(name)
-    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
+    index = [value.name for value in model.graph.input].index(name)
+    model.graph.input[index].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
 
 
 def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ()) -> importer.Imported:
     """Import a model for the shapes of arrays, compare it with ONNX Runtime, and return the import."""
-    ends = importer.IoOptions(
+    io_options = importer.IoOptions(
         fits={name: "none" for name, value in feeds.items() if value.ndim in (3, 4) and name not in constants},
         shapes={name: value.shape for name, value in feeds.items() if name not in constants},
         constants={name: feeds[name] for name in constants},
     )
-    imported = importer.imported(model, ends=ends)
+    imported = importer.imported(model, io_options=io_options)
     graph = imported.survey.whole()
     values = {name: imported.stored_input(name, value) for name, value in feeds.items() if name not in constants}
     assert {node.name for node in graph.inputs} == set(values)
@@ -75,8 +75,8 @@ def test_a_wrong_size_is_replaced() -> None:
     model.graph.value_info.append(helper.make_tensor_value_info(model.graph.node[0].output[0], 1, [10, 4, 32, 32]))
     with pytest.raises(InputError, match="--input-shape"):
         importer.imported(model).survey.whole()
-    ends = importer.IoOptions(fits={"": "none"}, shapes={"": (1, 3, 16, 24)})
-    imported = importer.imported(model, ends=ends)
+    io_options = importer.IoOptions(fits={"": "none"}, shapes={"": (1, 3, 16, 24)})
+    imported = importer.imported(model, io_options=io_options)
     (name,) = imported.outputs
     outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values["x"])}, mode="float")
     assert np.abs(imported.file_output(name, outputs[name]) - expected[0]).max() < 2e-5
@@ -118,7 +118,9 @@ def test_an_input_that_is_a_constant(rate: int) -> None:
 )
 def test_what_does_not_fit(shapes: Shapes, constants: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        importer.imported(gained(File(3)), ends=importer.IoOptions(shapes=shapes, constants=constants)).survey.whole()
+        importer.imported(
+            gained(File(3)), io_options=importer.IoOptions(shapes=shapes, constants=constants)
+        ).survey.whole()
 
 
 def test_an_open_size_names_the_option() -> None:
@@ -130,7 +132,7 @@ def test_an_open_size_names_the_option() -> None:
         importer.imported(model).survey.whole()
 
 
-def test_the_command_line_takes_both(tmp_path: Path) -> None:
+def test_inspect_accepts_shapes_and_constants(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(gained(File(3)), path)
     options = ("--input-shape", "x=1x32", "--constant", "rate=16000", "--json")
@@ -142,7 +144,7 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
     model, values = gained(File(3)), random(1, 48)
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
     graph = importer.load(
-        tmp_path / "net.onnx", ends=importer.IoOptions(shapes={"x": (1, 48)}, constants={"rate": (8000.0,)})
+        tmp_path / "net.onnx", io_options=importer.IoOptions(shapes={"x": (1, 48)}, constants={"rate": (8000.0,)})
     )
     np.save(tmp_path / "x.npy", values)
     layers = [node.name for node in graph.nodes if not node.operator.is_input]
@@ -181,7 +183,7 @@ def test_states_are_inputs_and_outputs(kind: str, constant_state: bool, both: bo
     compared(model, {name: random(*shape, seed=index) for index, (name, shape) in enumerate(shapes.items())})
 
 
-def test_the_batch_of_a_state_is_known() -> None:
+def test_the_batch_axis_of_a_state_is_found() -> None:
     """An axis named like another input's batch has one entry."""
     file = File(5)
     x, h = file.input((1, 8)), file.input((2, 1, 4), "h")

@@ -126,7 +126,7 @@ def test_channels_last_as_converters_write_them() -> None:
     x = file.transpose(file.input(("N", "height", "width", 3)), (0, 3, 1, 2))
     file.shapes[x] = (1, 3, 9, 7)
     file.output(file.transpose(file.conv(x, 4), (0, 2, 3, 1)))
-    graph = importer.load(file.model(), ends=importer.IoOptions(sizes={"": (9, 7)}))
+    graph = importer.load(file.model(), io_options=importer.IoOptions(sizes={"": (9, 7)}))
     assert operators(graph) == ["input", "conv2d"]
     assert graph.shapes[graph.output] == (9, 7, 4)
 
@@ -161,7 +161,7 @@ def test_sizes_that_the_file_leaves_open() -> None:
     file.output(file.conv(x, 4))
     with pytest.raises(ModelError, match="'x'"):
         importer.load(file.model())
-    assert importer.load(file.model(), ends=importer.IoOptions(sizes={"x": (20, 30)})).input.attrs["shape"] == (
+    assert importer.load(file.model(), io_options=importer.IoOptions(sizes={"x": (20, 30)})).input.attrs["shape"] == (
         20,
         30,
         3,
@@ -179,16 +179,16 @@ def test_a_picture_without_channels(target: tuple[int, ...]) -> None:
     assert entry.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
 
 
-def test_other_outputs() -> None:
+def test_io_options_choose_other_outputs() -> None:
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 4)
     file.output(file.op("Unique", [file.op("Relu", [x], (1, 4, 8, 6))], (192,)))
     with pytest.raises(ModelError, match="Unique cannot be exported; export the model without it, or give a function"):
         importer.load(file.model())
-    graph = importer.load(file.model(), ends=importer.IoOptions(outputs=(x,)))
+    graph = importer.load(file.model(), io_options=importer.IoOptions(outputs=(x,)))
     assert [output.name for output in graph.outputs] == [x]
     with pytest.raises(ModelError, match="'y'"):
-        importer.load(file.model(), ends=importer.IoOptions(outputs=("y",)))
+        importer.load(file.model(), io_options=importer.IoOptions(outputs=("y",)))
 
 
 def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

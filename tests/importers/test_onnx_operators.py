@@ -252,8 +252,8 @@ def computed_condition(bound: float, *, constants: bool) -> Build:
         branches = []
         for kind, value in (("Relu", 2.0), ("Tanh", 3.0)):
             tensor = onnx.numpy_helper.from_array(np.full((4, 1, 1), value, np.float32))
-            one = helper.make_node("Constant", [], ["end"], value=tensor)
-            node = one if constants else helper.make_node(kind, [x], ["end"])
+            constant = helper.make_node("Constant", [], ["end"], value=tensor)
+            node = constant if constants else helper.make_node(kind, [x], ["end"])
             branches.append(helper.make_graph([node], kind, [], [helper.make_tensor_value_info("end", float_, None)]))
         large = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(bound)], ())
         chosen = file.op("If", [large], MAP, then_branch=branches[0], else_branch=branches[1])
@@ -467,7 +467,7 @@ def test_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_as_onnx_runtime(kind: str) -> None:
+def test_operators_agree_with_onnx_runtime(kind: str) -> None:
     for seed, build in enumerate(CASES[kind]):
         file = File(seed)
         x = file.conv(file.input(("N", 3, 8, 6)), 4)
@@ -510,7 +510,7 @@ DEFINED: dict[str, Build] = {
 
 
 @pytest.mark.parametrize("kind", DEFINED)
-def test_definitions(kind: str) -> None:
+def test_composed_functions_agree_with_onnx_runtime(kind: str) -> None:
     file = File(3)
     file.output(DEFINED[kind](file, file.conv(file.input((1, 3, 8, 6)), 4)))
     assert agreement(file.model()) <= 2e-5
@@ -537,7 +537,7 @@ def test_opsets_before_7(kind: str, options: dict[str, Any], shape: tuple[int, .
         constants = [file.rng.uniform(0.5, 1.5, shape).astype(np.float32)]
     file.output(file.op(kind, [x, *map(file.constant, constants)], MAP, **options))
     values = file.rng.normal(size=MAP).astype(np.float32)
-    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
+    imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
     outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values)}, mode="float")
     assert np.allclose(imported.file_output(output, outputs[output]), expected(values, *constants), atol=1e-6)
@@ -553,7 +553,7 @@ def test_a_definition_with_refused_operators() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Swish", "SimplifiedLayerNormalization"])
-def test_what_nobody_judges(kind: str) -> None:
+def test_functions_equal_their_definitions_by_other_operators(kind: str) -> None:
     """Functions that ONNX defines by other operators equal those."""
     from glsl_infer.graph import reference
 
@@ -562,7 +562,7 @@ def test_what_nobody_judges(kind: str) -> None:
     weights = [] if kind == "Swish" else [file.random(6)]
     file.output(file.op(kind, [x, *weights], MAP, **({"alpha": 1.5} if kind == "Swish" else {"axis": -1})))
     values = np.random.default_rng(0).normal(size=MAP).astype(np.float32)
-    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"x": "none"}))
+    imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"x": "none"}))
     (output,) = imported.outputs
     outputs = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", values)}, mode="float")
     returned = imported.file_output(output, outputs[output])
@@ -594,13 +594,13 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
     file.output(file.op("Concat", [below, below], (1, 4, 16, 12), axis=-1))
     model = file.model()
     assert agreement(model) <= 2e-5
-    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    graph = importer.imported(model, io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
     kinds = [node.op for node in graph.nodes]
     assert kinds.count("group_statistics") == 2 and kinds.count("zero_padding") == 4
     assert not [kind for kind in kinds if ops.get(kind).on_cpu]
 
 
-def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
+def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)
@@ -609,5 +609,5 @@ def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
     file.output(file.conv(joined, 4))
     model = file.model()
     assert agreement(model) <= 2e-5
-    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    graph = importer.imported(model, io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]

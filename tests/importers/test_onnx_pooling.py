@@ -39,7 +39,7 @@ def since(kind: str, dilated: bool, ceil: bool) -> int:
     ("pads", PADS),
     ("ceil", [0, 1]),
 )
-def test_as_onnx_runtime(
+def test_pooling_agrees_with_onnx_runtime(
     kind: Any, opset: int, window: Any, strides: Any, dilations: Any, pads: dict[str, Any], ceil: int
 ) -> None:
     op, options = kind
@@ -55,13 +55,13 @@ def test_as_onnx_runtime(
     assert agreement(file.model()) <= 2e-5
 
 
-def test_a_window_counts_what_padding_it_has() -> None:
+def test_means_divide_by_the_taps_inside_the_padding() -> None:
     """Window positions that ceil_mode adds beyond the padding do not count: in the last column, six of nine taps do."""
     options = {"pads": [1, 2, 1, 1], "kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1,
                "count_include_pad": 1}  # fmt: skip
     file = File(0, 19)
     file.output(file.op("AveragePool", [file.input((1, 4, 9, 9))], (1, 4, 4, 5), **options))
-    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
+    imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"}))
     ones = reference.run(imported.survey.whole(), {"x": np.ones((9, 9, 4), np.float32)}, mode="float")
     (name,) = imported.outputs
     counted = imported.file_output(name, ones[name])[0, 0]
@@ -70,7 +70,7 @@ def test_a_window_counts_what_padding_it_has() -> None:
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
-def test_a_norm_of_the_whole_map(power: int) -> None:
+def test_norms_of_maps_agree_with_onnx_runtime(power: int) -> None:
     file = File(1, 18)
     file.output(file.op("GlobalLpPool", [file.input((1, 4, 7, 5))], (1, 4, 1, 1), p=power))
     assert agreement(file.model()) <= 2e-5

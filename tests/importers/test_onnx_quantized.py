@@ -239,7 +239,7 @@ def test_infinite_calibration_values() -> None:
         prepare(optimize(importer.load(file.model())), Calibration([{"mask": values}]))
 
 
-def test_a_file_without_ranges_asks_for_pictures() -> None:
+def test_a_file_without_ranges_needs_images() -> None:
     with pytest.raises(ModelError, match="--images"):
         prepare(optimize(importer.load(random_network(2).model())))
 
@@ -264,7 +264,7 @@ def test_scales_that_the_network_computes(kind: str, opset: int) -> None:
     """Before opset 11, dynamic quantisation is ReduceMin, ReduceMax, Sub, Div, Floor and QuantizeLinear."""
     plain, model = dynamic(kind, opset)
     assert "Integer" in str({node.op_type for node in model.graph.node})
-    graph = importer.imported(model, ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    graph = importer.imported(model, io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert not {node.op for node in graph.nodes} & {"tensor_binary", "tensor_reduce"}
     assert agreement(model) <= 0.02 and agreement(plain) <= 1e-5
 
@@ -282,7 +282,7 @@ def test_constants_of_quantised_tensors() -> None:
     joined = file.op("Concat", [stored, row], (1, 12, 3, 4), axis=1)
     file.output(file.op("DequantizeLinear", [joined, *ends], (1, 12, 3, 4)))
     feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
-    imported = importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"}))
+    imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"}))
     (expected,) = run(file.model(), feeds)
     computed = reference.run(imported.survey.whole(), {"x": imported.stored_input("x", feeds["x"])}, mode="float")
     (name,) = imported.outputs

@@ -126,6 +126,33 @@ def many_heads(file: File, x: str) -> str:
                    num_heads=2)  # fmt: skip
 
 
+def pad(file: File, x: str) -> str:
+    pads = [file.constant([0, 1, 2, 0, 0, 3], "int64"), file.constant(1.5)]
+    return file.op("Pad", [x, *pads], (1, 6, 13), MICROSOFT)
+
+
+def triangle(file: File, x: str) -> str:
+    return file.op("Trilu", [x, file.constant([1], "int64")], ROWS, MICROSOFT, upper=1)
+
+
+def points(file: File, x: str) -> str:
+    return file.op("GatherND", [x, file.constant([[0, 3], [0, 1]], "int64")], (2, 8), MICROSOFT)
+
+
+def sum_with_a_range(file: File, x: str) -> str:
+    steps = file.op("Range", [file.constant(0.0), file.constant(4.0), file.constant(0.5)], (8,), MICROSOFT)
+    return file.op("Add", [x, steps], ROWS)
+
+
+def grid(mode: str) -> Build:
+    def build(file: File, x: str) -> str:
+        places = file.constant(file.rng.uniform(-1.0, 1.0, (1, 4, 3, 2)))
+        picture = file.reshape(x, (1, 1, 5, 8))
+        return file.op("GridSample", [picture, places], (1, 1, 4, 3), MICROSOFT, mode=mode, padding_mode="border")
+
+    return build
+
+
 EXACT: dict[str, Build] = {
     "BiasGelu": own("BiasGelu", (8,)),
     "FastGelu": own("FastGelu"),
@@ -143,6 +170,12 @@ EXACT: dict[str, Build] = {
     "MatMulNBits about 8": few_bits(False),
     "Attention": attention,
     "MultiHeadAttention": many_heads,
+    "Pad": pad,
+    "Trilu": triangle,
+    "GatherND": points,
+    "Range": sum_with_a_range,
+    "GridSample": grid("bilinear"),
+    "GridSample of the nearest": grid("nearest"),
 }
 ROUNDED: dict[str, Build] = {
     "DynamicQuantizeMatMul": whole_weights("DynamicQuantizeMatMul", each=False),
@@ -157,14 +190,14 @@ ROUNDED: dict[str, Build] = {
 
 
 @pytest.mark.parametrize("build", [pytest.param(build, id=name) for name, build in EXACT.items()])
-def test_as_onnx_runtime(build: Build) -> None:
+def test_operators_agree_with_onnx_runtime(build: Build) -> None:
     file = File(5)
     file.output(build(file, rows(file)))
     assert agreement(file.model()) <= 2e-5
 
 
 @pytest.mark.parametrize("build", [pytest.param(build, id=name) for name, build in ROUNDED.items()])
-def test_as_onnx_runtime_but_for_8_bits(build: Build) -> None:
+def test_operators_in_8_bits_are_near_onnx_runtimes(build: Build) -> None:
     file = File(5)
     file.output(build(file, rows(file)))
     assert agreement(file.model()) <= 0.05
@@ -204,7 +237,7 @@ def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> 
     onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
     saved = onnx.load(tmp_path / "optimized.onnx")
     assert "FusedConv" in {node.op_type for node in saved.graph.node}
-    imported = importer.imported(tmp_path / "optimized.onnx", ends=importer.IoOptions(fits={"": "none"}))
+    imported = importer.imported(tmp_path / "optimized.onnx", io_options=importer.IoOptions(fits={"": "none"}))
     graph = imported.survey.whole()
     (name,) = imported.outputs
     drawn = imported.file_output(
@@ -232,10 +265,10 @@ def test_16_bits_before_opset_21(kind: str) -> None:
     assert agreement(file.model()) <= 1e-3
 
 
-def test_what_is_not_read_says_who_wrote_it() -> None:
+def test_unread_files_are_refused_with_their_writer() -> None:
     file = File(6)
     x = rows(file)
     file.output(file.op("LongformerAttention", [x] * 7, ROWS, MICROSOFT, num_heads=2, window=2))
     with pytest.raises(ModelError, match=r"LongformerAttention of ONNX Runtime.*ORT_ENABLE_BASIC") as refusal:
-        importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+        importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
     assert "pip install" not in str(refusal.value)

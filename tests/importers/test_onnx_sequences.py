@@ -15,7 +15,7 @@ from glsl_infer.support.arrays import in_shape
 
 
 def graph_of(file: File) -> Graph:
-    return importer.imported(file.model(), ends=importer.IoOptions(fits={"": "none"})).survey.whole()
+    return importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"})).survey.whole()
 
 
 def unrolled(steps: int, kind: str, axis: int = 0) -> File:
@@ -51,7 +51,7 @@ def test_the_weights_of_all_steps_are_there_once(kind: str, axis: int) -> None:
     assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]
 
 
-def test_steps_by_other_weights_stay_apart() -> None:
+def test_steps_with_other_weights_stay_separate() -> None:
     file = File(2)
     rows = file.reshape(file.input((1, 3, 4, 5)), (3, 1, 20))
     ends = [

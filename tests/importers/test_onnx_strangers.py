@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from onnx_networks import File, agreement
 
-from glsl_infer.compiler.build import Options
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import picture_range
 from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.onnx.file import parse
 from glsl_infer.importers.onnx.model import in_order
 from glsl_infer.tools.export import export
@@ -76,7 +76,7 @@ def in_8_bits(file: File, x: str, scale: float, zero: int) -> str:
         (-128, 0, (255 / 127, 0.0)),
     ],
 )
-def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
+def test_the_file_sets_the_values_of_bytes(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
     file = File(5)
     x = in_8_bits(file, file.input((1, 3, 8, 6), "image"), 1 / 127, of_picture)
     y = in_8_bits(file, file.op("Relu", [file.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
@@ -119,7 +119,7 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
         about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
         lengths = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]
         sizes = [int(np.prod(graph.shapes[name])) for name in about["layers"]]
-        assert sum(one != other for one, other in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
+        assert sum(length != size for length, size in zip(lengths, sizes)) >= 1 and lengths[-1] == sizes[-1]
     else:
         with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
             work(job)
@@ -135,10 +135,10 @@ def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--outputs"):
         export(path, tmp_path / "net.glslnn")
     names = tuple(output.name for output in file.outputs[:2])
-    export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
+    export(path, tmp_path / "net.glslnn", io_options=IoOptions(outputs=names))
 
 
-def test_dots_that_stand_for_other_axes_in_each_tensor_are_refused(tmp_path: Path) -> None:
+def test_ellipses_of_different_axes_are_refused(tmp_path: Path) -> None:
     file = File(9)
     x = file.op("Relu", [file.input((1, 3, 8, 6))], (1, 3, 8, 6))
     y = file.op("Einsum", [x, file.random(3, 6, 5)], (1, 3, 8, 5), equation="...ij,...jk->...ik")

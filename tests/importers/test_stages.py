@@ -31,7 +31,7 @@ def model(folder: Path) -> Path:
         ("planned", ["input", "conv2d", "cumulative_sum", "input", "conv2d"], ["1 gpu", "2 cpu", "3 gpu"]),
     ],
 )
-def test_a_stage(
+def test_inspect_prints_the_operators_of_a_stage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str, operators: list[str], parts: list[str]
 ) -> None:
     path = model(tmp_path)

@@ -48,8 +48,8 @@ def test_changed_bytes(seed: int) -> None:
     rng, data = np.random.default_rng(seed), sound()
     for _ in range(150):
         changed = np.frombuffer(data, np.uint8).copy()
-        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
-            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        for offset in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[offset] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
         refused_or_read(changed.tobytes())
 
 
@@ -160,7 +160,7 @@ def test_all_refusals_at_once() -> None:
         to_graph(parsed(file.bytes([y])))
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
+def test_the_command_line_reports_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.tflite").write_bytes(sound()[:200])
     command = [sys.executable, "-m", "glsl_infer", "export", tmp_path / "bad.tflite", "-o", tmp_path / "x.glslnn"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
@@ -169,7 +169,7 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "x.glslnn").exists()
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for contents, message in (
         (None, "no such file"),
         (b"", "not a TensorFlow Lite file"),

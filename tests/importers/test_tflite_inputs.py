@@ -60,9 +60,9 @@ def test_functions_that_are_not_read_are_named() -> None:
     file = File()
     x = file.input()
     file.model.signatureDefs = []
-    for key, place in (("serve", 0), ("train", 1), ("reset", 2)):
+    for key, subgraph in (("serve", 0), ("train", 1), ("reset", 2)):
         signature = schema.SignatureDefT()
-        signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
+        signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, subgraph, [], []
         file.model.signatureDefs.append(signature)
     noted = survey_of(parsed(file.bytes([file.conv(x)]))).warnings
     assert noted == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
@@ -97,7 +97,7 @@ def test_any_size_and_a_constant() -> None:
     """A resized model equals the file of the same size: its shapes follow from its inputs."""
     model, whole = parsed(sound(64)), to_graph(parsed(sound(24)))
     (x, _), (gain, _) = model.inputs
-    graph = to_graph(model, ends=IoOptions(shapes={x: (1, 24)}, constants={gain: (0.5,)}))
+    graph = to_graph(model, io_options=IoOptions(shapes={x: (1, 24)}, constants={gain: (0.5,)}))
     values = np.random.default_rng(0).normal(size=24).astype(np.float32)
     (entry,) = graph.inputs
     fields = dict(zip([node.name for node in whole.inputs], (values, np.full(1, 0.5, np.float32))))
@@ -109,4 +109,4 @@ def test_any_size_and_a_constant() -> None:
 def test_a_shape_of_other_axes() -> None:
     model = parsed(sound(64))
     with pytest.raises(InputError, match="--input-shape"):
-        to_graph(model, ends=IoOptions(shapes={model.inputs[0][0]: (1, 2, 3)}))
+        to_graph(model, io_options=IoOptions(shapes={model.inputs[0][0]: (1, 2, 3)}))

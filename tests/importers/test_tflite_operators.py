@@ -393,7 +393,7 @@ def test_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_as_litert(kind: str) -> None:
+def test_operators_agree_with_litert(kind: str) -> None:
     for seed, build in enumerate(CASES[kind]):
         file = File(seed)
         x = file.conv(file.input((1, 8, 6, 3)), 4)
@@ -436,7 +436,7 @@ def test_endings_become_host_steps() -> None:
     assert graph.outputs[0].name == "scores"
 
 
-def test_numbers_as_input() -> None:
+def test_operators_on_vectors_agree_with_litert() -> None:
     file = File()
     x = file.input((1, 6), name="numbers")
     y = file.op("FULLY_CONNECTED", [x, file.random(5, 6), -1], (1, 5), {"FullyConnected": {}})

@@ -16,10 +16,8 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph.elementwise import BINARY
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.recognition import EXACT, activation_like, norm_like
-from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.operators import OPERATORS
 from glsl_infer.importers.tflite.reader import survey_of, to_graph
-from glsl_infer.importers.tflite.sequences import SEQUENCES
 from glsl_infer.importers.tflite.tensors import TENSORS
 
 Build = Callable[[File, int], int]
@@ -56,7 +54,7 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_one_operator(build: Build, expected: list[str]) -> None:
+def test_decomposed_functions_become_one_operator(build: Build, expected: list[str]) -> None:
     assert operators_behind(build) == expected
 
 
@@ -85,7 +83,7 @@ def test_blocks_of_pixels() -> None:
     assert set(operators_behind(pieces.gathered)) == {"spatial_slice", "concat", "channel_gather"}
 
 
-def test_what_only_looks_like_a_function_stays_as_it_is() -> None:
+def test_similar_operators_are_not_fused() -> None:
     """A hard swish with another slope is not fused: its operators stay."""
 
     def bent(file: File, x: int) -> int:
@@ -135,7 +133,7 @@ def of_a_matrix(file: File, x: int) -> int:
 def class_token(file: File, x: int) -> int:
     """Add a constant row and a row of zeros before the network's rows, and constants after them."""
     rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
-    ends = [file.constant([0, place, 0], "i4") for place in (0, 1)]
+    ends = [file.constant([0, channel, 0], "i4") for channel in (0, 1)]
     part = file.op("SLICE", [rows, ends[0], file.constant([1, 1, 4], "i4")], (1, 1, 4))
     zeros = file.op("ZEROS_LIKE", [part], (1, 1, 4))
     joined = [file.random(1, 1, 4), zeros, rows, part, file.random(1, 2, 4)]
@@ -328,6 +326,20 @@ PADDED = [[0, 0], [0, 0], [1, 2], [0, 0], [1, 1]]
 
 WITHOUT_SHADER = {kind for kind, row in elementwise.operations("tflite").items() if not BINARY[row].glsl} - {"POW"}
 
+
+def recurrent(function: int, *, major: bool = False) -> Build:
+    def build(file: File, x: int) -> int:
+        size = (48, 1) if major else (1, 48)
+        sequence = file.op("RESHAPE", [x, file.constant([*size, 4], "i4")], (*size, 4))
+        state = file.tensor((1, 3))
+        file.graph.tensors[state].isVariable = True
+        inputs = [sequence, file.random(3, 4), file.random(3, 3), file.random(3), state]
+        options = {"SequenceRNN": {"fusedActivationFunction": function, "timeMajor": major}}
+        return file.op("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, (*size, 3), options)
+
+    return build
+
+
 ON_CPU: dict[str, list[Build]] = {
     **{kind: [compared(kind)] for kind in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")},
     **{kind: [logical(kind)] for kind in ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR")},
@@ -354,19 +366,26 @@ ON_CPU: dict[str, list[Build]] = {
     "TOPK_V2": [largest],
     "TRANSPOSE": [channels_first],
     "PLACES": [heads("UNPACK"), heads("STRIDED_SLICE")],
+    "UNIDIRECTIONAL_SEQUENCE_RNN": [recurrent(1), recurrent(4, major=True)],
     "UNPACK": [packed],
 }
 
 
 def test_every_operator_of_the_cpu_alone_has_a_case() -> None:
-    assert set(TENSORS) - {*OPERATORS, *BATCHES, *SEQUENCES, "ARG_MAX"} <= set(ON_CPU)  # test_tflite_sequences
+    in_test_tflite_sequences = {"BATCH_TO_SPACE_ND", "LSTM", "SPACE_TO_BATCH_ND", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
+    assert set(TENSORS) - {*OPERATORS, *in_test_tflite_sequences, "ARG_MAX"} <= set(ON_CPU)
     assert set(ON_CPU) >= WITHOUT_SHADER
 
 
 @pytest.mark.parametrize("kind", ON_CPU)
-def test_on_the_cpu(kind: str) -> None:
+def test_operators_without_a_shader_run_on_the_cpu(kind: str) -> None:
     for build in ON_CPU[kind]:
         operators_behind(build)
+
+
+def test_a_recurrent_layer_with_another_function_is_refused() -> None:
+    with pytest.raises(ModelError, match="SEQUENCE_RNN: with another function than tanh and relu; use tanh or relu"):
+        operators_behind(recurrent(3))
 
 
 def detector(regular: bool, most: int = 6) -> bytes:

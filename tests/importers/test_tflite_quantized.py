@@ -175,13 +175,13 @@ def test_ranges_are_those_of_the_file() -> None:
     assert checked > 1
 
 
-def test_a_file_without_ranges_asks_for_pictures() -> None:
+def test_a_file_without_ranges_needs_images() -> None:
     bundle, output = random_network(2)
     with pytest.raises(ModelError, match="--images"):
         prepared(bundle.bytes([output]))
 
 
-def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
+def test_floats_quantised_at_once_set_the_input_range() -> None:
     """The converter's default has float inputs and outputs around a network of bytes."""
     file = File()
     image = file.input(SIZE)
@@ -193,7 +193,7 @@ def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
 
 
 @pytest.mark.parametrize("kind", ["INT16", "INT8"])
-def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
+def test_ranges_of_16_bits_do_not_set_the_input_range(kind: str) -> None:
     """16-bit ranges are symmetric even for the result of a ReLU; 8-bit ranges need not be."""
     file = File()
     x = file.op("QUANTIZE", [file.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)

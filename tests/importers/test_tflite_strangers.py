@@ -74,7 +74,7 @@ def test_numbers_of_each_row_by_its_own_indices() -> None:
 
 
 @pytest.mark.parametrize("softmax", [True, False])
-def test_validation_beside_litert(softmax: bool, tmp_path: Path) -> None:
+def test_validation_compares_with_litert(softmax: bool, tmp_path: Path) -> None:
     """Validation compares logits in place of a softmax of bytes, and all rows of an output without a batch axis."""
     file = File(3)
     y = file.conv(file.input((1, 8, 6, 3)), 4)

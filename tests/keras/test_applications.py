@@ -43,7 +43,7 @@ def lively(model: keras.Model) -> keras.Model:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name, top", list(EXPECTED))
-def test_a_whole_network(name: str, top: bool) -> None:
+def test_published_architectures_compute_keras_outputs(name: str, top: bool) -> None:
     model = lively(NETWORKS[name](include_top=top, **OPTIONS))
     some = model(np.random.default_rng(1).uniform(-1, 1, (2, 32, 32, 3)), training=False)
     assert np.std(some[0] - some[1]) > 1e-2, "the comparison below would show nothing"

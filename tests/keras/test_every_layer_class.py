@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import small_models
 from imported import randomise
+from keras.src.ops import math, numpy
 from keras_surface import Build
 from numpy.typing import NDArray
 from operator_table import ROWS, models
@@ -23,6 +24,7 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
+from glsl_infer.graph.elementwise import BINARY, UNARY
 from glsl_infer.graph.host_steps import softmax
 from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.report import DROPPED
@@ -88,7 +90,7 @@ def test_every_class_of_keras_layers_is_in_a_table() -> None:
     assert set(surface.REFUSED_LAYERS) <= set(surface.LAYERS)
 
 
-def test_every_function_of_keras_activations_is_known() -> None:
+def test_every_function_of_keras_activations_is_converted() -> None:
     assert set(surface.REFUSED_ACTIVATIONS) <= set(activations())
     assert set(surface.REFUSED_OPS) <= set(surface.OPS)
 
@@ -101,7 +103,7 @@ def activations() -> list[str]:
 def operations(model: keras.Model) -> list[Any]:
     """Return all layers and operations of a model and of its nested models."""
     own = getattr(model, "operations", model.layers)  # a Sequential has layers only
-    inner = [one for one in own if hasattr(one, "layers")]
+    inner = [layer for layer in own if hasattr(layer, "layers")]
     return [*own, *(operation for other in inner for operation in operations(other))]
 
 
@@ -112,17 +114,31 @@ def test_every_converter_is_reached() -> None:
     reached = {type(operation).__name__ for model in built for operation in operations(model)}
     in_table = {*elementwise.operations(elementwise.KERAS), *elementwise.functions(elementwise.KERAS)}
     converted = {*LAYERS, *OPERATIONS, *tensors.LAYERS, *tensors.OPERATIONS}
-    assert not converted - in_table - reached  # tests/unit/test_elementwise.py has the table
+    assert not converted - in_table - reached  # the next test has the table
+
+
+def test_functions_of_the_table_are_those_of_keras() -> None:
+    classes = {
+        kind.__name__: kind for module in (math, numpy) for kind in vars(module).values() if isinstance(kind, type)
+    }
+    operands = np.random.default_rng(2).uniform(0.1, 0.9, (2, 50)).astype(np.float32)
+    for rows, count in ((BINARY, 2), (UNARY, 1)):
+        for row in rows.values():
+            for name in row.keras.split():
+                with np.errstate(invalid="ignore"):
+                    expected = row.compute(*operands[:count])
+                result = np.asarray(classes[name]()(*operands[:count]), np.float32)
+                assert np.allclose(result, expected, 1e-4, 1e-5, equal_nan=True), name
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", surface.LAYERS)
-def test_a_layer(name: str) -> None:
+def test_every_layer_class_is_converted_or_refused(name: str) -> None:
     check(name, surface.LAYERS[name], dict(surface.REFUSED_LAYERS))
 
 
 @pytest.mark.parametrize("name", sorted(surface.NO_MODEL))
-def test_a_class_without_a_model_says_what_to_do(name: str) -> None:
+def test_a_class_without_a_model_is_refused_with_advice(name: str) -> None:
     assert surface.NO_MODEL[name].startswith("no layer") or name in INSTEAD
 
 

@@ -38,7 +38,7 @@ def export(model: Path, out: Path, *more: str) -> int:
     return main([*arguments, "--verify", "0", *more])
 
 
-def test_parts_are_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_reports_the_parts(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "m.glslnn"
     assert export(model, out) == 0
     output = capsys.readouterr().out

@@ -129,7 +129,7 @@ def test_a_squared_difference() -> None:
     assert functions(check(x, (L.Conv2D(6, 1)(x) - L.Conv2D(6, 1)(x)) ** 2)) == ["square"]
 
 
-def test_a_function_fuses_behind_a_convolution() -> None:
+def test_a_function_is_fused_into_a_convolution() -> None:
     x = keras.Input((4, 4, 3))
     graph = check(x, abs(-L.Conv2D(6, 1)(x)))
     assert [node.op for node in graph.nodes] == ["input", "conv2d"]

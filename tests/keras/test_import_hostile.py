@@ -221,7 +221,7 @@ def test_a_keras_that_executes_what_it_loads_is_refused(version: str, safe: bool
         installed.require_version(version)
 
 
-def test_weights_alone_and_a_shape_never_told(sound: Path, tmp_path: Path) -> None:
+def test_files_of_weights_and_unbuilt_models_are_refused(sound: Path, tmp_path: Path) -> None:
     keras.models.load_model(sound).save_weights(tmp_path / "x.weights.h5")
     with pytest.raises(ModelError, match="weights without a model; load them into the model where it was made"):
         load(tmp_path / "x.weights.h5")

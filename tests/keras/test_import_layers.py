@@ -55,7 +55,7 @@ def test_relu_and_piecewise_linear_sigmoid() -> None:
     check(x, PiecewiseLinearSigmoid()(L.ReLU()(L.Conv2D(4, 1)(x))))
 
 
-def test_activation_given_as_our_layer() -> None:
+def test_an_activation_can_be_a_layer_of_this_package() -> None:
     x = keras.Input((4, 4, 3))
     check(x, L.Conv2D(4, 1, activation=PiecewiseLinearSigmoid())(x))
 

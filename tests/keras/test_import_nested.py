@@ -46,7 +46,7 @@ def test_a_model_that_is_called_twice_and_models_three_deep() -> None:
     assert names(keras.Model(x, y)) == expected
 
 
-def test_an_inner_model_of_several_inputs_and_outputs() -> None:
+def test_an_inner_model_can_have_several_inputs_and_outputs() -> None:
     image, other = keras.Input((4, 4, 2)), keras.Input((4, 4, 2))
     inner = keras.Model([image, other], [L.Concatenate()([other, image]), L.Add()([image, other]), image], name="inner")
     x = keras.Input((4, 4, 3))
@@ -54,7 +54,7 @@ def test_an_inner_model_of_several_inputs_and_outputs() -> None:
     check(x, L.Concatenate()([right, left, middle]))
 
 
-def test_names_that_would_meet() -> None:
+def test_equal_names_get_numbers() -> None:
     x = keras.Input((4, 4, 3), name="pixels")
     y = L.Conv2D(3, 1, activation="relu", name="conv")(x)
     shared = L.Conv2D(3, 1, activation="relu", name="conv-activation")

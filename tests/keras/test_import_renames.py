@@ -39,7 +39,7 @@ def shuffle_by_swapping(y: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("shuffle", [shuffle_by_layers, shuffle_by_operations, shuffle_by_swapping])
-def test_a_channel_shuffle_by_hand(shuffle: Callable[[Tensor], Tensor]) -> None:
+def test_a_channel_shuffle_by_hand_becomes_a_gather(shuffle: Callable[[Tensor], Tensor]) -> None:
     x, y = body()
     graph = check(x, L.Conv2D(2, 1)(shuffle(y)))
     assert tail_of(graph) == ["channel_gather", "conv2d"]
@@ -50,26 +50,26 @@ def test_a_channel_shuffle_by_hand(shuffle: Callable[[Tensor], Tensor]) -> None:
     "order, ops",
     [((0, 1, 3, 2, 4, 5), ["depth_to_space"]), ((0, 1, 4, 2, 5, 3), ["channel_gather", "depth_to_space"])],
 )
-def test_pixel_shuffle_by_hand(order: tuple[int, ...], ops: list[str]) -> None:
+def test_a_pixel_shuffle_by_hand_becomes_depth_to_space(order: tuple[int, ...], ops: list[str]) -> None:
     x, y = body()
     parts = (2, 2, 3) if len(ops) == 1 else (3, 2, 2)
     y = K.reshape(K.transpose(K.reshape(y, (-1, 6, 4, *parts)), order), (-1, 12, 8, 3))
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == [*ops, "conv2d"]
 
 
-def test_space_to_depth_by_hand() -> None:
+def test_space_to_depth_by_hand_becomes_slices() -> None:
     x, y = body(3)
     y = K.reshape(K.transpose(K.reshape(y, (-1, 3, 2, 2, 2, 3)), (0, 1, 3, 2, 4, 5)), (-1, 3, 2, 12))
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["spatial_slice"] * 4 + ["concat_copy", "conv2d"]
 
 
-def test_a_chain_that_changes_nothing() -> None:
+def test_a_chain_that_changes_nothing_is_dropped() -> None:
     x, y = body()
     y = L.Reshape((6, 4, 12))(L.Reshape((24, 12))(y))
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["conv2d"]
 
 
-def test_a_chain_that_no_operator_does_is_the_cpu_s() -> None:
+def test_chains_without_an_operator_run_on_the_cpu() -> None:
     x, y = body()
     y = K.reshape(K.transpose(K.reshape(y, (-1, 24, 12)), (0, 2, 1)), (-1, 6, 4, 12))
     assert cpu_operators(keras.Model(x, y))
@@ -91,7 +91,7 @@ def test_axes_of_one_come_and_go() -> None:
 
 @pytest.mark.parametrize("sections", [3, [2, 7]])
 @pytest.mark.parametrize("axis", [-1, 3])
-def test_a_split_of_channels(sections: int | list[int], axis: int) -> None:
+def test_a_split_of_channels_becomes_gathers(sections: int | list[int], axis: int) -> None:
     x, y = body()
     a, b, c = K.split(y, sections, axis=axis)
     graph = check(x, L.Concatenate()([c, a, L.Conv2D(3, 1)(b)]))
@@ -121,7 +121,7 @@ def test_indices_that_make_and_take_axes() -> None:
     assert tail_of(check(x, L.Dense(3)(y)))[2:] == ["binary", "spatial_slice", "flatten", "dense"]
 
 
-def test_strided_slices() -> None:
+def test_strided_slices_read_only_their_pixels() -> None:
     x, y = body()
     graph = check(x, y[:, ::2, 1:-1, :])
     assert graph.nodes[-1].attrs["size"] == (3, 2)

@@ -92,7 +92,7 @@ def test_pictures_are_bytes_though_they_are_resized_before_they_are_rescaled(bef
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32"])
-def test_pictures_of_whole_numbers_are_bytes(dtype: str) -> None:
+def test_pictures_of_integers_are_bytes(dtype: str) -> None:
     x = keras.Input((8, 6, 3), dtype=dtype)
     check(x, L.Conv2D(4, 3)(K.cast(x, "float32") * 0.1), fed=(0.0, 255.0))
     graph = to_graph(keras.Model(x, L.Conv2D(4, 3)(K.cast(x, "float32"))), (0.0, 1.0))

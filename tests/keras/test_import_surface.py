@@ -165,8 +165,8 @@ def open_model() -> keras.Model:
     return randomise(keras.Model(x, K.mean(inner(y), axis=1, keepdims=True)), 3)
 
 
-def test_an_open_size_is_given() -> None:
-    graph = to_graph(open_model(), ends=IoOptions(sizes={"": (12, 20)}))
+def test_an_open_size_is_set_by_an_option() -> None:
+    graph = to_graph(open_model(), io_options=IoOptions(sizes={"": (12, 20)}))
     assert graph.shapes["photo"] == (12, 20, 3)
     assert graph.shapes[graph.outputs[0].layers[0]] == (1, 20, 2)
 
@@ -174,7 +174,7 @@ def test_an_open_size_is_given() -> None:
 def test_a_sequential_model_of_any_size() -> None:
     layers = [keras.Input((None, None, 3)), L.Conv2D(4, 3, strides=2), L.GlobalAveragePooling2D(), L.Dense(2)]
     model = keras.Sequential(layers)
-    graph = to_graph(model, ends=IoOptions(sizes={"": (9, 11)}))
+    graph = to_graph(model, io_options=IoOptions(sizes={"": (9, 11)}))
     assert graph.inputs[0].attrs["shape"] == (9, 11, 3)
     picture = np.random.default_rng(4).integers(0, 256, (9, 11, 3), np.uint8)
     expected = np.asarray(model(picture[None] / np.float32(255)))[0]
@@ -187,12 +187,12 @@ def test_any_axis_takes_a_size() -> None:
     model = keras.Model(x, L.GlobalAveragePooling1D()(L.Conv1D(3, 3)(x)))
     with pytest.raises(InputError, match="'steps'"):
         to_graph(model)
-    assert to_graph(model, ends=IoOptions(shapes={"": (1, 12, 4)})).inputs[0].attrs["shape"] == (1, 12, 4)
+    assert to_graph(model, io_options=IoOptions(shapes={"": (1, 12, 4)})).inputs[0].attrs["shape"] == (1, 12, 4)
     photo = keras.Input((8, 6, 3), name="photo")
-    graph = to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), ends=IoOptions(shapes={"photo": (1, 9, 11, 3)}))
+    graph = to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), io_options=IoOptions(shapes={"photo": (1, 9, 11, 3)}))
     assert graph.shapes[graph.outputs[0].layers[0]] == (7, 9, 2)
     with pytest.raises(InputError, match="input 'photo'"):
-        to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), ends=IoOptions(shapes={"photo": (9, 11)}))
+        to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), io_options=IoOptions(shapes={"photo": (9, 11)}))
 
 
 @pytest.mark.parametrize(
@@ -202,18 +202,18 @@ def test_any_axis_takes_a_size() -> None:
         ({"other": (8, 8)}, "--input-size other: the model has no such input; it has photo"),
     ],
 )
-def test_an_open_size_that_is_not_given(sizes: dict[str, tuple[int, int]], message: str) -> None:
+def test_an_open_size_without_an_option_is_refused(sizes: dict[str, tuple[int, int]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        to_graph(open_model(), ends=IoOptions(sizes=sizes))
+        to_graph(open_model(), io_options=IoOptions(sizes=sizes))
 
 
 def test_a_fixed_size_stays() -> None:
     x = keras.Input((8, 6, 3), name="photo")
     model = keras.Model(x, L.Conv2D(2, 3)(x))
     with pytest.raises(InputError, match="input 'photo'"):
-        to_graph(model, ends=IoOptions(sizes={"photo": (9, 9)}))
+        to_graph(model, io_options=IoOptions(sizes={"photo": (9, 9)}))
     with pytest.raises(InputError, match="no input of the model is an image of free height and width"):
-        to_graph(model, ends=IoOptions(sizes={"": (9, 9)}))
+        to_graph(model, io_options=IoOptions(sizes={"": (9, 9)}))
 
 
 def test_logarithms_of_probabilities_end_a_layer() -> None:

@@ -75,7 +75,7 @@ def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
     assert "can be exported; the export needs --images DIR" in capsys.readouterr().out
 
 
-def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: Capture) -> None:
+def test_problems_after_a_refused_layer_are_listed(bad: Path, capsys: Capture) -> None:
     inspection = inspected(capsys, bad)
     rows = {row["layer"]: row for row in inspection["layers"]}
     refused_rows = {name for name, row in rows.items() if row["runs"] == "refused"}
@@ -87,7 +87,7 @@ def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: 
     assert not inspection["exports"]
 
 
-def test_a_refused_layer_behind_layers_for_the_cpu_is_the_only_problem(tmp_path: Path, capsys: Capture) -> None:
+def test_a_refused_layer_after_cpu_layers_is_the_only_problem(tmp_path: Path, capsys: Capture) -> None:
     keras.backend.clear_session()  # it numbers the names of operations
     x = keras.Input((8, 8, 3), name="picture")
     rows = L.Reshape((64, 3))(x)

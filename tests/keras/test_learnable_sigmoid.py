@@ -60,7 +60,7 @@ def gradients(layer: LearnableSigmoid) -> list[np.ndarray]:
     x = np.random.default_rng(1).normal(0.0, 3.0, (4096, 8)).astype(np.float32)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.cast(layer(x), tf.float32) * np.sin(x + 1.0))
-    return [np.asarray(one) for one in tape.gradient(loss, [weight.value for weight in layer.weights])]
+    return [np.asarray(gradient) for gradient in tape.gradient(loss, [weight.value for weight in layer.weights])]
 
 
 def test_gradients_reach_every_weight() -> None:

@@ -32,7 +32,7 @@ def tensors(network: str) -> Tensors:
     order = {node.name: index for index, node in enumerate(graph.nodes)}
     inner = [node.name for node in graph.nodes if node.op != "input" and node.name != graph.output]
     sizes = [8 * prod(graph.shapes[name][:-1]) * slices_of(graph.shapes[name][-1]) for name in inner]
-    return sizes, [(order[name], max(order[one.name] for one in graph.consumers[name])) for name in inner]
+    return sizes, [(order[name], max(order[reader.name] for reader in graph.consumers[name])) for name in inner]
 
 
 @pytest.mark.exhaustive

@@ -28,12 +28,12 @@ def model_of(row: Row) -> Any:
 @pytest.mark.parametrize(
     "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
 )
-def test_a_row_is_imported_as_keras_means_it(row: Row) -> None:
+def test_a_row_computes_keras_outputs(row: Row) -> None:
     check_model(model_of(row), input_range=row.input_range, fed=row.bytes, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=[refusal.name for refusal in REFUSALS])
-def test_a_refusal_says_its_words(refusal: Refusal) -> None:
+def test_a_refusal_has_the_words_of_its_row(refusal: Refusal) -> None:
     with pytest.raises(ModelError) as caught:
         models.refuse(refusal)
     where = f"layer '{refusal.subject}': " if refusal.subject else ""
@@ -56,8 +56,8 @@ def test_names_of_refusals_are_unique() -> None:
 
 @pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row() -> None:
-    # Rows have one image; tests/keras/test_import_ends.py has vectors as inputs. Keras has no local responses. Rows are
-    # narrow, and constants of pixels and gated sums have no row.
+    # Rows have one image; tests/keras/test_import_io_options.py has vectors as inputs. Keras has no local responses.
+    # Rows are narrow, and constants of pixels and gated sums have no row.
     elsewhere = {"constant_map", "convolution_products", "convolution_sum", "gated_sum"}
     elsewhere |= {node.op for node in others.subjects()}
     expected = set(ops.names()) - {"input_fixed", "local_response_norm", *elsewhere}
@@ -66,7 +66,7 @@ def test_every_operator_is_reached_by_a_row() -> None:
     for row in ROWS:
         graph = to_graph(model_of(row), row.input_range)
         optimized[row] = optimize(graph)
-        result |= {node.op for one in (graph, optimized[row]) for node in one.nodes}
+        result |= {node.op for network in (graph, optimized[row]) for node in network.nodes}
     for row, graph in optimized.items():  # ranges take long, and only a few operators come after them
         if result < expected:
             pictures = models.pictures(row, 1)[1:]
@@ -75,5 +75,5 @@ def test_every_operator_is_reached_by_a_row() -> None:
                 prepare(graph, Calibration(pictures), target=Target(layout=layout)).graph
                 for layout in ("planar", "atlas")
             ]
-            result |= {node.op for one in prepared for node in one.nodes}
+            result |= {node.op for network in prepared for node in network.nodes}
     assert result == expected

@@ -42,7 +42,7 @@ def own_function(x: Any) -> Any:
     return x * K.sigmoid(1.7 * x)
 
 
-OWN = {f"mine>{one.__name__}": one for one in (Trainer, Block, own_start, own_function)}
+OWN = {f"mine>{own.__name__}": own for own in (Trainer, Block, own_start, own_function)}
 
 
 def saved(model: keras.Model, path: Path) -> Path:
@@ -50,11 +50,11 @@ def saved(model: keras.Model, path: Path) -> Path:
     objects, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
     try:
         objects.update(OWN)
-        names.update({one: name for name, one in OWN.items()})
+        names.update({own: name for name, own in OWN.items()})
         model.save(path / "model.keras")
     finally:
-        for name, one in OWN.items():
-            objects.pop(name), names.pop(one)
+        for name, own in OWN.items():
+            objects.pop(name), names.pop(own)
     return path / "model.keras"
 
 

@@ -73,9 +73,9 @@ def scaled_by(kind: str, axes: tuple[int, ...]) -> Network:
 
 
 def pyramid(x: Any) -> Any:
-    one = conv(8, strides=2, activation="relu")(x)
-    two = conv(8, strides=2, activation="relu")(one)
-    return conv(4)(L.Concatenate()([one, L.UpSampling2D(2)(two)]))
+    branch = conv(8, strides=2, activation="relu")(x)
+    two = conv(8, strides=2, activation="relu")(branch)
+    return conv(4)(L.Concatenate()([branch, L.UpSampling2D(2)(two)]))
 
 
 NETWORKS: dict[str, Network] = {
@@ -204,7 +204,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_three_formats_one_graph(name: str) -> None:
+def test_three_formats_become_one_graph(name: str) -> None:
     optimized = {kind: optimize(graph) for kind, graph in graphs(NETWORKS[name]).items()}
     expected = described(optimized["keras"])
     for kind in ("tflite", "onnx"):

@@ -37,15 +37,19 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
         assert replace(draw, uniforms={}) == replace(other, uniforms={})
         assert draw.uniforms.keys() == other.uniforms.keys()
         assert all(same(value, other.uniforms[name]) for name, value in draw.uniforms.items())
-    exported, shipped_members = (
-        replace(one, passes=(), members={name: member for name, member in one.members.items() if name != "passes.bin"})
-        for one in (again.manifest, shipped.manifest)
+    exported_manifest, shipped_manifest = (
+        replace(
+            manifest,
+            passes=(),
+            members={name: member for name, member in manifest.members.items() if name != "passes.bin"},
+        )
+        for manifest in (again.manifest, shipped.manifest)
     )
-    assert exported == shipped_members
+    assert exported_manifest == shipped_manifest
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Return whether uniforms are equal up to the last bit, which depends on the CPU's order of additions."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-6, atol=0.0))
-    return bool(one == other)
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and bool(np.allclose(first, second, rtol=1e-6, atol=0.0))
+    return bool(first == second)

@@ -90,7 +90,7 @@ def test_what_an_index_shows(metadata: Message) -> None:
     assert metadata["Author"] and metadata["Summary"] and metadata["Keywords"]
     assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
-    urls = dict(one.split(", ") for one in metadata.get_all("Project-URL", []))
+    urls = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     assert urls["Source"] == REPOSITORY and "Changelog" in urls
 
 

@@ -23,7 +23,7 @@ def workflow() -> dict[Any, Any]:
     return workflow
 
 
-def test_a_tag_starts_it_and_nothing_else(workflow: dict[Any, Any]) -> None:
+def test_only_a_tag_starts_the_workflow(workflow: dict[Any, Any]) -> None:
     assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key `on` as true
 
 

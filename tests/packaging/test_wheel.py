@@ -158,8 +158,8 @@ def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
 
 
 def test_it_needs_four_packages(metadata: Message) -> None:
-    needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
-    assert sorted(one.lower() for one in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
+    needed = [requirement for requirement in metadata.get_all("Requires-Dist", []) if "extra ==" not in requirement]
+    assert sorted(requirement.lower() for requirement in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "train",
         "tools",
@@ -235,7 +235,7 @@ def test_nothing_of_the_current_folder_is_executed(scripts: Path, tmp_path: Path
     assert executed(tmp_path) == []
 
 
-def test_classify_says_what_is_wrong(scripts: Path) -> None:
+def test_classify_reports_an_error(scripts: Path) -> None:
     done = run(scripts, "classify", "no.jpg")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
 
@@ -248,7 +248,7 @@ def test_info_has_the_renderer_and_version(scripts: Path) -> None:
     assert words["version"].startswith("OpenGL ES ")
 
 
-def test_export_says_what_to_install(scripts: Path, tmp_path: Path) -> None:
+def test_export_names_the_missing_package(scripts: Path, tmp_path: Path) -> None:
     model, labels = tmp_path / "model.keras", tmp_path / "labels.txt"
     model.write_bytes(b"nobody gets to look at it")
     labels.write_text("a\nb\n")

@@ -76,10 +76,10 @@ def runs(tmp_path_factory):
 
 def check(first, second, tolerance):
     assert len(history(first)) == len(history(second)) == 3
-    for one, other in zip(history(first), history(second)):
-        assert set(one) == set(other)
+    for values, other in zip(history(first), history(second)):
+        assert set(values) == set(other)
         for key in ("loss", "val_loss", "val_loss_average", "rate"):
-            assert one[key] == pytest.approx(other[key], abs=tolerance), key
+            assert values[key] == pytest.approx(other[key], abs=tolerance), key
 
 
 def test_two_devices_give_the_losses_of_one(runs):

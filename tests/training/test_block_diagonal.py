@@ -29,7 +29,7 @@ def with_gradients(layer, x):
         y = layer(x)
         loss = tf.reduce_sum(y * np.random.default_rng(2).normal(size=y.shape).astype(np.float32))
     gradients = tape.gradient(loss, [x, *(variable.value for variable in layer.trainable_variables)])
-    return [np.asarray(one) for one in (y, *gradients)]
+    return [np.asarray(tensor) for tensor in (y, *gradients)]
 
 
 def check(layers, channels):
@@ -69,7 +69,7 @@ def test_channels_and_groups(channels, filters, groups):
         {"activation": "relu"},
     ],
 )
-def test_options(options):
+def test_blocks_equal_keras_with_every_option(options):
     check(pair(2 * BLOCK, 2 * BLOCK, 3, BLOCK // 2, **options), 2 * BLOCK)
 
 

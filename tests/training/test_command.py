@@ -53,7 +53,7 @@ def test_a_warning_has_its_names_below(capsys):
         ("import training.backend", "nonsense", "KERAS_BACKEND=nonsense: "),
     ],
 )
-def test_without_a_backend_it_says_what_to_do(program, backend, message):
+def test_a_missing_backend_is_reported_with_advice(program, backend, message):
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "KERAS_BACKEND": backend},
@@ -75,8 +75,8 @@ def test_scripts_take_their_arguments() -> None:
     lines = {script: commands for script, commands in script_lines().items() if script.startswith("training/")}
     assert {"training/train.py", "training/evaluate.py"} <= set(lines)
     results = {
-        str(one): problem
+        str(command): problem
         for script, commands in lines.items()
-        for one, problem in zip(commands, problems(script, [arguments_of(one) for one in commands]))
+        for command, problem in zip(commands, problems(script, [arguments_of(command) for command in commands]))
     }
-    assert {one: problem for one, problem in results.items() if problem} == {}
+    assert {command: problem for command, problem in results.items() if problem} == {}

@@ -148,8 +148,8 @@ def test_joined_labels_follow_each_other(image_folder, other_folder):
     assert {name: len(split.paths) for name, split in joined.splits.items()} == {"train": 20, "val": 11, "test": 8}
     for split in joined.splits.values():
         assert all(path.parent.name == joined.labels[label] for path, label in zip(split.paths, split.labels))
-    for one in (other_folder, str(other_folder), [other_folder]):
-        assert data.find(one).labels == ("square", "oval")
+    for folders in (other_folder, str(other_folder), [other_folder]):
+        assert data.find(folders).labels == ("square", "oval")
 
 
 def test_coarse_labels(image_folder, other_folder):
@@ -240,7 +240,7 @@ def test_limit_spreads_over_the_split(image_folder):
         ("test", "no label for the class folder green; its 2 labels are red, blue"),
     ],
 )
-def test_wrong_folders(image_folder, folder, message):
+def test_wrong_folders_are_refused(image_folder, folder, message):
     with pytest.raises(InputError, match=message.replace(".", r"\.")):
         lp.find(image_folder / folder, ("red", "blue"))
 
@@ -251,7 +251,7 @@ def test_a_folder_without_pictures(tmp_path):
         lp.find(tmp_path, LABELS)
 
 
-def test_labels_beside_the_model(tmp_path, image_folder):
+def test_labels_next_to_the_model_are_read(tmp_path, image_folder):
     write_labels(tmp_path, LABELS)
     assert lp.labels_of(tmp_path / "model.keras", None, image_folder / "test") == LABELS
 
@@ -264,7 +264,7 @@ def test_labels_of_the_bundle(tmp_path, image_folder):
         lp.labels_of(tmp_path / "model.keras", bundle, image_folder / "test")
 
 
-def test_labels_beside_the_split_are_the_last_resort(tmp_path, image_folder):
+def test_labels_next_to_the_split_are_read_last(tmp_path, image_folder):
     shutil.copytree(image_folder / "test", tmp_path / "data/test")
     with pytest.raises(InputError, match="no labels: neither"):
         lp.labels_of(tmp_path / "model.keras", None, tmp_path / "data/test")

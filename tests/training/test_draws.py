@@ -29,8 +29,8 @@ def drawn(**changed):
     return draw(replace(NOTHING, **changed), MANY, 1, 2)
 
 
-def same(one, other):
-    return all(np.array_equal(one[name], other[name]) for name in one)
+def same(first, second):
+    return all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def uniform_between(values, low, high):

@@ -68,7 +68,7 @@ def test_float_reference_and_gpu_the_same_each_time(model, data, tmp_path, capsy
     assert executed(tmp_path) == [], "of the current folder nothing is executed"
 
 
-def test_a_limit(model, data, tmp_path):
+def test_limit_sets_the_number_of_images(model, data, tmp_path):
     assert run(model, "--data", data, "--limit", "4", "--json", tmp_path / "out.json") == 0
     report = json.loads((tmp_path / "out.json").read_text())
     assert (report["pictures"], report["limit"]) == (4, 4)

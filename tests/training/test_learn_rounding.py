@@ -87,7 +87,7 @@ def test_training_brings_the_rounded_network_nearer_to_its_float_answers(monkeyp
     assert [node.op for node in reader.to_graph(model).nodes]  # the network can still be exported
 
 
-def test_what_cannot_be_taught_is_said(tmp_path, capsys):
+def test_layers_without_learnable_rounding_are_reported(tmp_path, capsys):
     model = tmp_path / "model.keras"
     network().save(model)
     (tmp_path / "none").mkdir()

@@ -164,10 +164,10 @@ def test_averages_are_those_of_the_weights(averaged):
     last = history(path)[-1]
     assert judge.score(state.weights).loss == pytest.approx(last["val_loss"], abs=1e-4)
     assert judge.score(state.average).loss == pytest.approx(last["val_loss_average"], abs=1e-4)
-    middle = [np.mean([one.weights[index] for one in state.best], axis=0) for index in range(len(state.weights))]
+    middle = [np.mean([best.weights[index] for best in state.best], axis=0) for index in range(len(state.weights))]
     assert judge.score(middle).loss == pytest.approx(last["val_loss_best"], abs=1e-4)
     ranks = [(entry["val_accuracy"], -entry["val_loss"], entry["epoch"]) for entry in history(path)]
-    assert [one.epoch for one in state.best] == [epoch for _, _, epoch in sorted(ranks, reverse=True)[:3]]
+    assert [best.epoch for best in state.best] == [epoch for _, _, epoch in sorted(ranks, reverse=True)[:3]]
     assert state.average[0].shape == state.weights[0].shape and not np.allclose(state.average[0], state.weights[0])
 
 

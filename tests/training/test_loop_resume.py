@@ -43,7 +43,7 @@ def check(path, expected):
     result, state = state_of(path, RECIPE), state_of(expected, RECIPE)
     for name in ("weights", "optimizer", "average"):
         assert close(getattr(result, name), getattr(state, name)), name
-    assert [one.epoch for one in result.best] == [one.epoch for one in state.best]
+    assert [best.epoch for best in result.best] == [best.epoch for best in state.best]
     assert all(close(a.weights, b.weights) for a, b in zip(result.best, state.best))
     assert result.top == pytest.approx(state.top, abs=1e-4)
 
@@ -74,7 +74,7 @@ def interrupted(path, name, time, work):
     return state.epoch if state else None, len(entries)
 
 
-def test_interrupted_four_times(uninterrupted, tmp_path):
+def test_a_run_interrupted_four_times_ends_the_same(uninterrupted, tmp_path):
     # The first epoch is not validated. In the second, a model is written before the first state:
     assert interrupted(tmp_path, "state.npz", 1, run) == (None, 0)
     # At the end of the first phase, between history and state:

@@ -104,7 +104,7 @@ def printed(capsys, root, *argv, code=2):
     return output.err
 
 
-def test_what_stands_in_it(root):
+def test_a_card_has_the_measured_scores(root):
     text = write(root)
     for words in ("# colours-x22-17: three colours", "Tells *colours* apart.", "- No other colours.", "# a remark"):
         assert words in text
@@ -179,7 +179,7 @@ def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, 
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_what_is_missing_is_said(root, capsys):
+def test_missing_files_are_reported(root, capsys):
     assert "nothing collected yet; give --run DIR and --evaluation" in printed(capsys, root)
     assert "give --run DIR and --evaluation" in printed(capsys, root, "--run", root / "run")
     assert "no history.json" in printed(capsys, root, "--run", root, "--evaluation", root / "test.json")
@@ -264,7 +264,9 @@ def test_one_picture_more_is_another_matrix():
     result, other = evaluation(6), evaluation(6)
     row = other["results"]["gpu"]["confusion"]["A-Rather-Long-Name-00"]
     row["A-Rather-Long-Name-05"] = row.get("A-Rather-Long-Name-05", 0) + 1
-    drawn = [np.asarray(opened(pictures.confusion(one, "gpu")).convert("RGB"), int) for one in (result, other)]
+    drawn = [
+        np.asarray(opened(pictures.confusion(measured, "gpu")).convert("RGB"), int) for measured in (result, other)
+    ]
     rows, columns = np.nonzero(np.abs(drawn[0] - drawn[1]).max(axis=2) > 30)  # palettes can differ slightly
     height, width = drawn[0].shape[:2]
     first_row = (rows > 0.38 * height) & (rows < 0.52 * height)

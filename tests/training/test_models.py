@@ -73,8 +73,8 @@ def test_a_clipped_relu_begins_with_units_that_change_nothing():
     x = np.random.default_rng(1).random((2, 33, 33, 3), np.float32)
     for before, after in (("b0-conv-act", "b1-stage1-dw-act"), ("b1-stage1-dw-act", "b1-stage2-dw-act")):
         ends = [network.get_layer(name).output for name in (before, after)]
-        one, other = keras.Model(network.input, ends)(x)
-        assert np.array_equal(one, other) and np.ptp(one) > 0.5
+        first, second = keras.Model(network.input, ends)(x)
+        assert np.array_equal(first, second) and np.ptp(first) > 0.5
 
 
 def carried(plain, learnt):

@@ -32,7 +32,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[keras.Model, Path]:
     return model, path
 
 
-def test_the_same_answers(saved: tuple[keras.Model, Path]) -> None:
+def test_restored_weights_give_the_same_outputs(saved: tuple[keras.Model, Path]) -> None:
     model, path = saved
     other = x22(33, 5, stages=2)
     picture = np.random.default_rng(0).uniform(0, 1, (1, 33, 33, 3)).astype(np.float32)
@@ -54,7 +54,7 @@ def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: in
     before = other.get_weights()
     with pytest.raises(InputError, match=message):
         named_weights.set_weights(other, named_weights.read(path), path)
-    assert all((one == two).all() for one, two in zip(before, other.get_weights()))
+    assert all((old == new).all() for old, new in zip(before, other.get_weights()))
 
 
 def test_what_is_no_file_of_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def test_weight_decay_in_a_network():
     model = keras.Model(inputs, keras.layers.Dense(2, bias_initializer="ones")(x))
     before = [np.asarray(variable) for variable in model.trainable_variables]
     steps = optimizer(replace(RECIPE, optimizer=Optimizer(rate=0.01, weight_decay=0.5)), 1)
-    steps.apply([np.zeros_like(one) for one in before], model.trainable_variables)
+    steps.apply([np.zeros_like(weight) for weight in before], model.trainable_variables)
     moved = [
         variable.name for variable, old in zip(model.trainable_variables, before) if not np.array_equal(variable, old)
     ]
@@ -68,7 +68,7 @@ def test_adam_has_no_decay():
     assert type(steps) is keras.optimizers.Adam and steps.weight_decay is None and steps.beta_2 == 0.9
 
 
-def test_clipping():
+def test_clip_norm_is_the_global_clipnorm():
     steps = optimizer(replace(RECIPE, optimizer=Optimizer(clip_norm=0.5)), 4)
     assert steps.global_clipnorm == 0.5
     assert optimizer(RECIPE, 4).global_clipnorm is None
@@ -82,7 +82,7 @@ def same(result, expected):
     return len(result) == len(expected) and all(np.allclose(a, b, atol=1e-6) for a, b in zip(result, expected))
 
 
-def test_moving_average():
+def test_a_moving_average_weights_its_updates():
     average = MovingAverage(0.9)
     average.update(weights(1.0, 2.0), 3)
     assert same(average.weights, weights(1.0, 2.0)), "the first are taken as they are"
@@ -93,7 +93,7 @@ def test_moving_average():
     assert all(weight.dtype == np.float32 for weight in average.weights)
 
 
-def test_moving_average_keeps_no_hold_of_what_it_was_given():
+def test_a_moving_average_copies_its_weights():
     current, average = weights(1.0), MovingAverage(0.5)
     average.update(current, 1)
     current[0][:] = 7
@@ -164,7 +164,7 @@ def test_statistics_are_plain_averages(model):
     normalised = [
         (batch - batch.mean(axis=(0, 1, 2))) / np.sqrt(batch.var(axis=(0, 1, 2)) + first.epsilon) for batch in batches
     ]  # each batch by its own statistics, as in training
-    outputs = [np.asarray(model.get_layer("conv")(one)) for one in normalised]
+    outputs = [np.asarray(model.get_layer("conv")(images)) for images in normalised]
     assert np.allclose(
         second.moving_mean, np.mean([output.mean(axis=(0, 1, 2)) for output in outputs], axis=0), atol=1e-4
     )

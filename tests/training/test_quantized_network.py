@@ -62,7 +62,7 @@ def test_the_pooled_vector_has_the_steps_of_the_engine(graph, noted):
 def test_the_same_values_are_stored(graph, noted):
     rng = np.random.default_rng(5)
     pictures = rng.integers(0, 256, (6, 33, 33, 3), np.uint8)
-    outputs = [np.asarray(one) for one in noted[0](pictures / np.float32(255))]
+    outputs = [np.asarray(output) for output in noted[0](pictures / np.float32(255))]
     names = [node.name for node in stored_nodes(graph)]
     for index, picture in enumerate(pictures):
         expected = dict(reference.layers(graph, picture, mode="stored"))

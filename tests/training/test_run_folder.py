@@ -57,8 +57,8 @@ def test_a_state_comes_back(folder):
     for name in ("weights", "optimizer", "average"):
         for result, expected in zip(getattr(state, name), getattr(STATE, name)):
             assert np.array_equal(result, expected) and result.dtype == np.float32
-    assert [(one.rank, one.epoch) for one in state.best] == [((0.5, -1.0), n) for n in range(12)]
-    assert [float(one.weights[0][0, 0]) for one in state.best] == list(range(12))
+    assert [(best.rank, best.epoch) for best in state.best] == [((0.5, -1.0), n) for n in range(12)]
+    assert [float(best.weights[0][0, 0]) for best in state.best] == list(range(12))
     assert [path.name for path in folder.path.iterdir() if path.name.startswith(".")] == []
 
 

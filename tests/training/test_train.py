@@ -68,7 +68,7 @@ def test_it_learns(finished, image_folder):
     assert logits.argmax(axis=1).tolist() == test.labels.tolist()
 
 
-def test_what_is_said(finished):
+def test_training_prints_its_steps(finished):
     _, done = finished
     lines = done.stdout.splitlines()
     assert lines[0] == "reading 18 + 9 images"
@@ -319,6 +319,6 @@ def test_a_start_of_which_nothing_fits(image_folder, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_data_given_twice(image_folder, tmp_path, capsys):
+def test_a_folder_given_twice_is_refused(image_folder, tmp_path, capsys):
     assert run(image_folder, tmp_path / "run", "--data", image_folder) == 2
     assert "'blue' and 'blue'" in capsys.readouterr().err

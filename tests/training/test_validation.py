@@ -37,7 +37,7 @@ def test_batches_are_made_whole_with_the_last_picture(count, whole):
     images = pixels(count)
     batches = whole_batches(images, 4)
     assert len(batches) == whole and np.array_equal(batches[:count], images)
-    assert all(np.array_equal(one, images[-1]) for one in batches[count:])
+    assert all(np.array_equal(image, images[-1]) for image in batches[count:])
 
 
 def test_a_score_is_of_the_weights_given():

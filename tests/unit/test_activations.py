@@ -26,14 +26,14 @@ def at(text: str, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_text_stands_for_the_same_function(text: str) -> None:
+def test_the_text_of_an_activation_parses_to_the_same_function(text: str) -> None:
     function = activation(text)
     assert activation(function.text) == function
     assert (at(function.text, X) == at(text, X)).all()
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_values_lie_in_the_range_and_come_close_to_its_ends(text: str) -> None:
+def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
     far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
     function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
@@ -42,7 +42,7 @@ def test_values_lie_in_the_range_and_come_close_to_its_ends(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_it_says_whether_it_falls(text: str) -> None:
+def test_rises_if_the_function_never_decreases(text: str) -> None:
     assert activation(text).rises == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
 
 

@@ -72,7 +72,7 @@ def test_a_sigmoid_lessens_the_gain_by_its_slope() -> None:
     slopes = {PLS: 0.2, "sigmoid": 0.25, "hard_sigmoid": 1.0 / 6.0}
     for name, slope in slopes.items():
         node = program.graph.by_name["conv"].with_attrs(activation=name)
-        optimized = program.graph.rebuilt([node if one.name == "conv" else one for one in program.graph.nodes])
+        optimized = program.graph.rebuilt([node if other.name == "conv" else other for other in program.graph.nodes])
         assert amplification.gains(optimized, program.values)["conv"] == pytest.approx(slope * sums.max(), rel=1e-4)
 
 
@@ -106,17 +106,17 @@ def test_many_layers_with_large_gains_are_one_sentence() -> None:
     assert "(the worst of 3 such layers is 'c', 9000)" in result
 
 
-def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
+def test_rounding_of_32_bit_sums_is_within_the_estimate() -> None:
     rng = np.random.default_rng(1)
     kernel = rng.normal(0.0, 3000.0, 75).astype(np.float32)
     texels = rng.integers(0, 256, (20_000, 75)).astype(np.float32) / np.float32(255.0)
     sums = np.zeros(len(texels), np.float32)
-    for one, weight in zip(texels.T, kernel):
-        sums = sums + one * weight
+    for channel_texels, weight in zip(texels.T, kernel):
+        sums = sums + channel_texels * weight
     off = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
-    one = amplification.rounding(float(np.abs(kernel).astype(np.float64).sum()))
-    assert one > 0.02
-    assert 0.5 * one < off.max() < len(kernel) * one
+    error = amplification.rounding(float(np.abs(kernel).astype(np.float64).sum()))
+    assert error > 0.02
+    assert 0.5 * error < off.max() < len(kernel) * error
 
 
 def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() -> None:

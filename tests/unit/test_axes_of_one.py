@@ -41,7 +41,7 @@ def test_other_shapes_are_refused(tmp_path: Path) -> None:
         samples(GRAPH, [tmp_path / "x.npz"])
 
 
-def test_an_input_of_a_command(tmp_path: Path) -> None:
+def test_an_input_file_can_have_a_batch_axis(tmp_path: Path) -> None:
     entry = replace(tiny.tiny_bundle().manifest.inputs[0], kind="numbers", fit=None)
     np.save(tmp_path / "x.npy", np.zeros((1, *entry.shape), np.float32))
     assert read_input(tmp_path / "x.npy", entry).shape == entry.shape

@@ -74,9 +74,9 @@ def test_a_folder_is_no_result(tmp_path: Path) -> None:
 def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Path, capsys: Capture) -> None:
     from glsl_infer.cli import main
 
-    one, other = saved_result(), saved_result(median=3.0)
-    other["machine"]["cpu"] = "D"
-    paths = written(tmp_path / "a.json", one), written(tmp_path / "b.json", other)
+    fast, slow = saved_result(), saved_result(median=3.0)
+    slow["machine"]["cpu"] = "D"
+    paths = written(tmp_path / "a.json", fast), written(tmp_path / "b.json", slow)
     assert main(["benchmark", "--compare", *map(str, paths)]) == 0
     printed = capsys.readouterr()
     assert printed.err == "warning: the results are from different machines: CPU: C and D\n"

@@ -13,18 +13,18 @@ from pages import ROOT
 from glsl_infer.cli import COMMANDS
 
 FORM: dict[str, Any] = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text("utf-8"))
-FIELDS = {one["id"]: one for one in FORM["body"] if one["type"] != "markdown"}
+FIELDS = {field["id"]: field for field in FORM["body"] if field["type"] != "markdown"}
 
 
 def test_its_form_is_that_of_github() -> None:
     assert {"name", "description", "body"} <= set(FORM)
-    for one in FORM["body"]:
-        assert one["type"] in ("markdown", "textarea", "input")
-        assert one["attributes"]["value" if one["type"] == "markdown" else "label"]
+    for field in FORM["body"]:
+        assert field["type"] in ("markdown", "textarea", "input")
+        assert field["attributes"]["value" if field["type"] == "markdown" else "label"]
     assert len(FIELDS) == len(FORM["body"]) - 1, "ids are unique"
 
 
-def test_it_asks_for_the_driver() -> None:
+def test_the_bug_template_asks_for_doctors_report() -> None:
     command = "glsl-infer doctor --json"
     assert FIELDS["doctor"]["attributes"]["label"] == command
     assert FIELDS["doctor"]["validations"]["required"] is True

@@ -15,7 +15,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import BundleError
 
 
-def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
+def test_a_newer_version_is_refused(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"version":2', b'"version":3')
     message = refusal(zipped(tmp_path / "newer.glslnn", members))
@@ -23,7 +23,7 @@ def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
     assert "git pull in its checkout, then " in message
 
 
-def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
+def test_version_1_is_refused_with_advice(tmp_path: Path, good: bytes) -> None:
     """A version 1 file has neither graph.json nor passes.bin, and its manifest has other keys."""
     members = members_of(good, tmp_path)
     old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
@@ -35,7 +35,7 @@ def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
     )
 
 
-def test_another_profile(tmp_path: Path, good: bytes) -> None:
+def test_another_profile_is_refused(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"profile":"es2"', b'"profile":"es3\\n"')
     path = zipped(tmp_path / "profile.glslnn", members)
@@ -95,7 +95,7 @@ def test_labels_that_are_no_text(tmp_path: Path, good: bytes) -> None:
 
 
 @pytest.mark.parametrize("labels", [b"", b"a\nb\n", b"a\nb\nc\nd\n", b"a\nb\nc\n\n"])
-def test_the_wrong_number_of_labels(tmp_path: Path, good: bytes, labels: bytes) -> None:
+def test_the_wrong_number_of_labels_is_refused(tmp_path: Path, good: bytes, labels: bytes) -> None:
     members = rehashed(members_of(good, tmp_path), {"labels.txt": labels})
     message = refusal(zipped(tmp_path / "labels.glslnn", members))
     assert f"{len(bundles.split_labels(labels.decode()))} labels for 3 classes" in message
@@ -118,7 +118,7 @@ def test_labels_of_other_editors(tmp_path: Path, good: bytes, labels: bytes) -> 
     ],
     ids=["half a record", "x outside", "y outside", "another tile", "beyond the vector"],
 )
-def test_probe_records_lie_inside_their_layer(tmp_path: Path, good: bytes, change: Callable[[bytes], bytes]) -> None:
+def test_probe_records_are_inside_their_layer(tmp_path: Path, good: bytes, change: Callable[[bytes], bytes]) -> None:
     members = members_of(good, tmp_path)
     members = rehashed(members, {"weights/probe.bin": change(members["weights/probe.bin"])})
     assert "probe" in refusal(zipped(tmp_path / "probe.glslnn", members))

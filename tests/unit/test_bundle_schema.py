@@ -67,24 +67,24 @@ def shortened() -> tuple[dict[str, Any], bytes]:
     return bundle_data.manifest_data(data), bundle_data.table(data)
 
 
-def values(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+def values(data: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Yield every value in a manifest with its location, outermost first."""
-    yield place, data
+    yield path, data
     entries = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in entries:
-        yield from values(value, (*place, key))
+        yield from values(value, (*path, key))
 
 
-def put(data: Any, place: Place, value: Any) -> Any:
+def put(data: Any, path: Place, value: Any) -> Any:
     """Return a copy with another value at a location; ``...`` removes the value."""
     data = copy.deepcopy(data)
     holder = data
-    for key in place[:-1]:
+    for key in path[:-1]:
         holder = holder[key]
     if value is ...:
-        del holder[place[-1]]
+        del holder[path[-1]]
     else:
-        holder[place[-1]] = value
+        holder[path[-1]] = value
     return data
 
 
@@ -101,26 +101,24 @@ IMAGE = {
     "probe": {**SMALL["probe"], "outputs": [{"numbers": [], "max_error": 0.0}]},
 }
 PLACES = dict(values(SMALL))
-OBJECTS = [place for place, value in PLACES.items() if isinstance(value, dict) and not FREE_KEYS & set(place[-1:])]
-REQUIRED = [
-    (*place, key) for place in OBJECTS for key in PLACES[place] if (place[:1], key) != (("textures",), "member")
-]
-IMAGE_PLACES = {place: value for place, value in values(IMAGE) if place[:1] == ("outputs",) and len(place) > 1}
+OBJECTS = [path for path, value in PLACES.items() if isinstance(value, dict) and not FREE_KEYS & set(path[-1:])]
+REQUIRED = [(*path, key) for path in OBJECTS for key in PLACES[path] if (path[:1], key) != (("textures",), "member")]
+IMAGE_PLACES = {path: value for path, value in values(IMAGE) if path[:1] == ("outputs",) and len(path) > 1}
 
 
-def name(place: Place) -> str:
-    return "/".join(map(str, place)) or "manifest"
+def name(path: Place) -> str:
+    return "/".join(map(str, path)) or "manifest"
 
 
-def test_it_is_a_schema() -> None:
+def test_the_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def test_every_object_of_the_schema_is_closed() -> None:
-    for place, value in values(SCHEMA):
+    for path, value in values(SCHEMA):
         if isinstance(value, dict) and "properties" in value and "type" in value:
-            assert value["additionalProperties"] is False, name(place)
-            assert set(value["properties"]) - set(value["required"]) <= SOMETIMES, name(place)
+            assert value["additionalProperties"] is False, name(path)
+            assert set(value["properties"]) - set(value["required"]) <= SOMETIMES, name(path)
 
 
 BUNDLES = [
@@ -142,20 +140,20 @@ def test_the_shortened_one_is_valid(data: Any) -> None:
     manifest_json.from_json(data, TABLE)
 
 
-@pytest.mark.parametrize("place", REQUIRED, ids=name)
-def test_every_key_is_required(place: Place) -> None:
-    refused_by_both(put(SMALL, place, ...))
+@pytest.mark.parametrize("path", REQUIRED, ids=name)
+def test_every_key_is_required(path: Place) -> None:
+    refused_by_both(put(SMALL, path, ...))
 
 
-@pytest.mark.parametrize("place", OBJECTS, ids=name)
-def test_unknown_keys_are_refused(place: Place) -> None:
-    refused_by_both(put(SMALL, (*place, "unknown"), 1))
+@pytest.mark.parametrize("path", OBJECTS, ids=name)
+def test_unknown_keys_are_refused(path: Place) -> None:
+    refused_by_both(put(SMALL, (*path, "unknown"), 1))
 
 
 def test_an_image_has_its_own_keys() -> None:
-    for place in IMAGE_PLACES:
-        if isinstance(place[-1], str):
-            refused_by_both(put(IMAGE, place, ...))
+    for path in IMAGE_PLACES:
+        if isinstance(path[-1], str):
+            refused_by_both(put(IMAGE, path, ...))
     refused_by_both(put(IMAGE, ("outputs", 0, "unknown"), 1))
     refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "image"))
     refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "heat map"))
@@ -210,10 +208,10 @@ def test_what_only_the_reader_knows_of_steps(purpose: str, steps: Any) -> None:
     assert caught.value.rule == "outputs"
 
 
-@pytest.mark.parametrize("place", IMAGE_PLACES, ids=name)
-def test_wrong_types_in_an_image(place: Place) -> None:
-    for wrong in WRONG.get(type(IMAGE_PLACES[place]), ["1", [1], None, True]):
-        refused_by_both(put(IMAGE, place, wrong))
+@pytest.mark.parametrize("path", IMAGE_PLACES, ids=name)
+def test_wrong_types_in_an_image(path: Place) -> None:
+    for wrong in WRONG.get(type(IMAGE_PLACES[path]), ["1", [1], None, True]):
+        refused_by_both(put(IMAGE, path, wrong))
 
 
 WRONG: dict[type, list[Any]] = {
@@ -224,20 +222,20 @@ WRONG: dict[type, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place], ids=name)
-def test_wrong_types_are_refused(place: Place) -> None:
-    value = PLACES[place]
+@pytest.mark.parametrize("path", [path for path in PLACES if path], ids=name)
+def test_wrong_types_are_refused(path: Place) -> None:
+    value = PLACES[path]
     for wrong in WRONG.get(type(value), ["1", [1], None, True]):
-        refused_by_both(put(SMALL, place, wrong))
+        refused_by_both(put(SMALL, path, wrong))
 
 
-INTEGERS = [place for place, value in PLACES.items() if type(value) is int]
+INTEGERS = [path for path, value in PLACES.items() if type(value) is int]
 
 
-@pytest.mark.parametrize("place", INTEGERS, ids=name)
-def test_integers_have_a_range(place: Place) -> None:
+@pytest.mark.parametrize("path", INTEGERS, ids=name)
+def test_integers_have_a_range(path: Place) -> None:
     for wrong in (-1, 1.5, 1 << 40):
-        refused_by_both(put(SMALL, place, wrong))
+        refused_by_both(put(SMALL, path, wrong))
 
 
 RANGES = {
@@ -278,44 +276,44 @@ OF_THE_TABLE = {
 """Counts that passes.bin must match. A count within its range causes another message."""
 
 
-@pytest.mark.parametrize("place", RANGES, ids=name)
-def test_the_ends_of_ranges(place: Place) -> None:
-    low, high = RANGES[place]
+@pytest.mark.parametrize("path", RANGES, ids=name)
+def test_values_at_the_bounds_are_accepted_and_beyond_refused(path: Place) -> None:
+    low, high = RANGES[path]
     for right in (low, high):
-        VALIDATOR.validate(put(SMALL, place, right))
-        manifest_json.from_json(put(SMALL, place, right), TABLE)
+        VALIDATOR.validate(put(SMALL, path, right))
+        manifest_json.from_json(put(SMALL, path, right), TABLE)
     for wrong in (low - 1, high + 1):
-        refused_by_both(put(SMALL, place, wrong))
+        refused_by_both(put(SMALL, path, wrong))
 
 
-@pytest.mark.parametrize("place", OF_THE_TABLE, ids=name)
-def test_the_ends_of_ranges_that_the_table_depends_on(place: Place) -> None:
-    low, high = OF_THE_TABLE[place]
+@pytest.mark.parametrize("path", OF_THE_TABLE, ids=name)
+def test_bounds_of_the_pass_table_are_checked(path: Place) -> None:
+    low, high = OF_THE_TABLE[path]
     for right in (low, high):
-        VALIDATOR.validate(put(SMALL, place, right))
-        if right != PLACES[place]:
+        VALIDATOR.validate(put(SMALL, path, right))
+        if right != PLACES[path]:
             with pytest.raises(BundleError, match=r"pass \d+: |passes\.bin: "):
-                manifest_json.from_json(put(SMALL, place, right), TABLE)
+                manifest_json.from_json(put(SMALL, path, right), TABLE)
     for wrong in (low - 1, high + 1):
-        data = put(SMALL, place, wrong)
+        data = put(SMALL, path, wrong)
         assert not VALIDATOR.is_valid(data)
         with pytest.raises(BundleError, match=f"not an integer from {low} to {high}"):
             manifest_json.from_json(data, TABLE)
 
 
-NUMBERS = [place for place, value in PLACES.items() if type(value) is float]
+NUMBERS = [path for path, value in PLACES.items() if type(value) is float]
 
 
-@pytest.mark.parametrize("place", NUMBERS, ids=name)
-def test_numbers_fit_a_float(place: Place) -> None:
+@pytest.mark.parametrize("path", NUMBERS, ids=name)
+def test_numbers_fit_a_float(path: Place) -> None:
     for wrong in (1e39, -1e39, float("inf"), 10**400):
-        refused_by_both(put(SMALL, place, wrong))
+        refused_by_both(put(SMALL, path, wrong))
     with pytest.raises(BundleError):
-        manifest_json.from_json(put(SMALL, place, float("nan")), TABLE)
+        manifest_json.from_json(put(SMALL, path, float("nan")), TABLE)
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         (("format",), "other"),
         (("format",), None),
@@ -372,12 +370,12 @@ def test_numbers_fit_a_float(place: Place) -> None:
     ],
     ids=lambda value: name(value) if isinstance(value, tuple) else json.dumps(value),
 )
-def test_other_values_are_refused(place: Place, value: Any) -> None:
-    refused_by_both(put(SMALL, place, value))
+def test_other_values_are_refused(path: Place, value: Any) -> None:
+    refused_by_both(put(SMALL, path, value))
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         (("textures",), []),
         (("programs",), []),
@@ -398,9 +396,9 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
     ],
     ids=lambda value: name(value) if isinstance(value, tuple) else None,
 )
-def test_what_the_reader_refuses_only_when_it_fits_the_parts_together(place: Place, value: Any) -> None:
+def test_the_reader_refuses_inconsistent_entries(path: Place, value: Any) -> None:
     whole = tiny.tiny_manifest()
-    data = put(bundle_data.manifest_data(whole), place, value)
+    data = put(bundle_data.manifest_data(whole), path, value)
     assert not VALIDATOR.is_valid(data)
     sizes = {member: len(content) for member, content in tiny.tiny_bundle().members.items()}
     with pytest.raises(BundleError):
@@ -465,7 +463,7 @@ def test_other_json_is_refused(data: Any) -> None:
 
 
 def test_messages_name_the_place() -> None:
-    for place, value, message in (
+    for path, value, message in (
         (
             ("inputs", 0, "value", "views", 0),
             ["image", 0],
@@ -477,4 +475,4 @@ def test_messages_name_the_place() -> None:
         (("probe", "layers", 0, "extra"), 5, r"probe\.layers\[0\]: unknown key 'extra'"),
     ):
         with pytest.raises(BundleError, match=message):
-            manifest_json.from_json(put(SMALL, place, value), TABLE)
+            manifest_json.from_json(put(SMALL, path, value), TABLE)

@@ -40,7 +40,7 @@ def test_floats_in_the_range_of_a_picture_are_its_bytes(
 
 
 @pytest.mark.parametrize("name", ["image", "anything"])
-def test_a_spectrogram_that_is_no_picture_is_taken_with_fit_none(name: str, tmp_path: Path) -> None:
+def test_a_spectrogram_is_accepted_with_fit_none(name: str, tmp_path: Path) -> None:
     path = saved(tmp_path / "x.npz", **{name: DECIBELS})
     with pytest.raises(InputError, match="--input-range"):
         samples(PICTURES, [path])

@@ -24,7 +24,7 @@ OF_ONE = 4 * SIZE * SIZE * 3
 @pytest.mark.parametrize(
     "most, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, calibration_maps.FEWEST)], ids=["small", "large", "huge"]
 )
-def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most: int, count: int) -> None:
+def test_large_maps_are_computed_for_fewer_images(monkeypatch: pytest.MonkeyPatch, most: int, count: int) -> None:
     conv = conv_node(np.random.default_rng(3), "conv", ("image",), 3, 4)
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("conv",))]))).graph
     monkeypatch.setattr(calibration_maps, "MOST_BYTES", most)
@@ -37,7 +37,7 @@ def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most:
 
 
 @pytest.mark.parametrize("modes", [("baked", "uniform"), ("texture", "uniform"), ("texture", "baked")])
-def test_sums_that_were_followed_for_another_mode_are_not_taken(
+def test_simulated_sums_of_another_weights_mode_are_not_used(
     monkeypatch: pytest.MonkeyPatch, modes: tuple[str, str]
 ) -> None:
     """A program rebuilt with another weights mode, as when uniform arrays grow, does not use the old simulated sums."""
@@ -54,7 +54,7 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     build.to_bundle(again, ())
 
 
-def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
+def test_stored_starts_of_older_versions_are_used() -> None:
     """Stored ranges with lower starts of sums, from an older version of ordered fetches, are used without images."""
     conv = conv_node(np.random.default_rng(3), "a", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("a",))]))).graph
@@ -72,7 +72,7 @@ def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
 
 @pytest.mark.parametrize("half", [0, 9], ids=["8 bits", "16 bits"])
 @pytest.mark.parametrize("alpha", [False, True])
-def test_texels_made_a_few_at_a_time_are_those_made_at_once(
+def test_texels_computed_in_batches_equal_those_at_once(
     monkeypatch: pytest.MonkeyPatch, half: int, *, alpha: bool
 ) -> None:
     rng = np.random.default_rng(7)
@@ -85,7 +85,7 @@ def test_texels_made_a_few_at_a_time_are_those_made_at_once(
     assert at_once.shape == (40, 9, 8)
     monkeypatch.setattr(lowering_maps, "AT_A_TIME", 50)
     assert np.array_equal(texels.at(*places), at_once)
-    picture, row, column = (int(np.broadcast_to(place, (40, 9))[3, 4]) for place in places)
+    picture, row, column = (int(np.broadcast_to(indices, (40, 9))[3, 4]) for indices in places)
     inside = 0 < row < 7 and 0 < column < 6
     zero = 0.0 if alpha else 7.0 / 255.0
     stored = np.full(6, zero)

@@ -26,37 +26,34 @@ def server() -> Iterator[mjpeg.FrameServer]:
         yield server
 
 
+def answered(server: mjpeg.FrameServer, path: str = "", **headers: str) -> tuple[int, bytes]:
+    """Return the status and the content of an answer; each isolates the frames from pages of other sites."""
+    request = urllib.request.Request(server.address + path, headers=headers)
+    try:
+        answer = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        return answer.status, answer.read()
+
+
 @pytest.mark.parametrize(("host", "code"), [("localhost", 200), ("LOCALHOST:8080", 200), ("[::1]:1", 200),
                                             ("evil.example", 403), ("evil.example:80", 403), ("", 403)])  # fmt: skip
 def test_a_page_whose_name_leads_here_sees_nothing(server: mjpeg.FrameServer, host: str, code: int) -> None:
-    request = urllib.request.Request(server.address, headers={"Host": host})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-            assert b"frames.mjpeg" in answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
-            assert b"frames.mjpeg" not in error.read()
+    status, content = answered(server, Host=host)
+    assert status == code
+    assert (b"frames.mjpeg" in content) == (code == 200)
 
 
 @pytest.mark.parametrize(
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
 def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
-    """The server refuses requests from other sites by Sec-Fetch-Site, and its headers isolate the frames."""
-    request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
+    assert answered(server, **{"Sec-Fetch-Site": site})[0] == code
 
 
-@pytest.mark.parametrize("path", ["/", mjpeg._STREAM, "/else"])
 @pytest.mark.parametrize("name", ["Origin", "Referer"])
 @pytest.mark.parametrize(
     ("page", "code"),
@@ -71,31 +68,28 @@ def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site
         ("http://[", 403),
     ],
 )
-def test_a_page_elsewhere_is_known_by_its_address(
-    server: mjpeg.FrameServer, name: str, page: str, code: int, path: str
-) -> None:
+def test_pages_are_identified_by_their_address(server: mjpeg.FrameServer, name: str, page: str, code: int) -> None:
     """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
-    request = urllib.request.Request(server.address, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert (answer.status, code) == (200, 200)
-    except urllib.error.HTTPError as error:
-        with error:
-            assert error.code == code
+    assert answered(server, **headers)[0] == code
 
 
-def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", [mjpeg._STREAM[1:], "else"])
+def test_a_page_elsewhere_gets_no_other_address_either(server: mjpeg.FrameServer, path: str) -> None:
+    assert answered(server, path, Origin="http://evil.example")[0] == 403
+
+
+def test_silent_connections_do_not_add_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(3)]
-        for one in silent:
-            one.sendall(b"GET / HT")
+        for connection in silent:
+            connection.sendall(b"GET / HT")
         more = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60))
         assert silent[0].recv(1) == b"", "the oldest is hung up on"
-        for one, request in ((more, b"GET / HTTP/1.0\r\n\r\n"), (silent[1], b"TP/1.0\r\n\r\n")):
-            one.sendall(request)
-            assert one.recv(12) == b"HTTP/1.0 200"
+        for connection, request in ((more, b"GET / HTTP/1.0\r\n\r\n"), (silent[1], b"TP/1.0\r\n\r\n")):
+            connection.sendall(request)
+            assert connection.recv(12) == b"HTTP/1.0 200"
 
 
 def connected(stack: contextlib.ExitStack, server: mjpeg.FrameServer, request: bytes) -> socket.socket:
@@ -137,7 +131,9 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
             now: dict[int, bool] = {}
             for _ in range(30_000):
                 with server._changed:
-                    now = {one.getpeername()[1]: since is not None for one, since in server._readers.items()}
+                    now = {
+                        connection.getpeername()[1]: since is not None for connection, since in server._readers.items()
+                    }
                 if now == readers:
                     return
                 threading.Event().wait(0.01)
@@ -168,7 +164,7 @@ def _frame_of(stream: BinaryIO) -> int:
     return length
 
 
-def test_who_asks_a_byte_at_a_time_holds_no_place(
+def test_slow_requests_do_not_block_a_connection(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A client that sends an endless request byte by byte (slow loris) does not keep its connection."""
@@ -177,11 +173,11 @@ def test_who_asks_a_byte_at_a_time_holds_no_place(
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 2)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         dripping = [stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300)) for _ in range(2)]
-        for one in dripping:
-            one.sendall(b"G")
-        for one in dripping:
+        for connection in dripping:
+            connection.sendall(b"G")
+        for connection in dripping:
             with contextlib.suppress(ConnectionResetError):
-                assert one.recv(1) == b""
+                assert connection.recv(1) == b""
         monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
         code = 0
         while code != 200:  # the server's threads end shortly after their connections

@@ -25,7 +25,7 @@ def frame(index: int) -> Frame:
     return Frame(np.zeros((1, 1, 3), np.uint8), index)
 
 
-def test_frames_that_nobody_takes_are_dropped_and_counted() -> None:
+def test_unread_frames_are_dropped_and_counted() -> None:
     some_read, all_read = threading.Event(), threading.Event()
 
     def frames() -> Iterator[Frame]:
@@ -52,7 +52,7 @@ def test_a_camera_that_is_unplugged_is_an_error_after_its_last_frame() -> None:
     with Latest(frames()) as latest:
         seen = []
         with pytest.raises(RunError, match="unplugged"):
-            seen.extend(one.index for one in latest)
+            seen.extend(frame.index for frame in latest)
 
 
 def test_closing_gives_the_camera_back() -> None:
@@ -80,7 +80,7 @@ def test_what_is_no_source(tmp_path: Path) -> None:
             open_source(str(name))
 
 
-def test_films_without_pyav_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_films_without_pyav_name_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
     (tmp_path / "film.mp4").write_bytes(b"")
     with pytest.raises(MissingExtraError, match=r"needs PyAV, which is not installed; .* -m pip install av"):
@@ -125,7 +125,7 @@ def test_a_device_that_is_no_camera() -> None:
 
 
 @pytest.mark.skipif(find_spec("picamera2") is not None, reason="picamera2 is installed")
-def test_picamera2_says_what_to_install() -> None:
+def test_a_missing_picamera2_names_the_package() -> None:
     with pytest.raises(MissingExtraError, match="python3-picamera2"):
         open_source("picamera2")
 

@@ -14,7 +14,7 @@ import bundle_data
 import pytest
 import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
-from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
+from too_much import GOOD, HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
 
 from glsl_infer.bundle import format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check, check_caps
@@ -24,7 +24,7 @@ SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-def test_too_much(what: str) -> None:
+def test_manifests_beyond_a_limit_are_refused(what: str) -> None:
     manifest, message = TOO_MUCH[what]
     with pytest.raises(BundleError, match=message):
         check(manifest, SIZES)
@@ -32,7 +32,9 @@ def test_too_much(what: str) -> None:
 
 def test_as_much_as_is_allowed() -> None:
     """Values exactly at a limit are accepted."""
-    most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
+    most = replace(
+        GOOD, textures=(replace(HUGE_TEXTURE, height=8192),), passes=(replace(PASS, quads=(HUGE_QUAD,) * 4),)
+    )
     check_caps(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
 
 
@@ -53,41 +55,28 @@ def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
         assert "manifest.json unpacks to more than 16 MiB" in refusal(path)
 
 
-def test_huge_labels_are_not_unpacked(tmp_path: Path, good: bytes) -> None:
+@pytest.mark.parametrize(
+    ("member", "added", "megabytes", "message"),
+    [
+        ("labels.txt", b"\n" * (format_constants.MAX_LABELS_BYTES + 1), 4, "labels.txt unpacks to more than 16 MiB"),
+        ("labels.txt", b"\n" * (4 << 20), 24, "labels for 3 classes"),  # a list of them would take 240 MiB
+        ("graph.json", b" " * format_constants.MAX_GRAPH_BYTES, 4, "graph.json unpacks to more than 16 MiB"),
+        ("passes.bin", bytes(format_constants.MAX_TABLE_BYTES), 4, "passes.bin unpacks to more than 32 MiB"),
+    ],
+    ids=["labels", "four million labels", "graph", "passes"],
+)
+def test_a_huge_member_is_not_unpacked(
+    member: str, added: bytes, megabytes: int, message: str, tmp_path: Path, good: bytes
+) -> None:
     members = members_of(good, tmp_path)
-    members["labels.txt"] = b"\n" * (format_constants.MAX_LABELS_BYTES + 1)
-    path = zipped(tmp_path / "labels.glslnn", rehashed(members))
-    with peak_memory_below(4 << 20):
-        assert "labels.txt unpacks to more than 16 MiB" in refusal(path)
-
-
-def test_a_million_labels_for_three_classes(tmp_path: Path, good: bytes) -> None:
-    """Four million labels take 4 MiB in a file; a list of them would take sixty times as much memory."""
-    members = members_of(good, tmp_path)
-    members["labels.txt"] = b"\n" * (4 << 20)
-    path = zipped(tmp_path / "labels.glslnn", rehashed(members))
-    with peak_memory_below(24 << 20):
-        assert "labels for 3 classes" in refusal(path)
-
-
-def test_a_huge_graph_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
-    members = members_of(good, tmp_path)
-    members["graph.json"] += b" " * format_constants.MAX_GRAPH_BYTES
-    path = zipped(tmp_path / "graph.glslnn", rehashed(members))
-    with peak_memory_below(4 << 20):
-        assert "graph.json unpacks to more than 16 MiB" in refusal(path)
-
-
-def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
-    members = members_of(good, tmp_path)
-    members["passes.bin"] += bytes(format_constants.MAX_TABLE_BYTES)
-    assert "passes.bin unpacks to more than 32 MiB (rule: container)" in refusal(
-        zipped(tmp_path / "table.glslnn", rehashed(members))
-    )
+    members[member] += added
+    path = zipped(tmp_path / "huge.glslnn", rehashed(members))
+    with peak_memory_below(megabytes << 20):
+        assert message in refusal(path)
 
 
 @pytest.mark.parametrize(
-    "place, count, message",
+    "keys, count, message",
     [
         (("passes", "count"), 65537, "65537, not an integer from 1 to 65536"),
         (("passes", "quads"), 262145, "262145, not an integer from 1 to 262144"),
@@ -98,16 +87,16 @@ def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
     ids=str,
 )
 def test_more_than_a_table_can_have(
-    tmp_path: Path, good: bytes, place: tuple[str | int, ...], count: int, message: str
+    tmp_path: Path, good: bytes, keys: tuple[str | int, ...], count: int, message: str
 ) -> None:
     members = members_of(good, tmp_path)
     manifest = json.loads(members["manifest.json"])
     holder = manifest
-    for key in place[:-1]:
+    for key in keys[:-1]:
         holder = holder[key]
     many: dict[str | int, list[object]] = {"uniforms": [[f"u{index}", 1] for index in range(count)]}
     names: list[object] = [f"weights/{index}.f32" for index in range(count)]
-    holder[place[-1]] = count if place[0] == "passes" else many.get(place[-1], names)
+    holder[keys[-1]] = count if keys[0] == "passes" else many.get(keys[-1], names)
     path = zipped(tmp_path / "many.glslnn", {**members, "manifest.json": json.dumps(manifest).encode()})
     assert message in refusal(path)
 

@@ -70,7 +70,7 @@ def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(here
     assert executed(here) == []
 
 
-def test_what_a_job_fails_with_is_told(here: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_job_is_reported(here: Path, tmp_path: Path) -> None:
     with ChildProcess("training.logits", {"engine": "none"}, tmp_path / "job", "computes") as process:
         assert list(process.lines()) == []
         with pytest.raises(RunError, match="the process that computes ended with exit code 1: KeyError"):

@@ -15,7 +15,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from command_line import Capture, refused, restored, run
+from command_line import Capture, code_of, refused, restored, run
 from tiny import LABELS, write_tiny
 
 import glsl_infer
@@ -52,7 +52,7 @@ def test_each_command_prints_its_version(capsys: Capture) -> None:
         ("", ""),
     ],
 )
-def test_models_stand_anywhere(text: str, expected: str) -> None:
+def test_models_are_accepted_in_any_position(text: str, expected: str) -> None:
     assert advice.models_anywhere(text.split()) == expected.split()
 
 
@@ -69,8 +69,21 @@ def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "elsewhere"))
     write_tiny(tmp_path).rename(tmp_path / "mine.glslnn")
     assert "mine: no such file or model (did you mean mine.glslnn?); " in refused(capsys, ["selfcheck", "mine"])
+    (tmp_path / "models").mkdir()
+    shipped = (tmp_path / "mine.glslnn").rename(tmp_path / "models/trash-129.glslnn")
+    (tmp_path / "models/trash-257").mkdir()
+    for name in ("trash-129", "trash-192", "models/trash-129"):
+        message = refused(capsys, ["classify", "--model", name, "cat.jpg"])
+        assert f"(did you mean {shipped.relative_to(tmp_path)}?)" in message
     (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
     assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
+
+
+def test_an_option_without_its_values_has_its_form(capsys: Capture) -> None:
+    for words, form in ((("--on", "cat"), "--on LABEL COMMAND"), (("--source",), "--source SOURCE")):
+        with pytest.raises(SystemExit):
+            main(["camera", *words])
+        assert f"; give {form} (see glsl-infer camera --help)" in capsys.readouterr().err
 
 
 def test_a_task_names_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -123,7 +136,7 @@ def on_terminal(*argv: str, columns: int = 200, **environment: str) -> str:
             os.environ.pop(name, None)
         os.environ.update(environment)
         with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
-            assert main(list(argv)) == 2
+            assert code_of(main, list(argv)) == 2
             terminal.flush()
             text = os.read(ours, 4096).decode()
     os.close(ours)
@@ -205,7 +218,7 @@ def test_a_model_in_place_of_an_image(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no model; give it before the image: glsl-infer run MODEL.glslnn photo.jpg" in message
 
 
-def test_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_a_similar_folder_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     assert "photo: no such file or folder (did you mean photos?)" in refused(capsys, ["classify", "photo"])

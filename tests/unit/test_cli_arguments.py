@@ -39,8 +39,7 @@ def test_help_lists_the_commands_in_three_groups(capsys: Capture, monkeypatch: p
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_are_valid_and_help_is_sentences(command: str) -> None:
     parser = parser_of((command,))
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    sub = commands.choices[command]
+    sub = parser.commands[command]
     assert len(sub.examples) == 3
     for example in sub.examples:
         words = shlex.split(example.partition(" > ")[0].partition(" | ")[0])
@@ -92,7 +91,7 @@ def test_images_are_positional_or_an_option(command: str, capsys: Capture) -> No
     assert "no image; give image files" in refused(capsys, [command])
 
 
-def test_one_name_for_faces_and_hands(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_names_of_faces_and_hands_are_accepted(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     from glsl_infer.cli import on_pictures
 
     opened: list[str] = []
@@ -107,7 +106,7 @@ def test_one_name_for_faces_and_hands(capsys: Capture, monkeypatch: pytest.Monke
     assert meant == ["faces"] * 3 + ["face-mesh"] * 3 + ["palms"] * 3 + ["hands"] * 3
 
 
-def test_points_in_camera(capsys: Capture) -> None:
+def test_points_select_the_task_with_landmarks(capsys: Capture) -> None:
     parser = parser_of(("camera",))
     args = parser.parse_args(["camera", "--task", "faces", "--points"])
     assert camera_tasks.task_of(args) == "face-mesh"
@@ -118,12 +117,12 @@ def test_points_in_camera(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "suggestion"), [("export m.keras -o o.glslnn --imgaes d", "--images"), ("camera --taks faces", "--task")]
 )
-def test_misspelt_options(words: str, suggestion: str, capsys: Capture) -> None:
+def test_misspelt_options_get_a_suggestion(words: str, suggestion: str, capsys: Capture) -> None:
     done = run(*words.split())
     assert done.returncode == 2 and f"did you mean {suggestion}?" in done.stderr
 
 
-def test_help_of_classify(capsys: Capture) -> None:
+def test_classify_has_help(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as left:
         main_classify(["--help"])
     assert left.value.code == 0

@@ -105,7 +105,7 @@ def test_classify_as_json(capsys: Capture, stand_in: type[StandIn], picture: Pat
     assert text.isascii()  # ASCII is valid JSON in every encoding of standard output
 
 
-@pytest.mark.parametrize("argv", [["{}"], ["{}", "--top", "2", "--json"], ["no.jpg"], ["{}", "--top", "0"]])
+@pytest.mark.parametrize("argv", [["{}"], ["{}", "--top", "2", "--json"], ["no.jpg"], ["{}", "--screenshot", "a.png"]])
 def test_classify_alone_is_the_same_command(
     capsys: Capture, stand_in: type[StandIn], picture: Path, argv: list[str]
 ) -> None:

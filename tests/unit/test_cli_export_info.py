@@ -21,6 +21,7 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
 from glsl_infer.compiler.ranges.unseen import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.program import MemoryUse, WeightsChoice
 from glsl_infer.tools.export_report import ExportReport, LayerReport, PartReport
 from glsl_infer.tools.videocore.foresight import Foresight
@@ -51,6 +52,13 @@ def report() -> ExportReport:
 
 
 @pytest.fixture
+def argv(export_arguments: dict[str, Path]) -> list[str]:
+    """Return the words of an export."""
+    model, out, labels = map(str, export_arguments.values())
+    return ["export", model, "-o", out, "--labels", labels]
+
+
+@pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
@@ -63,19 +71,16 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
     return calls
 
 
-def test_export_explains_where_weights_are(
-    capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]
-) -> None:
-    model, out, labels = export_arguments.values()
-    assert main(["export", str(model), "-o", str(out), "--labels", str(labels)]) == 0
+def test_export_explains_where_weights_are(capsys: Capture, exported: list[Any], argv: list[str]) -> None:
+    assert main(argv) == 0
     assert "an array would be too long" not in capsys.readouterr().out
-    assert main(["export", str(model), "-o", str(out), "--labels", str(labels), "--explain"]) == 0
+    assert main([*argv, "--explain"]) == 0
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.endswith("an array would be too long"))
     assert line.split()[:8] == ["conv", "8", "3969", "75", "3950", "-", "1234", "baked"]
 
 
-def test_export_says_what_videocore_compiles(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
+def test_export_prints_the_result_of_videocores_compiler(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, argv: list[str]
 ) -> None:
     layers = (LayerCheck("conv", 8, 8, 2, 13, 421), LayerCheck("each", 8, 5, 2, 14, 300), LayerCheck("pool", 1, 0))
     checked = Verification("VC4 V3D 2.1", "20 seconds were over", layers)
@@ -86,8 +91,7 @@ def test_export_says_what_videocore_compiles(
         return replace(report(), videocore=checked)
 
     monkeypatch.setattr("glsl_infer.tools.export.export", export)
-    model, out, labels = map(str, export_arguments.values())
-    assert main(["export", model, "-o", out, "--labels", labels, "--explain"]) == 0
+    assert main([*argv, "--explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in lines[lines.index(next(line for line in lines if "on VideoCore" in line)) + 1 :]]
     assert rows[0] == ["conv", "8", "8", "2", "13", "421", "verified"]
@@ -96,48 +100,29 @@ def test_export_says_what_videocore_compiles(
     assert (
         "VideoCore IV: 1 of 3 layers verified by its compiler, 2 predicted to compile (20 seconds were over)" in lines
     )
-    assert main(["export", model, "-o", out, "--labels", labels, "--verify", "0"]) == 0
+    assert main([*argv, "--verify", "0"]) == 0
     assert calls == [20.0, 0.0]
     capsys.readouterr()
-    assert "--verify -1" in refused(capsys, ["export", model, "-o", out, "--labels", labels, "--verify", "-1"])
+    assert "--verify -1" in refused(capsys, [*argv, "--verify", "-1"])
 
 
 def test_export_prints_a_report(
     capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], picture: Path, tmp_path: Path
 ) -> None:
     model, out, labels = export_arguments.values()
-    argv = [
-        "export",
-        model,
-        "-o",
-        out,
-        "--labels",
-        labels,
-        "--weights",
-        "baked",
-        "--calibrate",
-        tmp_path,
-        "--calibrate",
-        picture,
-    ]
+    argv = ["export", model, "-o", out, "--labels", labels, "--weights", "baked"]
+    argv += ["--calibrate", tmp_path, "--calibrate", picture]
     argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
     argv += ["--fit", "a=stretch", "--purpose", "b=values", "--draw-cost", "45"]
-    assert main([str(one) for one in [*argv, "--explain"]]) == 0
-    options = Options(
-        weights="baked",
-        layout="planar",
-        memory="by-size",
-        percentile=99.9,
-        input_ranges={"": (-1.0, 1.0)},
-        fits={"a": "stretch"},
-        purposes={"b": "values"},
-        draw_cost=45.0,
-    )
+    assert main([str(argument) for argument in [*argv, "--explain"]]) == 0
+    options = Options(weights="baked", layout="planar", memory="by-size", percentile=99.9, draw_cost=45.0)
+    io_options = IoOptions(ranges={"": (-1.0, 1.0)}, fits={"a": "stretch"}, purposes={"b": "values"})
     assert exported == [
         (
             (model, out, labels),
             {
                 "options": options,
+                "io_options": io_options,
                 "calibration": [picture, picture],
                 "verify_seconds": 20.0,
                 "earlier_problems": [],
@@ -181,9 +166,8 @@ def test_the_longest_summary_has_ten_lines() -> None:
     assert "output 'logits' differs" in lines[1] and lines[-1].startswith("next: ")
 
 
-def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    assert main(["export", model, "-o", out, "--labels", labels, "--json"]) == 0
+def test_export_as_json(capsys: Capture, exported: list[Any], argv: list[str]) -> None:
+    assert main([*argv, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["totals"]["passes"] == 9
     assert data["layers"][0]["texture"] == [256, 128]
@@ -198,6 +182,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
     assert exported[0][1] == {
         "options": Options(),
+        "io_options": IoOptions(),
         "calibration": [],
         "verify_seconds": 20.0,
         "earlier_problems": [],
@@ -205,36 +190,31 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     }
 
 
-def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    argv = ["export", model, "-o", out, "--labels", labels, "--weights-for", "first=baked"]
-    assert main([*argv, "--weights-for=a=b=texture"]) == 0
-    assert exported[0][1]["options"] == Options(weights_for={"first": "baked", "a=b": "texture"})
-
-
-def test_precision_for_names_layers_with_an_equals_sign(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    argv = ["export", model, "-o", out, "--labels", labels, "--precision", "8"]
-    assert main([*argv, "--precision-for", "a=b=16", "--precision-for=c=8"]) == 0
-    assert exported[0][1]["options"] == Options(precision="8", precision_for={"a=b": 16, "c": 8})
-
-
-def test_tolerance_and_budget(exported: list[Any], export_arguments: dict[str, Path]) -> None:
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    assert main(["export", model, "-o", out, "--labels", labels, "--tolerance", "0.01", "--budget", "2.5"]) == 0
-    assert exported[0][1]["options"] == Options(tolerance=0.01, budget=2.5)
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("--weights-for first=baked --weights-for=a=b=texture", {"weights_for": {"first": "baked", "a=b": "texture"}}),
+        (
+            "--precision 8 --precision-for a=b=16 --precision-for=c=8",
+            {"precision": "8", "precision_for": {"a=b": 16, "c": 8}},
+        ),
+        ("--tolerance 0.01 --budget 2.5", {"tolerance": 0.01, "budget": 2.5}),
+    ],
+)
+def test_options_of_the_compiler(words: str, options: dict[str, Any], exported: list[Any], argv: list[str]) -> None:
+    """The name of a layer can have an equals sign."""
+    assert main([*argv, *words.split()]) == 0
+    assert exported[0][1]["options"] == Options(**options)
 
 
 def test_calibration_pictures_are_spread_over_what_there_is(
-    exported: list[Any], export_arguments: dict[str, Path], tmp_path: Path
+    exported: list[Any], argv: list[str], tmp_path: Path
 ) -> None:
     files = [tmp_path / "pictures" / f"{name}{index:03}.png" for name in "abc" for index in range(100)]
     files[0].parent.mkdir()
     for path in files:
         path.write_bytes(b"not read in this test")
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    argv = ["export", model, "-o", out, "--labels", labels, "--calibrate", str(files[0].parent)]
-    assert main(argv) == 0
+    assert main([*argv, "--calibrate", str(files[0].parent)]) == 0
     chosen = exported[0][1]["calibration"]
     assert len(chosen) == len(set(chosen)) == 64
     assert chosen == sorted(chosen)
@@ -242,10 +222,8 @@ def test_calibration_pictures_are_spread_over_what_there_is(
 
 
 def test_progress_is_for_terminals(
-    capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, exported: list[Any], argv: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, out, labels = (str(export_argument) for export_argument in export_arguments.values())
-    argv = ["export", model, "-o", out, "--labels", labels]
     assert main(argv) == 0
     quiet = capsys.readouterr()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -257,7 +235,7 @@ def test_progress_is_for_terminals(
     assert "step" not in quiet.err
 
 
-def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
+def test_every_step_of_an_export_is_logged(tmp_path: Path) -> None:
     messages: list[str] = []
     build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], progress=messages.append)
     assert messages[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]

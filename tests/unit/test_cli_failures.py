@@ -33,7 +33,7 @@ def test_what_should_have_worked_exits_with_1(capsys: Capture, monkeypatch: pyte
             main(["classify", "a.jpg", "--debug"])
 
 
-def test_a_drivers_log_is_cut_where_nobody_debugs(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drivers_log_is_shortened_without_debug(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     log = ["x" * 5000, *(f"line {index}" for index in range(2, 100))]
     monkeypatch.setattr(classify, "run", raising(ShaderError("\n".join(["layer 'a': refused:", *log]))))
     assert main(["classify", "a.jpg"]) == 1
@@ -56,7 +56,7 @@ def test_an_interruption_exits_with_130(capsys: Capture, monkeypatch: pytest.Mon
     assert capsys.readouterr() == ("", "interrupted\n")
 
 
-def test_a_command_may_say_what_an_interruption_leaves(capsys: Capture) -> None:
+def test_commands_can_add_a_line_to_an_interruption(capsys: Capture) -> None:
     parser = Parser(prog="train.py")
     add_debug(parser)
     parser.set_defaults(run=raising(KeyboardInterrupt()))
@@ -192,7 +192,7 @@ def test_a_folder_that_was_removed_under_a_command_is_named(tmp_path: Path) -> N
     assert done.stderr == "error: the folder that this runs in was removed; go to another one: cd FOLDER\n"
 
 
-def test_messages_that_nobody_can_take_change_no_exit_code() -> None:
+def test_unwritable_messages_do_not_change_the_exit_code() -> None:
     for argv, code in ((("classify", "no such.jpg"), 2), (("manual", "--help"), 0)):
         with Path("/dev/full").open("w") as full:
             done = run_python("-m", "glsl_infer", *argv, stderr=full)

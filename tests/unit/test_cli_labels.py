@@ -45,7 +45,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_labels(
+def test_bad_labels_are_refused(
     capsys: Capture, tmp_path: Path, imported: None, export_arguments: dict[str, Path], kind: str
 ) -> None:
     make, wording = BAD[kind]
@@ -64,7 +64,9 @@ def export(arguments: dict[str, Path]) -> list[object]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 1000])
-def test_the_wrong_number(capsys: Capture, imported: None, export_arguments: dict[str, Path], count: int) -> None:
+def test_the_wrong_number_of_labels_is_refused(
+    capsys: Capture, imported: None, export_arguments: dict[str, Path], count: int
+) -> None:
     labels, out = export_arguments["--labels"], export_arguments["-o"]
     labels.write_text("a\n" * count)
     out.write_bytes(b"old")
@@ -93,7 +95,7 @@ def test_the_output_is_a_folder(capsys: Capture, imported: None, export_argument
     assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]
 
 
-def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
+def test_all_problems_are_reported_at_once(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
     """Invalid labels, an invalid image and a missing model are reported together, in one run."""
     arguments = export_arguments
     arguments["--labels"].write_bytes(b"a\n\nb\n")
@@ -108,7 +110,7 @@ def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, expo
     assert len(lines) == 3
 
 
-def test_a_layer_is_said_beside_the_labels(
+def test_labels_and_a_layers_error_are_reported_together(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
 ) -> None:
     """An unbounded ReLU without calibration images is reported with the labels, after the model is read."""

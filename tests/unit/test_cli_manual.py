@@ -28,7 +28,7 @@ def test_every_command_has_its_page_and_every_option_is_in_it(folder: Path) -> N
     }
     for name in COMMANDS:
         text = (folder / f"glsl-infer-{name}.1").read_text("utf-8").replace("\\-", "-")
-        for option in options_of(parser_of((name,)), name):
+        for option in options_of(parser_of((name,)).commands[name]):
             assert re.search(rf"^\.B .*(?<!\S){option.name}(?![\w-])", text, re.MULTILINE), option.name
     assert "glsl\\-infer\\-export (1)" in (folder / "glsl-infer.1").read_text("utf-8")
 

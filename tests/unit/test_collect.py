@@ -36,7 +36,7 @@ def counts(folder: Path) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("keys", "cats", "nones"), [("1221", 2, 2), ("1q", 1, 0), (" x2", 0, 1), ("", 0, 0), ("11111", 4, 0)]
 )
-def test_a_key_a_class(
+def test_each_key_stores_an_image_of_its_class(
     pictures: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

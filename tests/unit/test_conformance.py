@@ -31,22 +31,22 @@ def test_the_folder_is_what_the_script_writes() -> None:
     different = {name for name, data in files.items() if stored[name] != data}
     assert [name for name in different if not CALIBRATED.fullmatch(name)] == []
     for name in different:
-        one, other = (zipfile.ZipFile(io.BytesIO(data)) for data in (files[name], stored[name]))
-        assert one.namelist() == other.namelist()
-        assert alike(json.loads(one.read("graph.json")), json.loads(other.read("graph.json")))
-        shaders = [member for member in one.namelist() if member.startswith("shaders/")]
-        assert shaders and all(one.read(member) == other.read(member) for member in shaders)
+        written, expected = (zipfile.ZipFile(io.BytesIO(data)) for data in (files[name], stored[name]))
+        assert written.namelist() == expected.namelist()
+        assert alike(json.loads(written.read("graph.json")), json.loads(expected.read("graph.json")))
+        shaders = [member for member in written.namelist() if member.startswith("shaders/")]
+        assert shaders and all(written.read(member) == expected.read(member) for member in shaders)
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(first: Any, second: Any) -> bool:
     """Return whether JSON values are equal up to the last bits of floats."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-5)
-    return bool(one == other)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(alike(value, second[key]) for key, value in first.items())
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(alike, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=1e-5)
+    return bool(first == second)
 
 
 def test_it_is_small() -> None:

@@ -29,7 +29,7 @@ def normed(graph: Graph) -> Graph:
         inputs = [dict(reference.all_values(graph, picture, mode="float"))[node.inputs[0]] for picture in PICTURES]
         weights = {**node.weights, "mean": np.mean(inputs, axis=(0, 1, 2)), "variance": np.var(inputs, axis=(0, 1, 2))}
         layer = Node(node.name, node.op, node.inputs, node.attrs, {k: v.astype(np.float32) for k, v in weights.items()})
-        graph = graph.rebuilt([layer if one.name == node.name else one for one in graph.nodes])
+        graph = graph.rebuilt([layer if other.name == node.name else other for other in graph.nodes])
     return graph
 
 
@@ -86,12 +86,12 @@ def test_pictures_come_before_batch_norms() -> None:
     assert not data_free.warnings([(range.layer, range.by) for range in prepared.ranges])
 
 
-def test_without_batch_norms_pictures_are_asked_for() -> None:
+def test_networks_without_batch_norms_need_images() -> None:
     with pytest.raises(ModelError, match="--images DIR"):
         prepare(optimize(network(norms=False)))
 
 
-def test_parts_on_the_cpu_and_files_of_ranges_know_nothing_of_it(tmp_path: Path) -> None:
+def test_statistics_change_neither_cpu_parts_nor_fingerprints(tmp_path: Path) -> None:
     graph = network()
     samples = [{"image": picture} for picture in PICTURES]
     built = delegate.build(graph, (), options=Options(delegate_for=("second",)), calibration=samples)

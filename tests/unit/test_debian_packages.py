@@ -54,7 +54,7 @@ def test_one_that_has_the_suite_comes_first(sources: Path) -> None:
     assert debian_packages.own_mirror("bookworm") == Mirror("http://one.example.org/debian/", "/a.gpg")
 
 
-def test_a_key_that_stands_in_the_sources_is_handed_on(sources: Path) -> None:
+def test_inline_keys_of_sources_are_passed_on(sources: Path) -> None:
     (sources / "debian.sources").write_text(
         f"{stanza('https://packages.example.org/apt', 'nodistro')}\n{stanza('http://one.example.org', 'bookworm', KEY)}"
     )
@@ -63,7 +63,7 @@ def test_a_key_that_stands_in_the_sources_is_handed_on(sources: Path) -> None:
     assert f"Signed-By: {KEY}\n" in mirror.entry("deb", "bookworm")
 
 
-def test_keys_of_other_releases_are_taken_too() -> None:
+def test_keys_of_other_releases_are_accepted() -> None:
     if not ALL_KEYS.is_file():
         pytest.skip("debian-archive-keyring is not installed")
     assert f"Signed-By: /a.gpg {ALL_KEYS}\n" in Mirror("http://one.example.org", "/a.gpg").entry("deb", "bullseye")

@@ -93,7 +93,7 @@ def test_without_delegation_layers_are_refused_by_name() -> None:
         build(branches(), ("a", "b"), options=options)
 
 
-def test_an_unknown_range_is_asked_for() -> None:
+def test_an_unknown_range_needs_images() -> None:
     body = [
         input_node(8),
         conv_node(RNG, "a", ("image",), 3, 4),
@@ -121,9 +121,9 @@ def test_what_lowering_refuses_goes_to_the_cpu() -> None:
 def test_constants_of_a_part_read_its_input() -> None:
     constant = constant_map("k", np.ones((8, 8, 4), np.float32))
     body = [input_node(8), conv_node(RNG, "a", ("image",), 3, 4), constant, Node("sum", "add", ("a", "k"))]
-    made = anchored(Graph("m", body, "sum"))
-    assert [node.inputs for node in made.nodes] == [(), ("image",), ("image",), ("a", "k")]
-    assert anchored(made).by_name["k"].inputs == ("image",)
+    graph = anchored(Graph("m", body, "sum"))
+    assert [node.inputs for node in graph.nodes] == [(), ("image",), ("image",), ("a", "k")]
+    assert anchored(graph).by_name["k"].inputs == ("image",)
 
 
 @pytest.mark.parametrize(("count", "op"), [(1, "cpu:concat"), (2, "tensor_concat")])

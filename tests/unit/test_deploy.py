@@ -135,7 +135,7 @@ def no_tools(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("how", ["missing", "another"])
-def test_the_script_takes_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
+def test_the_script_installs_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
     assert main(["deploy", str(described(here, ONE))]) == 0
     packed = here / "deployment" / wheel.NAME
     packed.rename(packed.with_name("glsl_infer-9.9-py3-none-any.whl"))
@@ -279,11 +279,16 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     assert "must be next to the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
-def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "service:\n  threshold: 0.7\n  gpio: 'Best cat=4'\n  on:\n    - {label: Best cat, command: aplay meow.wav}\n"
+def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    on = "- {label: second class, command: aplay meow.wav}"
+    text = f"service:\n  threshold: 0.7\n  gpio: 'second class=4'\n  on:\n    {on}\n"
     assert main(["deploy", str(described(here, ONE + text))]) == 0
     args = started((here / "deployment/glsl-infer.service").read_text(), monkeypatch)
-    assert (args.on, args.gpio, args.threshold) == ([["Best cat", "aplay meow.wav"]], ["Best cat=4"], 0.7)
+    assert (args.on, args.gpio, args.threshold) == ([["second class", "aplay meow.wav"]], ["second class=4"], 0.7)
+    capsys.readouterr()
+    for wrong in ("gpio: 'Second class=4'", "on: [{label: Second class, command: aplay meow.wav}]"):
+        message = refused(capsys, ["deploy", described(here, f"{ONE}service:\n  {wrong}\n")])
+        assert "model 'tiny' has no label 'Second class'" in message
 
 
 # Downloads -----------------------------------------------------------------------------------------
@@ -417,7 +422,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],
 )
-def test_what_the_file_may_not_say_is_an_error_with_its_line(
+def test_invalid_entries_are_reported_with_their_line(
     text: str, line: int, wording: str, here: Path, capsys: Capture
 ) -> None:
     file = described(here, text)
@@ -450,7 +455,7 @@ def test_a_setting_with_a_hidden_character_is_refused(text: str, hidden: str, he
 
 def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Capture) -> None:
     (here / "a\u202eb").write_text("#!/bin/sh\n")
-    service = Service(on=(On("cat", "a\u202eb"),))
+    service = Service(on=(On("first", "a\u202eb"),))
     with pytest.raises(InputError, match=r"programs/a\\u202eb: the name has a character that is not shown"):
         folder.make(Deployment((Model("tiny", "tiny.glslnn"),), service=service), here, here / "out")
     assert not (here / "out").exists()
@@ -483,7 +488,7 @@ def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> N
     assert "larger than 256 KiB" in refused(capsys, ["deploy", described(here, "#" * 300_000)])
 
 
-def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -> None:
+def test_files_outside_the_folder_are_refused(here: Path, capsys: Capture) -> None:
     """Paths and links from a downloaded folder to files outside are refused."""
     inner = here / "cloned"
     inner.mkdir()

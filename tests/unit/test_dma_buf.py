@@ -32,7 +32,7 @@ def named(picture: DmaBuf) -> dict[str, int]:
     names = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
     names |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
     flat = attributes(picture)
-    assert all(-(1 << 31) <= one < 1 << 31 for one in flat)
+    assert all(-(1 << 31) <= attribute < 1 << 31 for attribute in flat)
     assert len(set(flat[::2])) * 2 == len(flat), "each at most once"
     return {names[name].removeprefix("EGL_").removesuffix("_EXT"): value for name, value in zip(flat[::2], flat[1::2])}
 
@@ -85,7 +85,7 @@ def test_fourcc() -> None:
     assert fourcc_text(0x00FF4142) == "BA??"
 
 
-def test_its_description() -> None:
+def test_the_description_has_size_format_and_pitch() -> None:
     assert str(RGB) == "640 x 480 pixels XB24, rows of 2560 bytes"
     assert str(replace(YUV, modifier=5)) == "64 x 48 pixels YU12, rows of 64 + 32 + 32 bytes, modifier 0x5"
 

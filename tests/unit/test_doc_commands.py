@@ -30,74 +30,76 @@ BUILT = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FI
 
 
 def test_all_kinds_are_found() -> None:
-    blocks = [one for one in ALL if not one.inline]
-    assert {"glsl-infer", "classify", "make", "python", "pip"} <= {one.words[0] for one in blocks}
-    assert {"training/train.py", "scripts/get-data", "scripts/vc4/build.sh"} <= {script_of(one) for one in blocks}
+    blocks = [command for command in ALL if not command.inline]
+    assert {"glsl-infer", "classify", "make", "python", "pip"} <= {command.words[0] for command in blocks}
+    assert {"training/train.py", "scripts/get-data", "scripts/vc4/build.sh"} <= {
+        script_of(command) for command in blocks
+    }
 
 
-def of_command_line(one: Command) -> str:
+def of_command_line(command: Command) -> str:
     """Return the fault of a command line of ``glsl-infer`` or ``classify``, or an empty string."""
-    name = one.words[0] if one.words[0] == "classify" else "".join(one.words[1:2])
-    if one.inline and not name:
+    name = command.words[0] if command.words[0] == "classify" else "".join(command.words[1:2])
+    if command.inline and not name:
         return ""
     if name not in MODULES:
         return f"no command {name}"
     parser = argparse.ArgumentParser(allow_abbrev=False)
     MODULES[name].add_arguments(parser)
-    if one.inline:  # a sentence can omit the required arguments
-        options = {word.partition("=")[0] for word in arguments_of(one) if word.startswith("--")}
+    if command.inline:  # a sentence can omit the required arguments
+        options = {word.partition("=")[0] for word in arguments_of(command) if word.startswith("--")}
         return " ".join(options - set(parser._option_string_actions))
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed):
-            parser.parse_args(models_anywhere([name, *arguments_of(one)])[1:])
+            parser.parse_args(models_anywhere([name, *arguments_of(command)])[1:])
     except SystemExit:
         return printed.getvalue().splitlines()[-1]
     return ""
 
 
-def of_make(one: Command) -> str:
+def of_make(command: Command) -> str:
     """Return the targets and variables missing from the Makefile."""
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
     targets.update(word for line in re.findall(r"^([\w -]+):", MAKEFILE, re.MULTILINE) for word in line.split())
-    pairs = [(word, *word.partition("=")[::2]) for word in one.words[1:]]
+    pairs = [(word, *word.partition("=")[::2]) for word in command.words[1:]]
     return " ".join(word for word, name, value in pairs if not (f"$({name})" in MAKEFILE if value else word in targets))
 
 
-def of_shell_script(one: Command) -> str:
+def of_shell_script(command: Command) -> str:
     """Return the options missing from the text of a script without a parser."""
-    text = (ROOT / script_of(one)).read_text("utf-8")
-    return " ".join(word for word in arguments_of(one) if word.startswith("--") and word not in text)
+    text = (ROOT / script_of(command)).read_text("utf-8")
+    return " ".join(word for word in arguments_of(command) if word.startswith("--") and word not in text)
 
 
-def of_pip(one: Command) -> str:
+def of_pip(command: Command) -> str:
     """Return the extras missing from the project."""
     project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
     keys = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
-    named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words))
+    named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(command.words))
     return " ".join({extra for extras in named for extra in extras.split(",")} - keys)
 
 
-def of_files(one: Command) -> str:
+def of_files(command: Command) -> str:
     """Return the missing files. Other names, as photo.jpg, runs/trash or data/trashnet, are the reader's own."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("data", "runs", "layers")}
-    paths = [word.partition("=")[2] or word for word in one.words]
+    paths = [word.partition("=")[2] or word for word in command.words]
     ours = [path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(BUILT)]
     return " ".join(path for path in ours if not (ROOT / path).exists())
 
 
-def fault(one: Command) -> str:
+def fault(command: Command) -> str:
     """Return the fault of a command, or an empty string."""
-    program = one.words[0]
+    program = command.words[0]
     if program in ("glsl-infer", "classify"):
-        result = of_command_line(one)
+        result = of_command_line(command)
     elif program == "make":
-        result = of_make(one)
+        result = of_make(command)
     elif program == "pip":
-        result = of_pip(one)
+        result = of_pip(command)
     else:
-        result = of_shell_script(one) if script_of(one) and not has_parser(script_of(one)) else ""
-    return result or of_files(one)
+        result = of_shell_script(command) if script_of(command) and not has_parser(script_of(command)) else ""
+    return result or of_files(command)
 
 
 def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
@@ -119,16 +121,16 @@ def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str |
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_commands_of_a_page(page: Path) -> None:
     results = {str(command): fault(command) for command in commands(page)}
-    assert {one: problem for one, problem in results.items() if problem} == {}
+    assert {command: problem for command, problem in results.items() if problem} == {}
 
 
 @pytest.mark.slow
 def test_scripts_take_their_arguments() -> None:
     """Scripts in training/ import Keras and have the same test in tests/training."""
     lines = {script: commands for script, commands in script_lines().items() if not script.startswith("training/")}
-    problems = parsed({script: [arguments_of(one) for one in commands] for script, commands in lines.items()})
-    results = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}
-    assert {one: problem for one, problem in results.items() if problem} == {}
+    problems = parsed({script: [arguments_of(command) for command in commands] for script, commands in lines.items()})
+    results = {str(command): problem for script in lines for command, problem in zip(lines[script], problems[script])}
+    assert {command: problem for command, problem in results.items() if problem} == {}
 
 
 @pytest.mark.parametrize(

@@ -70,207 +70,93 @@ def test_a_pc_has_no_checks_of_a_board(tmp_path: Path) -> None:
 
 
 PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
+GONE = {CONFIG_TXT: None, **NO_GPU}
+SWAPLESS = {"proc/meminfo": meminfo(430, 20, swap=0)}
+SMALL_CMA = {"proc/meminfo": meminfo(430, 290, cma=16), "proc/cmdline": "console=tty1 cma=16M rootwait\n"}
+LOW_VOLTAGE = {"sys/class/hwmon/hwmon1/name": "rpi_volt\n", "sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n"}
+THROTTLED = {"usr/bin/vcgencmd": None, "sys/devices/platform/soc/soc:firmware/get_throttled": "10000\n"}
+NO_LIBRARIES = {**dict.fromkeys(name for name in ZERO_W if name.startswith("usr/lib/")), "driver": NO_CONTEXT}
+NO_DETECTION = {CONFIG_TXT: CONFIG.replace("detect=1", "detect=0")}
+NO_MESA = {"usr/lib/arm-linux-gnueabihf/dri/vc4_dri.so": None, "driver": LLVMPIPE}
+USER, IN_VIDEO = User("pi", frozenset()), User("pi", frozenset({"video"}))
+SOFTWARE = {"environ": {"LIBGL_ALWAYS_SOFTWARE": "1"}}
+NOT_IN_VIDEO = {"etc/group": GROUP.replace("44:pi", "44:"), "user": User("pi", frozenset({"render"}))}
+OLD_MESA = driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")
+
+
+def firmware(text: str, code: int = 0) -> dict[str, str]:
+    """Return the program that asks the firmware, with its answer."""
+    return {"usr/bin/vcgencmd": f"#!/bin/sh\necho '{text}'\nexit {code}\n"}
+
+
+def cameras(text: str) -> dict[str, str]:
+    """Return a camera on the ribbon cable, with picamera2 and its list of cameras."""
+    return {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": f"#!/bin/sh\necho '{text}'\n"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "options", "check", "status", "words", "fix"),
+    ("status", "check", "board", "words", "fix"),
     [
-        ({"etc/os-release": boards.BOOKWORM.replace("12", "11")}, {}, "system", WARNING, "older than", "Imager"),
-        (
-            {"usr/bin/vcgencmd": "#!/bin/sh\necho throttled=0x50005\n"},
-            {},
-            "power",
-            WARNING,
-            "voltage is too low",
-            "power",
-        ),
-        ({"usr/bin/vcgencmd": "#!/bin/sh\necho throttled=0x80008\n"}, {}, "power", WARNING, "too hot", "heat sink"),
-        (
-            {"usr/bin/vcgencmd": None, "sys/devices/platform/soc/soc:firmware/get_throttled": "10000\n"},
-            {},
-            "power",
-            WARNING,
-            "earlier since the start: the supply voltage is too low",
-            "power supply",
-        ),
-        (
-            {
-                "usr/bin/vcgencmd": "#!/bin/sh\necho Can\\'t open device file: /dev/vcio >&2\nexit 255\n",
-                "sys/class/hwmon/hwmon1/name": "rpi_volt\n",
-                "sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n",
-            },
-            {},
-            "power",
-            WARNING,
-            "voltage is too low",
-            "power supply",
-        ),
-        ({"proc/meminfo": meminfo(430, 20, swap=0)}, {}, "memory", PROBLEM, "are needed", "zram-tools"),
-        (
-            {"proc/meminfo": meminfo(430, 20, swap=0), "usr/sbin/dphys-swapfile": ""},
-            {},
-            "memory",
-            PROBLEM,
-            "are needed",
-            "dphys-swapfile swapon",
-        ),
-        ({"proc/meminfo": meminfo(430, 50)}, {}, "memory", WARNING, "swaps", "ps -eo"),
-        ({"proc/meminfo": meminfo(430, 290, cma=8)}, {}, "GPU memory", PROBLEM, "the GPU needs", "cma-64"),
-        (
-            {"proc/meminfo": meminfo(430, 290, cma=16), "proc/cmdline": "console=tty1 cma=16M rootwait\n"},
-            {},
-            "GPU memory",
-            WARNING,
-            "the GPU needs",
-            "cmdline.txt",
-        ),
-        ({CONFIG_TXT: CONFIG + "gpu_mem=256\n"}, {}, "GPU memory", WARNING, "gpu_mem=256", "sed"),
-        ({CONFIG_TXT: WITHOUT_OVERLAY, **NO_GPU}, {}, "config.txt", PROBLEM, "no line dtoverlay", "tee"),
-        (
-            {CONFIG_TXT: None, "boot/config.txt": WITHOUT_OVERLAY, **NO_GPU},
-            {},
-            "config.txt",
-            PROBLEM,
-            "/boot/config.txt",
-            "tee",
-        ),
-        ({CONFIG_TXT: None, "boot/config.txt": None, **NO_GPU}, {}, "config.txt", PROBLEM, "is missing", "tee"),
-        (NO_GPU, {}, "config.txt", PROBLEM, "no /dev/dri/renderD*", "sudo reboot"),
-        (
-            {CONFIG_TXT: CONFIG.replace("vc4-kms", "vc4-fkms")},
-            {},
-            "config.txt",
-            WARNING,
-            "loads vc4-fkms-v3d",
-            "sed",
-        ),
-        (
-            {"etc/group": GROUP.replace("pi", "")},
-            {"user": User("pi", frozenset())},
-            "groups",
-            PROBLEM,
-            "render",
-            "usermod -aG video,render",
-        ),
-        ({}, {"user": User("pi", frozenset())}, "groups", PROBLEM, "login began before", "log out"),
-        (
-            {"etc/group": GROUP.replace("44:pi", "44:")},
-            {"user": User("pi", frozenset({"render"}))},
-            "groups",
-            WARNING,
-            "the camera",
-            "video",
-        ),
-        (
-            {},
-            {"driver": LLVMPIPE, "environ": {"LIBGL_ALWAYS_SOFTWARE": "1"}},
-            "driver",
-            PROBLEM,
-            "CPU draws",
-            "unset LIBGL_ALWAYS_SOFTWARE",
-        ),
-        (
-            {},
-            {"driver": LLVMPIPE, "user": User("pi", frozenset({"video"}))},
-            "driver",
-            PROBLEM,
-            "closed to this user",
-            "groups",
-        ),
-        (NO_GPU, {"driver": LLVMPIPE}, "driver", PROBLEM, "no /dev/dri/renderD*", "config.txt"),
-        (
-            {"usr/lib/arm-linux-gnueabihf/dri/vc4_dri.so": None},
-            {"driver": LLVMPIPE},
-            "driver",
-            PROBLEM,
-            "Mesa's drivers are not installed",
-            "apt install --reinstall libgl1-mesa-dri",
-        ),
-        ({}, {"driver": LLVMPIPE}, "driver", PROBLEM, "CPU draws", "EGL_LOG_LEVEL=debug"),
-        ({}, {"driver": NO_CONTEXT}, "driver", PROBLEM, "libEGL is not installed", "see libraries"),
-        (
-            {},
-            {"driver": {"failed": "ended by signal 11: "}},
-            "driver",
-            PROBLEM,
-            "signal 11",
-            "--reinstall libgl1-mesa-dri",
-        ),
-        (
-            {},
-            {"driver": {"failed": "the Python package numpy is not installed"}},
-            "driver",
-            PROBLEM,
-            "numpy",
-            "info --debug",
-        ),
-        (
-            {"usr/lib/arm-linux-gnueabihf/libEGL.so.1": None},
-            {},
-            "libraries",
-            PROBLEM,
-            "libEGL.so.1",
-            "apt install libegl1",
-        ),
-        (
-            {name: None for name in ZERO_W if name.startswith("usr/lib/")},
-            {"driver": NO_CONTEXT},
-            "libraries",
-            PROBLEM,
-            "Mesa's drivers",
-            "apt install libegl1 libgles2 libgl1-mesa-dri",
-        ),
-        ({}, {"driver": driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")}, "mesa", WARNING, "queued", "full-upgrade"),
-        (CSI, {}, "camera", PROBLEM, "picamera2", "sudo apt install python3-picamera2"),
-        ({CONFIG_TXT: CONFIG + "start_x=1\n", **PICAMERA2}, {}, "camera", PROBLEM, "start_x=1", "camera_auto_detect=1"),
-        (
-            {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": "#!/bin/sh\necho No cameras available!\n"},
-            {},
-            "camera",
-            WARNING,
-            "lists none",
-            "ribbon",
-        ),
-        (USB, {}, "camera", WARNING, "/dev/video0", "python3-av"),
-        (
-            {CONFIG_TXT: CONFIG.replace("detect=1", "detect=0")},
-            {},
-            "camera",
-            WARNING,
-            "does not look",
-            "camera_auto_detect=1",
-        ),
+        (WARNING, "system", {"etc/os-release": boards.BOOKWORM.replace("12", "11")}, "older than", "Imager"),
+        (WARNING, "power", firmware("throttled=0x50005"), "voltage is too low", "power"),
+        (WARNING, "power", firmware("throttled=0x80008"), "too hot", "heat sink"),
+        (WARNING, "power", THROTTLED, "earlier since the start: the supply voltage is too low", "power supply"),
+        (WARNING, "power", {**firmware("", 255), **LOW_VOLTAGE}, "voltage is too low", "power supply"),
+        (PROBLEM, "memory", SWAPLESS, "are needed", "zram-tools"),
+        (PROBLEM, "memory", {**SWAPLESS, "usr/sbin/dphys-swapfile": ""}, "are needed", "dphys-swapfile swapon"),
+        (WARNING, "memory", {"proc/meminfo": meminfo(430, 50)}, "swaps", "ps -eo"),
+        (PROBLEM, "GPU memory", {"proc/meminfo": meminfo(430, 290, cma=8)}, "the GPU needs", "cma-64"),
+        (WARNING, "GPU memory", SMALL_CMA, "the GPU needs", "cmdline.txt"),
+        (WARNING, "GPU memory", {CONFIG_TXT: CONFIG + "gpu_mem=256\n"}, "gpu_mem=256", "sed"),
+        (PROBLEM, "config.txt", {CONFIG_TXT: WITHOUT_OVERLAY, **NO_GPU}, "no line dtoverlay", "tee"),
+        (PROBLEM, "config.txt", {**GONE, "boot/config.txt": WITHOUT_OVERLAY}, "/boot/config.txt", "tee"),
+        (PROBLEM, "config.txt", {**GONE, "boot/config.txt": None}, "is missing", "tee"),
+        (PROBLEM, "config.txt", NO_GPU, "no /dev/dri/renderD*", "sudo reboot"),
+        (WARNING, "config.txt", {CONFIG_TXT: CONFIG.replace("vc4-kms", "vc4-fkms")}, "loads vc4-fkms-v3d", "sed"),
+        (PROBLEM, "groups", {"etc/group": GROUP.replace("pi", ""), "user": USER}, "render", "usermod -aG video,render"),
+        (PROBLEM, "groups", {"user": USER}, "login began before", "log out"),
+        (WARNING, "groups", NOT_IN_VIDEO, "the camera", "video"),
+        (PROBLEM, "driver", {**SOFTWARE, "driver": LLVMPIPE}, "CPU draws", "unset LIBGL_ALWAYS_SOFTWARE"),
+        (PROBLEM, "driver", {"driver": LLVMPIPE, "user": IN_VIDEO}, "closed to this user", "groups"),
+        (PROBLEM, "driver", {**NO_GPU, "driver": LLVMPIPE}, "no /dev/dri/renderD*", "config.txt"),
+        (PROBLEM, "driver", NO_MESA, "Mesa's drivers are not installed", "apt install --reinstall libgl1-mesa-dri"),
+        (PROBLEM, "driver", {"driver": LLVMPIPE}, "CPU draws", "EGL_LOG_LEVEL=debug"),
+        (PROBLEM, "driver", {"driver": NO_CONTEXT}, "libEGL is not installed", "see libraries"),
+        (PROBLEM, "driver", {"driver": {"failed": "ended by signal 11: "}}, "signal 11", "--reinstall libgl1-mesa-dri"),
+        (PROBLEM, "driver", {"driver": {"failed": "no Python package numpy"}}, "numpy", "info --debug"),
+        (PROBLEM, "libraries", {"usr/lib/arm-linux-gnueabihf/libEGL.so.1": None}, "libEGL.so.1", "apt install libegl1"),
+        (PROBLEM, "libraries", NO_LIBRARIES, "Mesa's drivers", "apt install libegl1 libgles2 libgl1-mesa-dri"),
+        (WARNING, "mesa", {"driver": OLD_MESA}, "queued", "full-upgrade"),
+        (PROBLEM, "camera", CSI, "picamera2", "sudo apt install python3-picamera2"),
+        (PROBLEM, "camera", {CONFIG_TXT: CONFIG + "start_x=1\n", **PICAMERA2}, "start_x=1", "camera_auto_detect=1"),
+        (WARNING, "camera", cameras("No cameras available!"), "lists none", "ribbon"),
+        (WARNING, "camera", USB, "/dev/video0", "python3-av"),
+        (WARNING, "camera", NO_DETECTION, "does not look", "camera_auto_detect=1"),
     ],
 )
 def test_each_problem_has_its_fix(
-    changes: dict[str, str | None],
-    options: dict[str, Any],
-    check: str,
-    status: Status,
-    words: str,
-    fix: str,
-    tmp_path: Path,
+    status: Status, check: str, board: dict[str, Any], words: str, fix: str, tmp_path: Path
 ) -> None:
-    finding = finding_of(zero_w(tmp_path, changes, **options), check)
+    """``board`` has changed files by their paths, and arguments of ``Machine`` by their names."""
+    options = {name: board[name] for name in ("user", "environ", "driver") if name in board}
+    files = {name: text for name, text in board.items() if name not in options}
+    finding = finding_of(zero_w(tmp_path, files, **options), check)
     assert finding.status is status, finding
     assert words in finding.message
-    assert any(fix in one for one in finding.fixes), finding.fixes
+    assert any(fix in proposal for proposal in finding.fixes), finding.fixes
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("files", "words"),
     [
-        (
-            {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": "#!/bin/sh\necho '0 : imx219 [3280x2464 10-bit RGGB]'\n"},
-            "imx219",
-        ),
+        (cameras("0 : imx219 [3280x2464 10-bit RGGB]"), "imx219"),
         ({**CSI, **PICAMERA2}, "attached"),
         ({**USB, "usr/lib/python3/dist-packages/av": ""}, "--source /dev/video0"),
-        ({CONFIG_TXT: CONFIG.replace("detect=1", "detect=0") + "dtoverlay=imx708,cam0\n"}, "no camera"),
+        ({CONFIG_TXT: NO_DETECTION[CONFIG_TXT] + "dtoverlay=imx708,cam0\n"}, "no camera"),
     ],
 )
-def test_a_right_camera(changes: dict[str, str | None], words: str, tmp_path: Path) -> None:
-    finding = finding_of(zero_w(tmp_path, changes), "camera")
+def test_a_right_camera(files: dict[str, str | None], words: str, tmp_path: Path) -> None:
+    finding = finding_of(zero_w(tmp_path, files), "camera")
     assert finding.status is Status.OK
     assert words in finding.message
 
@@ -372,16 +258,8 @@ def test_an_environment_that_does_not_see_what_apt_installed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("module", "text", "words"),
     [
-        (
-            "numpy",
-            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
-            "NumPy crashes when it is imported (signal 4)",
-        ),
-        (
-            "PIL",
-            "raise ImportError('libjpeg.so.62: cannot open shared object file')",
-            "Pillow cannot be imported (libjpeg",
-        ),
+        ("numpy", "import os; os.kill(os.getpid(), 4)", "NumPy crashes when it is imported (signal 4)"),
+        ("PIL", "raise ImportError('libjpeg.so.62: cannot open')", "Pillow cannot be imported (libjpeg"),
         ("OpenGL", "import no_such_module", "PyOpenGL cannot be imported (No module named 'no_such_module')"),
     ],
 )
@@ -431,6 +309,16 @@ def test_an_empty_folder_is_checked_to_the_end(answer: dict[str, Any], tmp_path:
     assert "problem" in verdict(findings)
 
 
+def test_a_file_that_is_not_a_model_is_a_problem(tmp_path: Path) -> None:
+    """Its message has no rule of the format, which helps only maintainers."""
+    keras = tmp_path / "mine.keras"
+    keras.write_bytes(b"PK")
+    finding = finding_of(Machine(tmp_path, environ={}, driver=LLVMPIPE, model=keras), "layers")
+    assert finding.status is Status.PROBLEM
+    expected = f"{keras}: a Keras model; convert it: glsl-infer export MODEL.keras -o MODEL.glslnn"
+    assert finding.message == expected
+
+
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CHECKS, "memory", lambda machine: Finding(f"{1 / 0}"))
     finding = finding_of(zero_w(tmp_path), "memory")
@@ -449,6 +337,6 @@ def test_a_cache_folder_that_is_none(folder: str, tmp_path: Path, monkeypatch: p
     assert str(tmp_path) not in finding.message
 
 
-def test_nothing_of_it_needs_numpy_before_a_check_runs() -> None:
+def test_doctor_starts_without_numpy() -> None:
     program = "import sys, glsl_infer.cli.doctor, glsl_infer.tools.doctor; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

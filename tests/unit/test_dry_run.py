@@ -40,7 +40,7 @@ def layers(names: object) -> set[str]:
 
 
 @pytest.mark.slow
-def test_all_problems_are_met_in_one_run() -> None:
+def test_all_problems_are_found_in_one_run() -> None:
     result = dry_run(optimize(two_problems()), delegate=False)
     assert layers(error.name for error in result.problems) >= {"shaped", "again"}
     assert all(error.advice for error in result.problems)
@@ -48,13 +48,13 @@ def test_all_problems_are_met_in_one_run() -> None:
 
 
 @pytest.mark.slow
-def test_the_cpu_takes_what_has_no_shader() -> None:
+def test_layers_without_a_shader_run_on_the_cpu() -> None:
     result = dry_run(optimize(two_problems()))
     assert layers(result.on_cpu) >= {"shaped", "again"}
     assert not {error.name for error in result.problems} & result.on_cpu
 
 
-def test_ranges_that_only_pictures_tell_are_no_problem_of_a_layer() -> None:
+def test_ranges_that_need_images_are_no_problem_of_a_layer() -> None:
     rng = np.random.default_rng(2)
     result = dry_run(optimize(network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",))))
     assert not result.problems

@@ -59,12 +59,12 @@ def test_a_channel_that_only_one_picture_moves_is_kept() -> None:
     assert high[3] > 0.8
 
 
-def test_one_picture_gets_room() -> None:
+def test_one_image_gets_headroom() -> None:
     rng = np.random.default_rng(3)
     picture = rng.uniform(0.0, 1.0, (400, 4))
-    one, many = bounds([picture], low=0.0)[1], bounds([picture] * 64, low=0.0)[1]
-    assert (one >= many).all()
-    assert one.max() > 1.2
+    of_one_image, of_64_images = bounds([picture], low=0.0)[1], bounds([picture] * 64, low=0.0)[1]
+    assert (of_one_image >= of_64_images).all()
+    assert of_one_image.max() > 1.2
 
 
 def random_network(seed: int) -> Graph:
@@ -105,7 +105,7 @@ def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> No
     assert gain.mean() >= 1.0
 
 
-def test_few_pictures_leave_it_at_widened_extremes() -> None:
+def test_few_images_give_widened_extremes() -> None:
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(8)]
     assert {choice.by for choice in prepare(random_network(0), Calibration(pictures)).ranges} == {"maximum"}
 

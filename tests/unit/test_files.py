@@ -97,7 +97,7 @@ def test_a_link_stays_and_its_target_is_replaced(
     assert [path.name for path in folder.iterdir()] == ["target.txt"]
 
 
-def test_links_in_a_circle(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(InputError, match="cannot be written"):
@@ -148,7 +148,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
     assert path.read_text() == "text"
 
 
-def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[tuple[str, bool]] = []
     fsync = os.fsync
 
@@ -185,23 +185,19 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
-def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text("old")
-    path.chmod(0o444)
-    with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
-        files.write_text(path, "new")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
-    assert path.read_text() == "old"
-
-
-def test_a_file_that_this_user_may_not_write_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", [0o444, 0o644], ids=["read-only", "of another user"])
+def test_a_file_that_may_not_be_written_is_not_replaced(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder's rights alone would allow it."""
     path = tmp_path / "out.csv"
     path.write_text("old")
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    path.chmod(mode)
+    if mode & 0o200:
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
         files.write_text(path, "new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
     assert path.read_text() == "old"
 
 

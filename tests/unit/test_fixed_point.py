@@ -84,13 +84,13 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     result = prepare(graph, Calibration(seen))
     prepared, calibrated = result.graph, {scale.layer: scale for scale in result.scales}
     assert calibrated["pool"].by == "bound"
-    one = calibrated["dense"]
-    assert one.by == "calibration"
-    assert not one.too_coarse
-    assert one.calibrated is not None
-    assert 2 * one.calibrated <= one.scale * 128 < by_bound["dense"].scale * 128
+    dense = calibrated["dense"]
+    assert dense.by == "calibration"
+    assert not dense.too_coarse
+    assert dense.calibrated is not None
+    assert 2 * dense.calibrated <= dense.scale * 128 < by_bound["dense"].scale * 128
     largest = max(np.abs(reference.run(prepared, picture)).max() for picture in seen)
-    assert largest <= one.calibrated * 1.1
+    assert largest <= dense.calibrated * 1.1
     names = {**dict.fromkeys(calibrated, 2.0**-6), "of another part": 1.0}
     stored = prepare(graph, Calibration(known=KnownRanges(scales=names))).scales
     assert {(scale.scale, scale.by) for scale in stored} == {(2.0**-6, "ranges")}
@@ -101,7 +101,7 @@ def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     rng = np.random.default_rng(7)
     graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []
     layers = reference.layers
-    monkeypatch.setattr(reference, "layers", lambda *given, **options: run.append(options) or layers(*given, **options))
+    monkeypatch.setattr(reference, "layers", lambda *args, **options: run.append(options) or layers(*args, **options))
     _, choices = fixed_point.assign_scales(graph, seen)
     assert len(run) == len(seen)
     assert {choice.layer for choice in choices if choice.calibrated is not None} == {"dense-products", "dense"}
@@ -130,7 +130,7 @@ def test_long_rows_of_few_outputs_are_summed_at_once() -> None:
     ]
 
 
-def test_stored_mode_asks_for_scales() -> None:
+def test_stored_mode_requires_scales() -> None:
     rng = np.random.default_rng(9)
     with pytest.raises(reference.InputError, match=r"ranges\.prepare"):
         reference.run(network(rng, 4, 2), pictures(rng, 1)[0], mode="stored")

@@ -14,7 +14,7 @@ from glsl_infer.tools.videocore.foresight import Foresight, LayerTime
 from glsl_infer.tools.videocore.transcript import Shader
 
 
-def test_a_line_for_people() -> None:
+def test_the_estimate_is_one_line() -> None:
     bundle = bundles.read(ROOT / "models/superres-x2-96.glslnn")
     forecast = foresight.foresee(bundle, {})
     assert (forecast.draws, forecast.jobs) == (len(bundle.manifest.passes), bundle.manifest.jobs)
@@ -33,21 +33,21 @@ def test_long_names_are_shortened() -> None:
     assert str(forecast).endswith("longest: 'wrapper/Net/...tem/torch.nn.modules.conv.Conv2d_0;1' 1.0 ms")
 
 
-def test_what_the_compiler_says_counts() -> None:
+def test_counts_of_the_compiler_replace_the_estimate() -> None:
     bundle = tiny_bundle()
     shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
-    (one, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
+    (first_pass, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
     forecast = foresight.foresee(bundle, {name: shader for name in names})
     groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
     assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
     assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
-    some = foresight.foresee(bundle, {one.program: shader})
+    some = foresight.foresee(bundle, {first_pass.program: shader})
     assert 0.0 < some.compiled < 1.0 and "% of it with its compiler" in str(some)
     assert foresight.together([forecast]) == forecast
     assert foresight.together([forecast, some]).draws == 2 * forecast.draws
 
 
-def test_what_is_absurd_names_the_layer() -> None:
+def test_absurd_estimates_name_the_layer() -> None:
     layers = (LayerTime("stem", "conv2d", 700.0, 8, 8), LayerTime("huge", "conv2d", 9000.0, 600, 590))
     result = Foresight(9700.0, 9500.0, 608, 2, 598, 0.0, layers)
     slow, many = result.warnings

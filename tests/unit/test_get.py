@@ -59,7 +59,7 @@ def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> Non
     assert fetching.fetch(replace(model, sources=(gone, moved, *model.sources))).data == DATA
 
 
-def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> None:
+def test_a_network_without_sources_gets_one_line_of_advice(model: catalogue.Model) -> None:
     with pytest.raises(RunError) as caught:
         fetching.fetch(replace(model, sources=(Source("pip", "some-networks==2.0", "some/net.tflite"),)))
     refusal = str(caught.value)
@@ -67,7 +67,7 @@ def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> 
     assert "glsl-infer get face-mesh --file net.tflite" in refusal and "\n" not in refusal
 
 
-def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tmp_path: Path) -> None:
+def test_a_file_with_another_hash_is_refused(model: catalogue.Model, tmp_path: Path) -> None:
     other = replace(model, sha256="0" * 64)
     with pytest.raises(RunError, match="has changed: the checksum differs"):
         fetching.fetch(other)
@@ -179,7 +179,7 @@ def test_the_command_to_try_takes_the_network(name: str) -> None:
     assert args.model == Path(name) if args.command == "classify" else args.task in CATALOGUE[name].tasks
 
 
-def test_a_missing_package_is_said_before_anything_is_fetched(
+def test_a_missing_package_is_reported_before_any_download(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "models"))
@@ -210,7 +210,7 @@ def test_labels_come_in_the_order_of_the_classes(tmp_path: Path, monkeypatch: py
         fetching.fetch_labels(replace(source, order=replace(source.order, sha256="0" * 64)))
 
 
-def test_weights_that_nobody_has_seen_are_known_by_the_first_file(tmp_path: Path) -> None:
+def test_weights_without_a_hash_are_pinned_to_the_first_file(tmp_path: Path) -> None:
     dogs = catalogue.read()["dogs"]
     assert (dogs.sha256, dogs.sources, dogs.weights_of) == ("", (), "x22")
     (tmp_path / "one.h5").write_bytes(b"one")

@@ -208,7 +208,7 @@ def test_short_download_is_an_error(toy, monkeypatch, capsys):
     assert toy.nothing_written()
 
 
-def test_no_network_says_what_to_do(toy, monkeypatch, capsys):
+def test_a_missing_connection_is_reported_with_advice(toy, monkeypatch, capsys):
     def refuse(request, timeout):
         raise urllib.error.URLError("Name or service not known")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from graphs import input_node
+from graphs import conv_node, input_node
 
-from glsl_infer.graph import Node, Shape
+from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.host_steps import CONCATENATE, ROWS, SIGMOID, HostStep
-from glsl_infer.importers.core import folding
+from glsl_infer.importers.core import emit, folding
 from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.core.output_tail import with_steps
 
@@ -67,6 +67,22 @@ def test_shapes_of_folded_operators(
             rule(shape, sizes)
     else:
         assert rule(shape, sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("channels", "operators"),
+    [
+        ((0, 3), ["channel_gather", "conv2d", "channel_gather", "channel_gather", "concat"]),
+        ((0, 64), ["channel_gather", "conv2d", "channel_gather", "channel_gather", "concat"]),
+        ((2, 6), ["channel_gather"]),  # each slice gets other lanes
+        ((3, 64), ["channel_gather"]),
+    ],
+)
+def test_channels_of_zeros(channels: tuple[int, int], operators: list[str]) -> None:
+    nodes = emit.padded("n", "x", (4, 4, 7), [(0, 0), (0, 0), channels])
+    assert [node.op for node in nodes] == operators
+    body = [input_node(4), conv_node(np.random.default_rng(0), "x", ("image",), 3, 7)]
+    assert Graph("padded", [*body, *nodes], nodes[-1].name).shapes[nodes[-1].name] == (4, 4, 7 + sum(channels))
 
 
 def test_concatenations_in_one_another_are_one_step() -> None:

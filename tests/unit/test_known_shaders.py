@@ -55,7 +55,7 @@ def test_without_a_cache_every_reading_parses(
     assert len(parsed) == 2 * count > 0
 
 
-def test_a_verdict_that_others_can_write_is_not_believed(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+def test_a_cache_that_others_can_write_is_ignored(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
     verdicts.read_bundle(path)
     (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")

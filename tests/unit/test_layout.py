@@ -40,7 +40,7 @@ def test_what_does_not_fit_one_texture_is_spread_evenly() -> None:
     assert max(max(width, height) for _, width, height in five.textures) <= MAX_TEXTURE_SIZE
 
 
-def test_x22_layers_lie_in_reasonable_textures() -> None:
+def test_x22_layers_are_in_textures_of_reasonable_size() -> None:
     sizes = {}
     for side, channels in ((191, 32), (95, 32), (47, 64), (23, 128), (11, 192), (5, 192), (3, 192)):
         placed = place("t", side, side, channels // 4, 1, "atlas")
@@ -52,9 +52,11 @@ def test_x22_layers_lie_in_reasonable_textures() -> None:
 
 
 def test_ranges_join_channel_by_channel() -> None:
-    one, two = Range((2.0,), (0.0,)), Range((1.0, 3.0), (7.0,))
-    assert concatenated_range([one, two], [3, 2]) == Range((2.0, 2.0, 2.0, 1.0, 3.0), (0.0, 0.0, 0.0, 7.0, 7.0))
-    assert concatenated_range([one, one], [4, 5]) == one
-    assert two.picked([1, 1, 0]) == Range((3.0, 3.0, 1.0), (7.0,))
+    uniform, per_lane = Range((2.0,), (0.0,)), Range((1.0, 3.0), (7.0,))
+    assert concatenated_range([uniform, per_lane], [3, 2]) == Range(
+        (2.0, 2.0, 2.0, 1.0, 3.0), (0.0, 0.0, 0.0, 7.0, 7.0)
+    )
+    assert concatenated_range([uniform, uniform], [4, 5]) == uniform
+    assert per_lane.picked([1, 1, 0]) == Range((3.0, 3.0, 1.0), (7.0,))
     low, high = Range((255.0,), (100.0,)).ends(2)
     assert low.tolist() == [-100.0] * 2 and high.tolist() == [155.0] * 2

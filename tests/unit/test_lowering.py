@@ -138,7 +138,7 @@ def test_a_layer_too_large_for_a_texture() -> None:
 
 
 @pytest.mark.slow
-def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
+def test_large_layers_have_several_textures() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
     compiled = program(classifier(rng, body, 8))
@@ -181,7 +181,7 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph
     program = lower.to_program(graph, Target(weights="uniform", weights_for={"first": "baked", "second": "texture"}))
-    assert {name: one.mode for name, one in program.choices.items()} == {"first": "baked", "second": "texture"}
+    assert {name: choice.mode for name, choice in program.choices.items()} == {"first": "baked", "second": "texture"}
     draws = [draw.layer for draw in program.passes]
     assert (draws.count("first"), draws.count("second")) == (2, 1)
     assert len({draw.program for draw in program.passes if draw.layer == "first"}) == 2
@@ -193,7 +193,7 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
         lower.to_program(graph, Target(weights_for={"first": "texture"}, layout="planar"))
 
 
-def test_unknown_modes() -> None:
+def test_unknown_modes_are_refused() -> None:
     graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
         lower.to_program(graph, Target(weights="magic"))
@@ -299,7 +299,7 @@ def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(op: str, fu
     if op == "dense":
         end = dense_node(rng, "end", "p", 6, 6, activation=function)
     drawn = [draw for draw in program(Graph("g", (*nodes, end), "end")).passes if draw.layer == "end"]
-    assert [len(one.quads) for one in drawn] == [1] * quads
+    assert [len(draw.quads) for draw in drawn] == [1] * quads
 
 
 def test_values_that_follow_one_another_are_copied_at_once() -> None:
@@ -307,7 +307,7 @@ def test_values_that_follow_one_another_are_copied_at_once() -> None:
     nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), pool_node("p", "c"))
     end = Node("end", "vector_gather", ("p",), {"channels": (0, 1, 2, 3, 4, 5, 9, 10, 8)})
     drawn = [draw for draw in program(Graph("g", (*nodes, end), "end")).passes if draw.layer == "end"]
-    assert sorted((quad.x, quad.width) for one in drawn for quad in one.quads) == [(0, 3), (3, 1), (4, 1)]
+    assert sorted((quad.x, quad.width) for draw in drawn for quad in draw.quads) == [(0, 3), (3, 1), (4, 1)]
 
 
 def test_a_softmax_over_channels_takes_the_largest_of_every_slice() -> None:

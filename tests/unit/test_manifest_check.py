@@ -301,7 +301,7 @@ def test_members_that_every_bundle_has(member: str) -> None:
         check(GOOD, {name: size for name, size in SIZES.items() if name != member})
 
 
-def test_a_member_of_floats_is_whole() -> None:
+def test_members_of_floats_have_whole_floats() -> None:
     with pytest.raises(BundleError, match=r"member 'weights/expand\.f32'"):
         check(GOOD, {**SIZES, "weights/expand.f32": SIZES["weights/expand.f32"] + 1})
 
@@ -332,10 +332,10 @@ def test_limits_are_the_largest_of_the_contents() -> None:
     }
 
 
-def test_a_target_may_be_used_again() -> None:
+def test_a_target_can_be_used_again() -> None:
     """A second, later rendering into a target is a job of its own and begins with a clear."""
     again: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
-    other = tuple(replace(one, layer="expand") for one in again)
+    other = tuple(replace(draw, layer="expand") for draw in again)
     check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)
     with pytest.raises(BundleError, match="'stem'"):
         check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)

@@ -53,7 +53,7 @@ def value(name: str, **fields: Any) -> Change:
 def attrs(name: str, **changed: Any) -> Change:
     """Change attributes of a layer; ``...`` removes one."""
     merged = {**LAYERS[name].attrs, **changed}
-    return with_layer(name, attrs={key: one for key, one in merged.items() if one is not ...})
+    return with_layer(name, attrs={key: value for key, value in merged.items() if value is not ...})
 
 
 def with_network(change: Change) -> bundles.Bundle:
@@ -133,7 +133,7 @@ VALUES = ("views", "16-bit", "scales", "seven zeros", "a scale of")
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if any(part in name for part in VALUES)])
-def test_what_the_manifest_says_of_a_layer_s_value_is_checked_without_the_graph(name: str) -> None:
+def test_values_of_layers_are_checked_without_the_graph(name: str) -> None:
     """Runners read the location of a probe's value, so the same rules hold without the graph."""
     change, message = BROKEN[name]
     outputs = {layer.name: layer.output for layer in change(GOOD["logits"].network).layers}
@@ -174,7 +174,7 @@ def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
     assert "1 labels for 0 classes" in refusal(zipped(path, members))
 
 
-def test_an_image_lies_in_targets() -> None:
+def test_outputs_of_images_are_in_targets() -> None:
     bundle = GOOD["image"]
 
     def change(manifest: Manifest) -> Manifest:
@@ -207,7 +207,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
 
 
 @pytest.mark.parametrize(
-    "place, hostile",
+    "attribute, hostile",
     [
         ("scales", [1e-300]),
         ("scales", [1e18]),
@@ -228,15 +228,15 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
         ("alpha", "yes"),
     ],
 )
-def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile: Any) -> None:
+def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(attribute: str, hostile: Any) -> None:
     """For every value, the result is an error or a graph, without warnings, other exceptions or endless loops."""
     reached: set[bool] = set()
     for name, layer in LAYERS.items():
-        if place in layer.attrs:
+        if attribute in layer.attrs:
             plain = tuple(hostile) if isinstance(hostile, list) else hostile
-            fields: dict[str, Any] = {"attrs": {**layer.attrs, place: plain}}
-            if hasattr(layer.output, place):
-                fields["output"] = replace(layer.output, **{place: plain})
+            fields: dict[str, Any] = {"attrs": {**layer.attrs, attribute: plain}}
+            if hasattr(layer.output, attribute):
+                fields["output"] = replace(layer.output, **{attribute: plain})
             bundle = with_network(with_layer(name, **fields))
             manifest = bundle.manifest
             entries = tuple(

@@ -21,7 +21,7 @@ def report(programs: int, columns: int, array: int) -> ExportReport:
 
 
 @pytest.mark.parametrize(("programs", "message"), [(MANY, False), (MANY + 1, True)])
-def test_many_programs(programs: int, message: bool) -> None:
+def test_many_programs_get_advice(programs: int, message: bool) -> None:
     line = advice(report(programs, 288, 216), 216)
     assert (line is not None) == message
     if line is not None:
@@ -30,13 +30,13 @@ def test_many_programs(programs: int, message: bool) -> None:
 
 
 @pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])
-def test_nothing_to_say(columns: int, array: int) -> None:
+def test_few_programs_get_no_advice(columns: int, array: int) -> None:
     """Weights in arrays, and arrays of maximum length, need no advice."""
     assert advice(report(500, columns, array), array) is None
 
 
 @pytest.mark.parametrize("length, longer", [(216, LONG_ARRAY), (LONG_ARRAY, LONGEST_ARRAY), (LONGEST_ARRAY, None)])
-def test_more_constants_than_a_reader_takes_ask_for_longer_arrays(length: int, longer: int | None) -> None:
+def test_too_many_constants_get_advice_on_longer_arrays(length: int, longer: int | None) -> None:
     wide = LayerWeights("wide", 512, 49, 1152, LONGEST_ARRAY + 1, "too wide")
     (choice,) = [choose(wide, "auto", None, length)]
     assert choice.mode == "baked"

@@ -12,15 +12,15 @@ from glsl_infer.errors import InputError
 
 
 @given(problems())
-def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[int, int]]]) -> None:
+def test_values_alive_at_once_never_share_a_texture(problem: tuple[list[int], list[tuple[int, int]]]) -> None:
     sizes, alive = problem
     for method in memory.METHODS:
         plan = memory.plan(sizes, alive, method)
-        for one, (first, last) in enumerate(alive):
-            for other, (start, end) in enumerate(alive[:one]):
-                assert plan.placement[one] != plan.placement[other] or last < start or end < first
+        for later, (first, last) in enumerate(alive):
+            for other, (start, end) in enumerate(alive[:later]):
+                assert plan.placement[later] != plan.placement[other] or last < start or end < first
         contents = [
-            [size for size, place in zip(sizes, plan.placement) if place == k] for k in range(len(plan.objects))
+            [size for size, index in zip(sizes, plan.placement) if index == k] for k in range(len(plan.objects))
         ]
         assert plan.objects == tuple((max(members),) for members in contents)
         assert plan.total == sum(max(members) for members in contents)
@@ -28,12 +28,12 @@ def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[i
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=9), st.data())
-def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_a_texture_has_the_largest_width_and_height(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     alive = data.draw(lifetimes(len(sizes)))
     for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
         for index, (width, height) in enumerate(plan.objects):
-            contents = [size for size, place in zip(sizes, plan.placement) if place == index]
+            contents = [size for size, texture in zip(sizes, plan.placement) if texture == index]
             assert (width, height) == (max(w for w, _ in contents), max(h for _, h in contents))
         assert plan.total == sum(4 * width * height for width, height in plan.objects)
         assert plan.sizes == tuple(sizes)
@@ -44,23 +44,23 @@ def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]]
     st.integers(1, 5),
     st.data(),
 )
-def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
+def test_every_texture_has_one_of_its_sizes_in_none_too_large(
     choices: list[list[tuple[int, int]]], most_larger: int, data: st.DataObject
 ) -> None:
     alive = data.draw(lifetimes(len(choices)))
     for method in memory.METHODS:
         plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
-        for mine, size, place in zip(choices, plan.sizes, plan.placement):
-            width, height = plan.objects[place]
+        for mine, size, texture in zip(choices, plan.sizes, plan.placement):
+            width, height = plan.objects[texture]
             assert size in mine
             assert size[0] <= width
             assert size[1] <= height
-            shared = plan.placement.count(place) > 1
+            shared = plan.placement.count(texture) > 1
             assert not shared or width * height <= most_larger * mine[0][0] * mine[0][1]
 
 
 @pytest.mark.parametrize("method", memory.METHODS)
-def test_an_output_never_lies_where_an_input_of_its_step_does(method: str) -> None:
+def test_an_output_never_shares_a_texture_with_its_inputs(method: str) -> None:
     """One step writes the second tensor and reads the first, so the first is free only in the next step."""
     plan = memory.plan([8, 8, 8], [(0, 1), (1, 2), (2, 3)], method)
     assert plan.placement[0] != plan.placement[1] != plan.placement[2]
@@ -74,7 +74,7 @@ def test_in_order_of_execution_objects_grow_and_by_size_they_do_not() -> None:
     assert memory.plan([10, 6, 10], [(0, 1), (1, 2), (3, 3)], "greedy").placement == (0, 1, 0)
 
 
-def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
+def test_tiles_are_arranged_for_their_texture() -> None:
     """Two rows of two tiles, or four in a row, to fit the long texture of another layer."""
     square, row, long = (10, 10), (20, 5), (40, 5)
     for method in memory.METHODS:
@@ -92,14 +92,14 @@ def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
         ([1], [(2, 1)], "greedy", "tensor 0: lives from step 2 to 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_sizes_and_lifetimes_are_refused(
     sizes: list[int], alive: list[tuple[int, int]], method: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         memory.plan(sizes, alive, method)
 
 
-def test_nothing_needs_nothing() -> None:
+def test_an_empty_problem_needs_no_memory() -> None:
     assert [memory.plan([], [], method).total for method in memory.METHODS] == [0] * len(memory.METHODS)
 
 

@@ -44,11 +44,11 @@ def costs(sizes: list[int], alive: Lifetimes) -> Iterator[int]:
         if index == len(sizes):
             yield 0
             return
-        for rest in ways(index + 1, givers):
-            yield sizes[index] + rest
+        for remaining in ways(index + 1, givers):
+            yield sizes[index] + remaining
         for giver, (_, last) in enumerate(alive):
             if giver not in givers and last < alive[index][0]:
-                for rest in ways(index + 1, givers | {giver}):
-                    yield max(sizes[index] - sizes[giver], 0) + rest
+                for remaining in ways(index + 1, givers | {giver}):
+                    yield max(sizes[index] - sizes[giver], 0) + remaining
 
     yield from ways(0, frozenset())

@@ -48,11 +48,11 @@ def test_every_mutant_is_another_program() -> None:
 
 
 def test_a_choice_has_every_module_and_is_the_same_for_a_seed() -> None:
-    candidates = [one for name in "abc" for one in of_module(f"glsl_infer.ops.{name}", SOURCE)]
+    candidates = [mutant for name in "abc" for mutant in of_module(f"glsl_infer.ops.{name}", SOURCE)]
     chosen = pick(candidates, 9, 1)
-    assert {one.module[-1] for one in chosen} == set("abc")
-    assert len({one.key for one in chosen}) == len(chosen) == 9
-    assert [one.key for one in pick(candidates, 9, 1)] == [one.key for one in chosen]
+    assert {mutant.module[-1] for mutant in chosen} == set("abc")
+    assert len({mutant.key for mutant in chosen}) == len(chosen) == 9
+    assert [mutant.key for mutant in pick(candidates, 9, 1)] == [mutant.key for mutant in chosen]
 
 
 def test_each_function_has_its_turn_before_a_second_case() -> None:
@@ -68,11 +68,11 @@ def test_one_killer_of_each_function_is_enough() -> None:
 
 def test_the_hook_changes_a_module_in_a_process_and_in_its_children(tmp_path: Path) -> None:
     (mutant, *_) = [
-        one
-        for one in of_module(
+        candidate
+        for candidate in of_module(
             "glsl_infer.lowering.codegen", (ROOT / "glsl_infer/lowering/codegen.py").read_text("utf-8")
         )
-        if one.function == "vec" and one.before.startswith('return f"vec{')
+        if candidate.function == "vec" and candidate.before.startswith('return f"vec{')
     ]
     source = mutant.apply((ROOT / "glsl_infer/lowering/codegen.py").read_text("utf-8"))
     settings = tmp_path / "hook.json"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Capture, refused
 
+import glsl_infer
 from glsl_infer.errors import BundleError, InputError, pip_install
 from glsl_infer.support.near_names import did_you_mean, nearest
 from glsl_infer.tasks import reading
@@ -27,6 +28,8 @@ def test_misspelt_tasks_and_networks() -> None:
         reading.find("face-mehs")
     with pytest.raises(InputError, match=r"task 'facez'.*did you mean faces\?"):  # not its other spelling, face
         reading.find("facez")
+    with pytest.raises(InputError, match=r"'cats': no such task; give one of selfie, selfie-landscape, or a file"):
+        glsl_infer.tasks.Segmenter("cats")
     with pytest.raises(InputError, match=r"'selfi': no such network \(did you mean selfie\?\)"):
         catalogue.chosen(["selfi"], catalogue.read())
 

@@ -18,7 +18,16 @@ Job = tuple[str, list[list[Rectangle]]]
 def passes_of(jobs: list[Job]) -> list[Pass]:
     """Return the passes of jobs, each given as a target and the rectangles of its draws."""
     return [
-        Pass(f"layer{number}", "program", target, index == 0, (), (), tuple(Quad(*one, ()) for one in draw), {})
+        Pass(
+            f"layer{number}",
+            "program",
+            target,
+            index == 0,
+            (),
+            (),
+            tuple(Quad(*rectangle, ()) for rectangle in draw),
+            {},
+        )
         for number, (target, draws) in enumerate(jobs)
         for index, draw in enumerate(draws)
     ]

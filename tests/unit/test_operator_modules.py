@@ -11,7 +11,10 @@ import needs
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOADS = "import os, sys; from glsl_infer.cli import ends; ends.load_operators(['of_mine:f'], draws={draws}); "
+LOADS = (
+    "import os, sys; from glsl_infer.cli.model_options import load_operators; "
+    "load_operators(['of_mine:f'], draws={draws}); "
+)
 
 
 def loaded(folder: Path, module: str, *, draws: bool, then: str = "") -> subprocess.CompletedProcess[str]:

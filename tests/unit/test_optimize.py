@@ -83,7 +83,7 @@ def test_the_original_graph_is_left_alone() -> None:
     np.testing.assert_array_equal(graph.by_name["a"].weights["kernel"], before[1])
 
 
-def test_all_steps_together() -> None:
+def test_all_steps_together_keep_the_outputs() -> None:
     graph = everything(2)
     small = optimize.optimize(graph)
     np.testing.assert_allclose(outputs(small, 2), outputs(graph, 2), rtol=1e-4, atol=1e-4)

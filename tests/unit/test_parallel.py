@@ -24,7 +24,7 @@ def test_results_come_in_order_and_two_are_made_at_once(monkeypatch: pytest.Monk
     assert list(parallel.parallel_map(lambda number: -number, range(3))) == [0, -1, -2]
 
 
-def test_what_fails_is_told_and_the_rest_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_raised_and_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "cores", lambda: 2)
     begun = []
 

@@ -75,7 +75,7 @@ def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
         assert b"strides" not in file.read(MANIFEST).split(b"tensor_slice")[1]
 
 
-def test_the_schema_knows_it() -> None:
+def test_the_schema_describes_bundles_of_parts() -> None:
     data = json.loads(members()[MANIFEST])
     schema = {**SCHEMA["$defs"]["parted"], "$defs": SCHEMA["$defs"]}
     jsonschema.Draft202012Validator(schema).validate(data)
@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(tmp_path: Path, name: str) -> None:
+def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None:
     change, message, rule = REFUSED[name]
     with pytest.raises(BundleError, match=message) as caught:
         bundles.read(written(tmp_path, change))

@@ -220,8 +220,8 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_refused_with_the_number_of_the_pass(name: str) -> None:
-    place, part, message = BROKEN[name]
-    table = TABLE[: AT[place]] + part + TABLE[AT[place] + len(part) :]
+    field, part, message = BROKEN[name]
+    table = TABLE[: AT[field]] + part + TABLE[AT[field] + len(part) :]
     assert len(table) == len(TABLE) and table != TABLE
     with pytest.raises(BundleError) as caught:
         unpack(table, 3, 6, NAMES)
@@ -229,10 +229,10 @@ def test_what_is_broken_is_refused_with_the_number_of_the_pass(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "place, part", [("x", word(8192)), ("height", word(8192)), ("ox", offset(-8192)), ("oy", offset(8192))]
+    "field, part", [("x", word(8192)), ("height", word(8192)), ("ox", offset(-8192)), ("oy", offset(8192))]
 )
-def test_the_ends_of_ranges_are_taken(place: str, part: bytes) -> None:
-    assert len(unpack(TABLE[: AT[place]] + part + TABLE[AT[place] + 2 :], 3, 6, NAMES)) == 3
+def test_values_at_the_bounds_are_accepted(field: str, part: bytes) -> None:
+    assert len(unpack(TABLE[: AT[field]] + part + TABLE[AT[field] + 2 :], 3, 6, NAMES)) == 3
 
 
 def test_every_truncation_is_refused() -> None:
@@ -262,7 +262,7 @@ def test_bytes_left_over_are_refused(more: bytes) -> None:
         (3, 262145, "3 passes with 262145 quads; a model has at most 65536 and 262144"),
     ],
 )
-def test_counts_that_lie(count: int, quads: int, message: str) -> None:
+def test_wrong_counts_are_refused(count: int, quads: int, message: str) -> None:
     with pytest.raises(BundleError, match=f"^{message}$"):
         unpack(TABLE, count, quads, NAMES)
 

@@ -25,7 +25,7 @@ def test_what_a_terminal_obeys_is_written_out() -> None:
         assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else escaped)
 
 
-def test_what_nobody_sees_is_no_part_of_a_label() -> None:
+def test_invisible_characters_are_escaped_in_labels() -> None:
     assert [one_line("cat" + hidden) for hidden in ("\u200b", "\U000e0041")] == ["cat\\u200b", "cat\\udb40\\udc41"]
     text = json.dumps("cat\U000e0041", ensure_ascii=False)
     assert json.loads(visible(text)) == "cat\U000e0041"

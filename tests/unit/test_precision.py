@@ -52,7 +52,7 @@ def test_numbers_and_their_input_have_16_bits() -> None:
     assert set(layers(network(boxes), "16")) == {"stem", "body", "neck", "head"}
 
 
-def test_numbers_behind_a_vector_have_16_bits_alone() -> None:
+def test_values_after_a_vector_have_16_bits() -> None:
     shape = {"shape": (1, 2, 3), "activation": "linear"}
     more = (pool_node("mean", "head"), Node("map", "vector_map", ("mean",), shape))
     assert layers(network(GraphOutput("numbers", ("map",), purpose="values"), more=more)) == {"map": precision.BY_RULE}
@@ -121,7 +121,7 @@ def test_a_vector_has_no_choice() -> None:
     assert layers(graph) == {}
 
 
-def test_refusals() -> None:
+def test_invalid_precisions_are_refused() -> None:
     boxes = network(GraphOutput("boxes", ("head",), purpose="values"))
     with pytest.raises(InputError, match="'12'"):
         layers(boxes, "12")
@@ -147,7 +147,7 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
     assert errors[1] < errors[0] / 64.0
 
 
-def test_without_numbers_no_rule_asks_for_16_bits() -> None:
+def test_networks_without_values_as_outputs_stay_in_8_bits() -> None:
     graph = network(GraphOutput("picture", ("head",)))
     ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, measurement adds no 16-bit layer
     exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
@@ -163,9 +163,7 @@ def test_without_numbers_no_rule_asks_for_16_bits() -> None:
         ("linear", "hard_sigmoid", True, 8),
     ],
 )
-def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
-    first: str, second: str, pooled: bool, bits: int
-) -> None:
+def test_parts_of_a_padded_concatenation_have_one_zero_point(first: str, second: str, pooled: bool, bits: int) -> None:
     body = [
         input_node(16),
         conv_node(RNG, "first", ("image",), 3, 3, activation=first),

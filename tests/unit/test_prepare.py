@@ -60,7 +60,7 @@ def test_the_report_of_all_that_was_decided() -> None:
     ]
     prepared = prepare(classifier(rng, body, 8), Calibration([PICTURE]), target=Target(layout="planar"))
     assert [(range.layer, range.by) for range in prepared.ranges] == [("a", "maximum"), ("b", "function")]
-    assert [one.layer for one in prepared.wide] == ["b"]
+    assert [layer.layer for layer in prepared.wide] == ["b"]
     assert [scale.layer for scale in prepared.scales] == ["b-products", "pool", "dense"]
     assert reference.default_mode(prepared.graph) == "stored"
     assert all(isinstance(node, Node) for node in prepared.graph.nodes)

@@ -78,14 +78,14 @@ def test_what_each_format_takes(
     assert preprocess.load(path, 800).shape == (800, 800, 3)
 
 
-def test_a_system_that_does_not_say(tmp_path: Path, free: Any) -> None:
+def test_free_memory_can_be_unknown(tmp_path: Path, free: Any) -> None:
     path = tmp_path / "a.png"
     smooth().save(path)
     free(None)
     assert preprocess.load(path, 8).shape == (8, 8, 3)
 
 
-def test_this_machine_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_memory_of_this_machine_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  1000 kB\nMemAvailable:    300 kB\n")
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(memory, "_GROUP", tmp_path)
@@ -114,7 +114,7 @@ def test_a_tiff_of_16_bits_is_read(tmp_path: Path) -> None:
     assert (preprocess.load(path, 4) == 200).all()
 
 
-def test_a_jpeg_of_endless_scans(tmp_path: Path) -> None:
+def test_a_jpeg_of_endless_scans_is_refused(tmp_path: Path) -> None:
     """A JPEG with more than 100 scans is refused: each scan takes the time of a full image, but only a few bytes."""
     path = tmp_path / "scans.jpg"
     smooth().resize((40, 30)).save(path, progressive=True)
@@ -126,7 +126,7 @@ def test_a_jpeg_of_endless_scans(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [b"\xff\xe1\xff\xffExif\x00\x00" + bytes(65_527), b"\xff" * 9000])
-def test_a_jpeg_of_endless_metadata(tmp_path: Path, before: bytes) -> None:
+def test_a_jpeg_of_endless_metadata_is_refused(tmp_path: Path, before: bytes) -> None:
     path = tmp_path / "a.jpg"
     smooth().resize((40, 30)).save(path)
     data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Commands that the camera starts: a program that is missing or not executable is reported at the start."""
+"""Commands started by the camera: a missing or unexecutable program is reported at the start."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from glsl_infer.tools.camera.presence import Reaction
 
 
 def test_a_program_that_cannot_be_started_is_reported_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "ring.sh"
     Reaction(shlex.quote(str(script)), None, "--on")
-    warning = f"warning: --on: {script} is not an executable program; give the path of a program, such as ./ring.sh"
+    warning = f"warning: --on {script}: no such file"
     assert capsys.readouterr().err == warning + "\n"
     Reaction(f"{shlex.quote(str(script))} hall", None, "--on")
-    assert capsys.readouterr().err.startswith(f"{warning}; a path with spaces stands in quotes")
+    assert capsys.readouterr().err.startswith(f"{warning}; a path with spaces needs quotes")
+    Reaction("ring.sh", None)
+    assert capsys.readouterr().err.startswith("warning: --on-appear ring.sh: no such program; give the path of")
     script.write_text("#!/bin/sh\n")
     Reaction(str(script), None)
-    advice = f"chmod +x {shlex.quote(str(script))}"
-    assert capsys.readouterr().err == f"warning: --on-appear: {script} is not an executable program; {advice}\n"
+    advice = f"make it so: chmod +x {shlex.quote(str(script))}"
+    assert capsys.readouterr().err == f"warning: --on-appear {script}: is not executable; {advice}\n"
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    Reaction("ring.sh hall", None)
+    assert capsys.readouterr().err.endswith("no such program; for the file in this folder, give ./ring.sh\n")
     Reaction(f"{shlex.quote(sys.executable)} --version", None)
     assert not capsys.readouterr().err
 

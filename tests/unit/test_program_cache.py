@@ -127,7 +127,7 @@ def test_the_files_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.
     )
 
 
-def test_the_key_knows_all_that_the_compiler_is_given() -> None:
+def test_the_key_depends_on_every_input_of_the_compiler() -> None:
     driver, attributes, sources = ["V", "R"], ["position"], {"a": (b"v", b"f"), "b": (b"v", b"g")}
     key = key_of(driver, attributes, sources)
     others = [
@@ -143,7 +143,7 @@ def test_the_key_knows_all_that_the_compiler_is_given() -> None:
     assert key == key_of(driver, attributes, dict(reversed(sources.items())))
 
 
-def test_environment_variables_say_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_environment_variables_set_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GLSL_INFER_CACHE", "off")
     assert default_folder() is None
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path))

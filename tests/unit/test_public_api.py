@@ -41,7 +41,7 @@ def test_all_is_honest() -> None:
     assert own == {name for name in names if not inspect.ismodule(getattr(glsl_infer, name))}
 
 
-def test_star_import_gives_what_all_says() -> None:
+def test_star_import_equals_all() -> None:
     namespace: dict[str, object] = {}
     exec("from glsl_infer import *", namespace)
     assert set(glsl_infer.__all__) == set(namespace) - {"__builtins__"}

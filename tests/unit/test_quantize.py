@@ -34,7 +34,7 @@ def test_bytes_of_fixed16_go_both_ways(integers: list[int]) -> None:
     np.testing.assert_array_equal(quantize.join_fixed16(quantize.split_fixed16(array)), array)
 
 
-def test_bytes_are_as_the_design_says() -> None:
+def test_bytes_follow_the_formula_of_the_format() -> None:
     v = -1.5
     n = np.floor(v * 256 + 0.5)
     high = np.floor(n / 256)

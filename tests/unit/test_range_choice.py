@@ -25,17 +25,17 @@ def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[
 
 @given(ENDS, st.booleans(), st.booleans())
 def test_it_covers_what_was_seen_and_zero(ends, common, equal) -> None:
-    low, high, one = chosen(ends, common, equal)
-    lowest, highest = one.ends(len(low))
-    slack = 1e-6 * per_channel(one.scales, len(low)) + SMALLEST
+    low, high, covering = chosen(ends, common, equal)
+    lowest, highest = covering.ends(len(low))
+    slack = 1e-6 * per_channel(covering.scales, len(low)) + SMALLEST
     assert (lowest <= np.minimum(low, 0) + slack).all()
     assert (highest >= np.maximum(high, 0) - slack).all()
 
 
 @given(ENDS, st.booleans(), st.booleans())
 def test_zero_is_a_byte(ends, common, equal) -> None:
-    low, _, one = chosen(ends, common, equal)
-    scales, zeros = (per_channel(numbers, len(low)) for numbers in (one.scales, one.zeros))
+    low, _, covering = chosen(ends, common, equal)
+    scales, zeros = (per_channel(numbers, len(low)) for numbers in (covering.scales, covering.zeros))
     assert all(zero == int(zero) and 0 <= zero <= 255 for zero in zeros)
     assert not any(np.signbit(zero) for zero in zeros), "no -0 in a file"
     assert (scales > 0).all() and np.isfinite(scales).all()
@@ -54,9 +54,9 @@ def test_common_is_one_zero_point_and_equal_one_range(ends) -> None:
 
 @given(ENDS)
 def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
-    low, high, one = chosen(ends, False, False)
+    low, high, covering = chosen(ends, False, False)
     seen = np.maximum(high, 0) - np.minimum(low, 0)
-    assert min(one.scales) >= (1 - 1e-6) * NARROWEST * seen.max()
+    assert min(covering.scales) >= (1 - 1e-6) * NARROWEST * seen.max()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
         ([(-1e-30, 1e-45)], False, False, Range((0.0156865157186985,), (1.0,))),
     ],
 )
-def test_some_ranges(ends, common, equal, expected) -> None:
+def test_chosen_ranges_by_example(ends, common, equal, expected) -> None:
     assert chosen(ends, common, equal)[2] == expected
 
 
@@ -89,9 +89,9 @@ def test_bytes_are_not_wasted() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)
-        one = covering_range(low, high, common=False, equal=False, headroom=1.0)
+        covering = covering_range(low, high, common=False, equal=False, headroom=1.0)
         needed = np.maximum(high, 0) - np.minimum(low, 0)
         needed = np.maximum(needed, NARROWEST * needed.max())
-        zeros = per_channel(one.zeros, 4)
+        zeros = per_channel(covering.zeros, 4)
         rounding = 0.5 / np.maximum(np.minimum(zeros, 255 - zeros), 1)
-        assert (per_channel(one.scales, 4) <= needed * (1.001 + rounding)).all()
+        assert (per_channel(covering.scales, 4) <= needed * (1.001 + rounding)).all()

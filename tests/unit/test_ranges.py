@@ -61,12 +61,12 @@ def test_an_open_range_needs_pictures(function: str) -> None:
 def test_a_sigmoid_keeps_its_own(function: str, pictures: object) -> None:
     graph = classifier(conv("a", "image", 3, 4, function), Node("b", "activation", ("a",), {"function": function}))
     assert ranges(graph, pictures) == dict.fromkeys(("image", "a", "b"), Range())
-    assert [one.by for one in assign_ranges(graph, Calibration(pictures)).choices] == ["function", "function"]
+    assert [choice.by for choice in assign_ranges(graph, Calibration(pictures)).choices] == ["function", "function"]
 
 
 def test_relu6_needs_no_pictures_but_gains_by_them() -> None:
     weak = conv("a", "image", 3, 4, "relu(6)")
-    weak = Node(weak.name, weak.op, weak.inputs, weak.attrs, {key: one * 0.1 for key, one in weak.weights.items()})
+    weak = Node(weak.name, weak.op, weak.inputs, weak.attrs, {key: array * 0.1 for key, array in weak.weights.items()})
     graph = classifier(weak)
     assert ranges(graph, ())["a"] == Range((6.0,), (0.0,))
     assigned = assign_ranges(graph, Calibration(PICTURES))

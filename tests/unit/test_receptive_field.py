@@ -77,7 +77,7 @@ def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: Recepti
         rows, columns, _ = np.nonzero(
             reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
         )
-        far = [abs(place // factor - at) for place in (*rows, *columns)]
+        far = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
         seen = max(seen, *far)
     assert seen <= result.pixels
     assert seen >= expected.pixels - (result.step > 1), "it looks less far"

@@ -36,7 +36,7 @@ def test_the_recipes_that_come_with_the_project(path):
     assert Recipe.parse(recipe.as_yaml(), "written") == recipe
 
 
-def test_the_article():
+def test_the_articles_recipe_has_its_settings():
     recipe = Recipe.read(ARTICLE)
     assert (recipe.batch, recipe.epochs, recipe.average.best, recipe.label_smoothing) == (64, 600, 3, 0)
     variations = recipe.augmentation

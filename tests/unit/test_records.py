@@ -29,7 +29,7 @@ class Record(Base):
 
     name: str
     number: int = 3
-    rest: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 @record(frozen=True)
@@ -45,17 +45,17 @@ class More(Record):
 class Standard(Base):
     name: str
     number: int = 3
-    rest: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
-def test_values_and_defaults() -> None:
-    record = Record("a", rest=(1,))
-    assert (record.name, record.number, record.rest, record.twice) == ("a", 3, (1,), 6)
+def test_records_have_values_and_defaults() -> None:
+    record = Record("a", sizes=(1,))
+    assert (record.name, record.number, record.sizes, record.twice) == ("a", 3, (1,), 6)
     assert record == Record("a", 3, (1,)) != Record("b", 3, (1,))
     assert record != Standard("a", 3, (1,))
     assert len({record, Record("a", 3, (1,)), Record("c")}) == 2
     assert hash(record) == hash(Standard("a", 3, (1,)))
-    assert repr(record) == "Record(name='a', number=3, rest=(1,))"
+    assert repr(record) == "Record(name='a', number=3, sizes=(1,))"
     assert More("x").last and More("x", 1, (), False) != More("x", 1)
     with pytest.raises(ValueError, match="negative"):
         More("x", -1)
@@ -70,14 +70,14 @@ def test_values_and_defaults() -> None:
         (("a",), {"colour": "b"}, "no field 'colour'"),
     ],
 )
-def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
+def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         Record(*values, **named)
     with pytest.raises(TypeError):
         Standard(*values, **named)
 
 
-def test_nothing_changes_it() -> None:
+def test_frozen_records_cannot_be_changed() -> None:
     record = Record("a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         record.name = "b"  # type: ignore[misc]
@@ -86,14 +86,14 @@ def test_nothing_changes_it() -> None:
     assert record == Record("a")
 
 
-def test_the_standard_library_takes_it() -> None:
+def test_records_work_with_the_standard_library() -> None:
     record = More("a", 1)
-    assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "rest", "last"]
+    assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "sizes", "last"]
     assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)
     assert dataclasses.replace(record, number=2) == More("a", 2)
-    assert dataclasses.asdict(record) == {"name": "a", "number": 1, "rest": (), "last": True}
+    assert dataclasses.asdict(record) == {"name": "a", "number": 1, "sizes": (), "last": True}
     assert copy.deepcopy(record) == record == pickle.loads(pickle.dumps(record))
-    assert list(inspect.signature(Record).parameters) == ["name", "number", "rest"]
+    assert list(inspect.signature(Record).parameters) == ["name", "number", "sizes"]
     assert Record.__match_args__ == Standard.__match_args__
 
 

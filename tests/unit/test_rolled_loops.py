@@ -30,7 +30,7 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
             if condition is None:
                 assert line == "at.x += source_texel.x;"
                 column += 1
-            elif turn in [int(one) for one in re.findall(r"turn == (\d+)", condition[1])]:
+            elif turn in [int(digits) for digits in re.findall(r"turn == (\d+)", condition[1])]:
                 there = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
                 down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
                 if there is not None:

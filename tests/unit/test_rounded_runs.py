@@ -67,9 +67,9 @@ def test_only_what_a_network_is_sure_of_counts() -> None:
     exact = comparison.scored(ends(boxes, logits))
     spreads = comparison.spreads([exact])
 
-    def off(place: int, by: float) -> float:
+    def off(index: int, by: float) -> float:
         moved = boxes.copy()
-        moved[place] += by
+        moved[index] += by
         return rounded_runs.error([comparison.squares(exact, ends(moved, logits))], spreads)
 
     assert off(5, 1.0) > 10.0 * off(6, 1.0) > 0.0
@@ -90,13 +90,13 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
         conv_node(RNG, "far-score", ("far",), 8, 1, activation="linear"),
     ]
     body[4] = replace(body[4], weights={**body[4].weights, "kernel": 5.0 * body[4].weights["kernel"]})
-    for place, bias in ((5, 4), (6, -30)):
-        weights = {"kernel": 0.01 * (place == 5) * body[place].weights["kernel"], "bias": np.full(1, bias, np.float32)}
-        body[place] = replace(body[place], weights=weights)
-    rows, one = HostStep(host_steps.ROWS, 4), HostStep(host_steps.ROWS, 1)
+    for index, bias in ((5, 4), (6, -30)):
+        weights = {"kernel": 0.01 * (index == 5) * body[index].weights["kernel"], "bias": np.full(1, bias, np.float32)}
+        body[index] = replace(body[index], weights=weights)
+    rows, column = HostStep(host_steps.ROWS, 4), HostStep(host_steps.ROWS, 1)
     joined = HostStep(host_steps.CONCATENATE)
     boxes = GraphOutput("boxes", ("near-box", "far-box"), (rows, joined), purpose="values")
-    scores = GraphOutput("scores", ("near-score", "far-score"), (one, joined), purpose="values")
+    scores = GraphOutput("scores", ("near-score", "far-score"), (column, joined), purpose="values")
     pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(4)]
     graph = Graph("detector", body, [boxes, scores])
 

@@ -85,7 +85,7 @@ def test_a_tolerance_holds(share: float) -> None:
     assert gains == sorted(gains, reverse=True)
 
 
-def test_what_cannot_be_reached_takes_all_and_says_so() -> None:
+def test_an_unreachable_limit_uses_16_bits_everywhere_and_is_reported() -> None:
     spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
     assert spent.error > 1e-9
@@ -152,7 +152,7 @@ def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
     assert spent.before < 1.0
 
 
-def test_what_a_person_wants_stays() -> None:
+def test_layers_set_by_the_user_stay() -> None:
     prepared = prepare(
         GRAPH, Calibration(PICTURES), precision=Precision("8", layers={"fourth": 8, "mean": 8}, tolerance=1e-9)
     )
@@ -198,12 +198,12 @@ def test_what_pictures_do_not_show_counts() -> None:
     assert before[1] > 3.0 * before[0]
 
 
-def test_pools_behind_a_map_are_paid_with_it() -> None:
+def test_the_cost_of_a_map_includes_its_pools() -> None:
     body = [*GRAPH.nodes[:4], Node("mean", "average_pool", ("third",)), Node("top", "max_pool", ("mean",))]
     graph = Graph("g", body, [GraphOutput("numbers", ("top",), purpose="values")])
     assert [node.name for node in precision.followers(graph, "third")] == ["mean"]  # a max pool copies values
     by_itself = Graph("g", body[:4], [GraphOutput("numbers", ("third",), purpose="values")])
-    costs = [sensitivity.milliseconds(one, one.by_name["third"]) for one in (by_itself, graph)]
+    costs = [sensitivity.milliseconds(network, network.by_name["third"]) for network in (by_itself, graph)]
     assert costs[1] > costs[0]
 
 

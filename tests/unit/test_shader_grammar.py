@@ -49,10 +49,10 @@ def test_what_a_shader_costs() -> None:
 
 @pytest.mark.parametrize("numbers", ["0.5, 1.0, 2.0, 3.0", "-0.5, 1, -2e-5, -0.0", "7"])
 def test_numbers_read_at_once_count_as_those_read_one_by_one(numbers: str) -> None:
-    first, rest = numbers.partition(",")[0], "".join(numbers.partition(",")[1:])
+    first, others = numbers.partition(",")[0], "".join(numbers.partition(",")[1:])
     at_once, one_by_one = (
         parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({text});\n}}\n")
-        for text in (numbers, f"({first}){rest}")
+        for text in (numbers, f"({first}){others}")
     )
     assert at_once == one_by_one
     assert at_once.written == 2 + numbers.count("-") - numbers.count("e-")

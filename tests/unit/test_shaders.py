@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from glslang import Shader, lint
 from pages import ROOT
 from tiny import tiny_program
 
+from glsl_infer.bundle.shader_check import parse
+from glsl_infer.errors import BundleError
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
@@ -34,16 +37,26 @@ LINES = {"global_average.frag": global_average_pool.FETCH}
 """Lines required to complete a template."""
 
 
+ONLY_RUNNER = {"area_average.frag", "enlarge.frag", "masked.frag", "picture.frag", "turned.frag"}
+"""Templates outside of bundles."""
+
+INCOMPLETE = {"channel_norm.frag", "channel_softmax.frag", "convolution.frag"}
+"""Templates of which a checker of bundles needs the lines of an operator, too."""
+
 FRAGMENT_INCLUDES = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
 SCALING = ("area_average.frag", "enlarge.frag")
+
+
+def fragment(name: str) -> str:
+    """Return a template of a fragment shader with all of its possible includes."""
+    linear = activation("linear")
+    return codegen.fragment(name, activation=linear, includes=FRAGMENT_INCLUDES, lines=LINES.get(name, {}))
 
 
 def templates_alone() -> Iterator[Shader]:
     """Yield each template as a complete shader, and those that scale images with each kind of source texture."""
     for name in FRAGMENTS:
-        lines = LINES.get(name, {})
-        text = codegen.fragment(name, activation=activation("linear"), includes=FRAGMENT_INCLUDES, lines=lines)
-        yield name, "frag", PRELUDE_TEXT + text
+        yield name, "frag", PRELUDE_TEXT + fragment(name)
     for name in FUNCTIONS:
         for device in ("", LATE_FETCH):
             yield name, "frag", f"{PRELUDE_TEXT}{device}{template(name)}void main() {{ gl_FragColor = vec4(0.0); }}\n"
@@ -63,9 +76,9 @@ def generated() -> Iterator[Shader]:
     for weights, device in itertools.product(WEIGHTS_MODES, ("", ROUND_STORES, ROLLED_FETCHES)):
         program = tiny_program(weights=weights)
         prelude = program.members[PRELUDE].decode() + device
-        for one in program.programs:
-            yield f"{one.fragment}, {weights}", "frag", prelude + program.members[one.fragment].decode()
-            yield f"{one.vertex}, {weights}", "vert", program.members[one.vertex].decode()
+        for entry in program.programs:
+            yield f"{entry.fragment}, {weights}", "frag", prelude + program.members[entry.fragment].decode()
+            yield f"{entry.vertex}, {weights}", "vert", program.members[entry.vertex].decode()
 
 
 def test_there_are_templates() -> None:
@@ -75,6 +88,18 @@ def test_there_are_templates() -> None:
 
 def test_every_template_compiles_on_its_own(tmp_path: Path) -> None:
     lint(templates_alone(), tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in FRAGMENTS if name not in ONLY_RUNNER])
+def test_a_template_is_in_the_glsl_of_bundles(name: str) -> None:
+    text = fragment(name)
+    assert re.search(r"gl_FragColor = (whole|store|encode)\(", text), "see shaders/store.glsl"
+    if name not in INCOMPLETE:
+        try:
+            parse(name, text)
+        except BundleError as error:
+            source = text.splitlines()[int(re.findall(r"line (\d+)", str(error))[0]) - 1]
+            pytest.fail(f"{error}\n{source}\nsee docs/reference/bundle-format.md#shaders", pytrace=False)
 
 
 @pytest.mark.slow
@@ -95,7 +120,7 @@ def test_external_textures_are_declared_before_all_code() -> None:
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
-def test_the_prelude_asks_for_full_precision() -> None:
+def test_the_prelude_sets_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
 

@@ -157,7 +157,7 @@ def test_a_texture_is_shared_by_layers_of_one_clear_colour_only() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: str) -> None:
-    naive, shared = (tiny_program(layout=layout, memory=one) for one in ("naive", "by-size"))
+    naive, shared = (tiny_program(layout=layout, memory=method) for method in ("naive", "by-size"))
     alone = {texture.name: texture.width * texture.height for texture in naive.textures}
     sizes = {texture.name: texture.width * texture.height for texture in shared.textures}
     for old, new in zip(naive.passes, shared.passes):
@@ -179,14 +179,14 @@ def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     first, second = program.passes[:2]
     assert (first.layer, second.layer, second.clear) == ("unread", "next", False) and first.target == second.target
     regions = [
-        {(x, y) for quad in one.quads for x in range(quad.x, quad.x + 9) for y in range(quad.y, quad.y + 9)}
-        for one in (first, second)
+        {(x, y) for quad in draw.quads for x in range(quad.x, quad.x + 9) for y in range(quad.y, quad.y + 9)}
+        for draw in (first, second)
     ]
     assert not regions[0] & regions[1], "they lie side by side"
     check_frame(program)
 
 
-def test_auto_takes_the_least_and_says_what_others_take() -> None:
+def test_auto_uses_the_least_memory_and_lists_the_others() -> None:
     program = tiny_program()
     sizes = {plan.method: plan.texture_bytes for plan in program.memory}
     assert list(sizes) == list(MEMORY[1:])

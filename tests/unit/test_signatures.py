@@ -95,7 +95,7 @@ def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
 
 
 @pytest.mark.parametrize("kind", [b"Ed", b"ED"])
-def test_deploy_and_classify_want_it(tmp_path: Path, capsys: Capture, kind: bytes) -> None:
+def test_deploy_and_classify_require_signatures(tmp_path: Path, capsys: Capture, kind: bytes) -> None:
     key, sign = signer(kind)
     other, _ = signer(kind)
     model = write_tiny(tmp_path)

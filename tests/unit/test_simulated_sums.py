@@ -8,7 +8,7 @@ import pytest
 from glsl_infer.lowering import simulated_sums, truncation
 from glsl_infer.lowering.calibration_maps import PICTURES, Texels
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.truncation import byte_start, starts
+from glsl_infer.lowering.truncation import Sums, byte_start, starts
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.support import blas
 
@@ -96,7 +96,7 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
     )
     constants = columns.pack(rng.uniform(0.001, 0.01, (3, 3, 8, 8)).astype(np.float32))
     biases = np.full((2, 4), 0.01, np.float32)
-    result = starts(columns, constants, biases, texels, (1, 1))
+    result = starts(Sums(columns, constants, biases), texels, (1, 1))
     assert (result.truncated > biases).all() and (result.truncated < biases + 1e-4).all()
     bytes_ = np.full((2, columns.count + 3, 4), 0.9, np.float32)
     assert byte_start(columns, bytes_, 1.0, texels, (1, 1)) < 0.0
@@ -110,7 +110,7 @@ def test_a_late_sum_starts_where_it_stays_between_two_powers_of_two(total: float
     views = tuple(View("map", 0, 9 * index) for index in range(64))
     texels = Texels(maps, FeatureMap(9, 9, 256, 0, views), (0, 0, 0, 0), alpha=False)
     constants = np.full((1, 256, 4), total / 256.0, np.float32)
-    result = starts(columns, constants, np.zeros((1, 4), np.float32), texels, (1, 1), least=np.ones(1, np.float32))
+    result = starts(Sums(columns, constants, np.zeros((1, 4), np.float32)), texels, (1, 1), np.ones(1, np.float32))
     assert result.fetch_offsets == pytest.approx(offset)
 
 

@@ -122,7 +122,9 @@ def test_local_responses_are_squares_a_sum_and_a_product(region: str, beta: floa
         ("channel_softmax", [(4,)], {}, "it needs a feature map"),
     ],
 )
-def test_refusals(op: str, shapes: list[tuple[int, ...]], attrs: dict[str, object], message: str) -> None:
+def test_invalid_shapes_and_attributes_are_refused(
+    op: str, shapes: list[tuple[int, ...]], attrs: dict[str, object], message: str
+) -> None:
     operator = ops.get(op)
     with pytest.raises(ModelError, match=message):
         operator.shape(Node("node", op, (), {**operator.attrs, **attrs}), shapes)

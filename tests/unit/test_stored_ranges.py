@@ -24,7 +24,6 @@ from glsl_infer.compiler.ranges.request import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.get import catalogue, making
@@ -55,7 +54,7 @@ def attributes(nodes: tuple[Node, ...]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("precision", ["8", "auto", "16"])
-def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
+def test_stored_ranges_equal_those_of_the_images(tmp_path: Path, precision: str) -> None:
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
@@ -66,13 +65,13 @@ def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
     assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
 
 
-def test_where_they_cannot_be_written_the_file_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"file/r\.json"):
         ranges_file.write(calibrated(network()), tmp_path / "file/r.json")
 
 
-def test_of_another_network_they_are_refused(tmp_path: Path) -> None:
+def test_ranges_of_another_network_are_refused(tmp_path: Path) -> None:
     stored = calibrated(network())
     with pytest.raises(InputError, match="'test'"):
         stored.of(network(1), "r.json")
@@ -105,7 +104,7 @@ def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges |
     return built.gpu[0]
 
 
-def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path) -> None:
+def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     body = [input_node(12), conv_node(rng, "a", ("image",), 3, 12), conv_node(rng, "b", ("a",), 12, 8)]
     graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)
@@ -164,8 +163,8 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     assert stored.known.sixteen is not None and stored.known.calibration_data
     if not making.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
-    source, ends = making.source_of(model), IoOptions({}, making.options_of(model).fits, {}, {}, ())
-    graph = source if isinstance(source, Graph) else importers.survey(source, model.input_range, ends).whole()
+    source, io_options = making.source_of(model), making.io_options_of(model)
+    graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
     stored.of(optimize.optimize(graph), name)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from glsl_infer.graph import Node
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.conv_draws import draws
+from glsl_infer.lowering.conv_draws import Fetching, draws
 from glsl_infer.lowering.taps import (
     MARGIN,
     MOST_FETCH_OFFSET,
@@ -37,7 +37,7 @@ def tap(first: int, lanes: str) -> Tap:
     return Tap("source", "c.x", "c.y", [Product(first + index, lane) for index, lane in enumerate(lanes)])
 
 
-def test_some_products_stand_behind_the_next_fetch() -> None:
+def test_some_products_follow_the_next_fetch() -> None:
     assert tap_lines([tap(0, "xyzw"), tap(4, "xy")], uniform) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += w[0] * t.x;",
@@ -61,7 +61,9 @@ def test_every_product_is_added_once(lanes: str) -> None:
         if line.startswith("sum")
         for component in (line.split(" ")[0].partition(".")[2] or "xyzw")
     ]
-    expected = [(f"{10 * index + k}", one) for index in range(3) for k in range(len(lanes)) for one in "xyzw"]
+    expected = [
+        (f"{10 * index + k}", component) for index in range(3) for k in range(len(lanes)) for component in "xyzw"
+    ]
     assert sorted(added) == sorted(expected)
 
 
@@ -93,9 +95,9 @@ def bound(*places: tuple[str, int, int]) -> Binding:
 
 
 def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
-    one = bound(("a", 0, 0), ("a", 9, 0), ("a", 0, 9))
-    result = Coordinates([one], "source", (2, 3))
-    assert result.lines(one) == [
+    binding = bound(("a", 0, 0), ("a", 9, 0), ("a", 0, 9))
+    result = Coordinates([binding], "source", (2, 3))
+    assert result.lines(binding) == [
         "float y0_1 = coord0.y + source_texel.y;",
         "float y2_1 = coord1.y + source_texel.y;",
         "float x0_1 = coord0.x + source_texel.x;",
@@ -103,12 +105,12 @@ def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
         "float x1_1 = coord0.z + source_texel.x;",
         "float x1_2 = x1_1 + source_texel.x;",
     ]
-    assert [(t.x, t.y) for t in (result.tap(one, k, 1, 2, []) for k in range(3))] == [
+    assert [(t.x, t.y) for t in (result.tap(binding, k, 1, 2, []) for k in range(3))] == [
         ("x0_2", "y0_1"),
         ("x1_2", "y0_1"),
         ("x0_2", "y2_1"),
     ]
-    assert result.tap(one, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
+    assert result.tap(binding, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
 
 
 def test_draws_with_another_pattern_share_nothing() -> None:
@@ -118,9 +120,9 @@ def test_draws_with_another_pattern_share_nothing() -> None:
 
 
 def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> None:
-    one = bound(("a", 3, 4), ("b", 3, 4))
-    assert one.first_with_same_coordinate("source", "x") == (0, 0)
-    assert one.first_with_same_coordinate("source", "y") == (0, 1)
+    binding = bound(("a", 3, 4), ("b", 3, 4))
+    assert binding.first_with_same_coordinate("source", "x") == (0, 0)
+    assert binding.first_with_same_coordinate("source", "y") == (0, 1)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
@@ -172,20 +174,20 @@ def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool,
     tiles = [(texture, 4 * x, 4 * y) for y in range(3) for x in range(across) for texture in "ab"]
     columns = columns_of((kernel, kernel, 4 * len(tiles), 4), 1)
     reads = [{"source": [Read(View(*tile)) for tile in tiles]}]
-    (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, in_order=in_order)  # type: ignore[arg-type]
+    (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, fetching=Fetching(in_order=in_order))  # type: ignore[arg-type]
     fetched, left = [], ""
-    for one in draw.taps:
-        left = one.begins or left
-        index = int(one.sampler[-1])
+    for tap in draw.taps:
+        left = tap.begins or left
+        index = int(tap.sampler[-1])
         texture = TEXTURES["ab"[index]]
-        (start, _, x), (_, _, y) = (axis.partition(" + ") for axis in (one.x, one.y))
+        (start, _, x), (_, _, y) = (axis.partition(" + ") for axis in (tap.x, tap.y))
         assert {"left": left}.get(start, start) == draw.binding.axis("source", "x", index)
-        place = round(float(x or 0.0) * texture.width), round(float(y or 0.0) * texture.height)
-        fetched.append((texture.name, *place, one.products[0].column))
+        position = round(float(x or 0.0) * texture.width), round(float(y or 0.0) * texture.height)
+        fetched.append((texture.name, *position, tap.products[0].column))
     expected = [
         (name, x + kx, y + ky, products[0].column)
         for slot, ky, kx, products in columns.taps(range(columns.slots))
         for name, x, y in [tiles[slot]]
     ]
     assert draw.by_tiles and (fetched == expected if in_order else sorted(fetched) == sorted(expected))
-    assert sum(bool(one.begins) for one in draw.taps) == begins
+    assert sum(bool(tap.begins) for tap in draw.taps) == begins

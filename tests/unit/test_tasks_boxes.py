@@ -94,7 +94,7 @@ def plain_suppress(
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("most", [3, 100])
-def test_suppression_is_what_a_plain_loop_says(weighted: bool, most: int) -> None:
+def test_suppression_equals_a_plain_loop(weighted: bool, most: int) -> None:
     random = np.random.default_rng(3)
     for _ in range(20):
         low = random.uniform(0, 1, (30, 2))

@@ -38,13 +38,13 @@ def test_published_detectors_have_as_many_anchors_as_their_outputs(name: str, si
     assert len(anchors(rules.anchors, side, side)) == number
 
 
-def test_a_detector_lies_beside_the_task_that_names_it(tmp_path: Path) -> None:
+def test_a_detector_is_next_to_the_task_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text(json.dumps(DETECTOR))
     assert reading.find("own.json", relative_to=tmp_path / "other.json").name == "own"
     assert models.find("own.glslnn", tmp_path / "own.json") == tmp_path / "own.glslnn"
 
 
-def test_a_model_that_is_not_fetched_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfetched_model_is_refused_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(models.VARIABLE, str(tmp_path))
     with pytest.raises(InputError, match="glsl-infer get face-mesh"):
         models.find("face-mesh", tmp_path)

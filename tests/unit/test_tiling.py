@@ -90,7 +90,7 @@ def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
     np.testing.assert_array_equal(tiling.through(each(blur), picture, size, places), blur(picture))
 
 
-def test_tiles_may_be_asked_for_ahead() -> None:
+def test_tiles_can_be_requested_ahead() -> None:
     picture = noise(40, 30)
     places = tiling.tiles(40, 30, 9, 2)
     assert len(places) > 10

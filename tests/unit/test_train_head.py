@@ -113,6 +113,11 @@ def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.Captu
     assert capfd.readouterr().err.splitlines() == ["cat appeared", "cat left"]
     with pytest.raises(InputError, match=r"m\.glslnn"):
         Watches([["cow", "true"]], ["cat", "dog"], "m.glslnn", 2, 2)
+    many = [f"thing {number}" for number in range(81)]
+    with pytest.raises(
+        InputError, match=r"did you mean thing 7\?\); glsl-infer labels 'a m\.glslnn' lists its 81 labels"
+    ):
+        Watches([["Thing 7", "true"]], many, "a m.glslnn", 2, 2)
 
 
 def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:

@@ -60,17 +60,13 @@ def test_what_declares_what_is_set(text: str) -> None:
         DECLARED + f"#define A\n#ifdef A\n{OTHER}#endif\n",
         DECLARED + f"#ifdef ROUND_STORES\n#define A\n#endif\n#ifdef A\n{OTHER}#endif\n",
         DECLARED + f"#ifdef NEVER\n#endif\n{OTHER}",
+        DECLARED + "uniform sampler2D other;\n",
     ],
-    ids=range(9),
+    ids=range(10),
 )
-def test_a_uniform_that_nobody_sets_is_refused(text: str) -> None:
+def test_an_unset_uniform_is_refused(text: str) -> None:
     with pytest.raises(BundleError, match="'other'"):
         checked(text)
-
-
-def test_a_sampler_that_no_unit_is_for() -> None:
-    with pytest.raises(BundleError, match="'other'"):
-        checked(DECLARED + "uniform sampler2D other;\n")
 
 
 @pytest.mark.parametrize(

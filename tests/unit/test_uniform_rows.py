@@ -136,6 +136,6 @@ def with_text(bundle: Bundle, old: str, new: str) -> Bundle:
         ("uniform vec4 weights[WEIGHT_COUNT];", "uniform highp vec4 weights[WEIGHT_COUNT];"),
     ],
 )
-def test_shaders_that_say_more_are_left_alone(old: str, new: str) -> None:
+def test_other_shaders_are_not_changed(old: str, new: str) -> None:
     bundle = with_text(tiny_bundle("uniform"), old, new)
     assert uniform_rows.with_rows(bundle, LARGEST).bundle is bundle

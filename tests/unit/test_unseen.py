@@ -226,7 +226,7 @@ def test_negative_scores_of_all_images_leave_room_for_an_object(
         stored = build(graph, (), calibration=images(*[60] * count)).bundle.graph
         assert stored.by_name["score"].attrs["bits"] == bits
         white = np.full((SIDE, SIDE, 3), 255, np.uint8)
-        results = [reference.run(one, white, mode=mode) for one, mode in ((graph, "float"), (stored, "stored"))]
+        results = [reference.run(network, white, mode=mode) for network, mode in ((graph, "float"), (stored, "stored"))]
         assert np.abs(results[0] - results[1]).max() <= most
 
 

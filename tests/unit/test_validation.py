@@ -23,8 +23,8 @@ def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, s
     expected = rng.normal(size=(pictures, size))
     actual = expected + 0.1 * rng.normal(size=expected.shape)
     agreement = Agreement()
-    for one, other in zip(actual, expected):
-        agreement.add(one, other)
+    for output, expected_output in zip(actual, expected):
+        agreement.add(output, expected_output)
     error = actual - expected
     norms = np.linalg.norm(actual) * np.linalg.norm(expected)
     assert agreement.cosine == pytest.approx((actual * expected).sum() / norms)

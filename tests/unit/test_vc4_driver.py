@@ -37,7 +37,7 @@ def put(folder: Path, version: str = "22.3.6") -> Path:
     return folder
 
 
-def test_without_one_it_says_how_to_get_one(tmp_path: Path) -> None:
+def test_a_missing_driver_is_reported_with_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         find()
     message = str(caught.value)
@@ -66,7 +66,7 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find().prefix == beside
 
 
-def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(put(tmp_path / "given")).origin == "--driver"
     beside = put(tmp_path / "shared/vc4/prefix")
     assert find().prefix == beside
@@ -99,15 +99,15 @@ def test_one_that_is_not_complete_is_none(tmp_path: Path) -> None:
 
 def test_every_version_of_mesa_is_found(tmp_path: Path) -> None:
     old = put(tmp_path / "shared/vc4/prefix")
-    assert [(one.version, one.mesa) for one in find_all()] == [("22.3.6", "22")]
+    assert [(driver.version, driver.mesa) for driver in find_all()] == [("22.3.6", "22")]
     new = put(tmp_path / "cache/glsl-infer/vc4/prefix-25", "25.0.7")
     put(tmp_path / "shared/vc4/prefix-25", "25.0.1")
-    assert [(one.version, one.prefix) for one in find_all()] == [("22.3.6", old), ("25.0.7", new)]
+    assert [(driver.version, driver.prefix) for driver in find_all()] == [("22.3.6", old), ("25.0.7", new)]
     assert find().prefix == find(mesa="22").prefix == old
     assert find(mesa="25").prefix == new
-    assert [one.prefix for one in find_all(new)] == [new]
+    assert [driver.prefix for driver in find_all(new)] == [new]
     folder = put(tmp_path / "given/prefix-25", "25.0.7").parent
-    assert [one.version for one in find_all(folder)] == ["25.0.7"]
+    assert [driver.version for driver in find_all(folder)] == ["25.0.7"]
 
 
 def test_a_version_that_is_not_there(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_version_that_is_not_there(tmp_path: Path) -> None:
     assert "build.sh of a checkout of glsl-infer --suite bookworm" in str(caught.value)
 
 
-def test_a_system_s_library_for_developers_is_not_taken(tmp_path: Path) -> None:
+def test_a_system_s_development_library_is_not_used(tmp_path: Path) -> None:
     """PyOpenGL loads libEGL.so first, so links to the driver come before its folder, which can be read-only."""
     prefix = put(tmp_path / "given")
     links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
@@ -145,7 +145,7 @@ def test_links_of_a_user_without_a_cache(tmp_path: Path, monkeypatch: pytest.Mon
         (["--all"], "unknown option"),
     ],
 )
-def test_build_refuses_what_it_does_not_know(words: list[str], message: str) -> None:
+def test_build_refuses_unknown_arguments(words: list[str], message: str) -> None:
     script = Path(__file__).resolve().parents[2] / "scripts/vc4/build.sh"
     done = subprocess.run([script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and message in done.stderr
@@ -165,7 +165,7 @@ def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.Mo
     assert Driver(tmp_path, "test").environment(disassembly=True)["VC4_DEBUG"] == "shaderdb,qpu"
 
 
-def test_without_one_export_says_that_nothing_is_verified() -> None:
+def test_export_without_a_driver_reports_that_nothing_is_verified() -> None:
     bundle = tiny_bundle()
     verification = verify(bundle, 60.0)
     assert (

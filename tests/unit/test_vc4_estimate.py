@@ -50,7 +50,7 @@ def test_the_share_moves_cost_from_jobs_to_draws() -> None:
     assert few.draw < many.draw and few.job > many.job
 
 
-def test_an_estimate_lies_between_its_ends() -> None:
+def test_an_estimate_is_between_its_bounds() -> None:
     bundle = tiny.tiny_bundle(weights="uniform")
     shader, job = Shader(100, 100, 2, 50, 10, 110, 4), Job(60, 60, 1, 4, False, 1000)
     measured = Measured("VC4", {draw.program: shader for draw in bundle.manifest.passes}, {}, {}, (job,) * 7)

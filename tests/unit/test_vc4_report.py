@@ -68,25 +68,27 @@ def test_advice_begins_with_what_saves_most() -> None:
             expand=replace(GOOD, instructions=90, executed=90, fetches=2),
         )
     )
-    saving = [one for one in result if one.saves]
-    assert [one.layer for one in saving[:2]] == ["unit-pw", "expand"]
+    saving = [advice for advice in result if advice.saves]
+    assert [advice.layer for advice in saving[:2]] == ["unit-pw", "expand"]
     assert saving[0].saves == 16 * 25 * (300 - 8 * 18)
     assert "37.5 instructions a fetch, 18.0 would do" in saving[0].text
 
 
 def test_advice_on_waiting_and_jobs() -> None:
-    texts = [one.text for one in advise(report_of(unit_pw=replace(GOOD, cycles=400))) if one.layer == "unit-pw"]
+    texts = [
+        advice.text for advice in advise(report_of(unit_pw=replace(GOOD, cycles=400))) if advice.layer == "unit-pw"
+    ]
     assert any("waits 300 of 400 estimated cycles" in text for text in texts)
     jobs = {**dict.fromkeys(LAYERS, (JOB,)), "expand": (JOB, replace(JOB, loads=True))}
     result = report(BUNDLE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
-    texts = [one.text for one in advise(result) if one.layer == "expand"]
+    texts = [advice.text for advice in advise(result) if advice.layer == "expand"]
     assert any(text.startswith("1 of 2 jobs load the target's old pixels") for text in texts)
     assert any(text.startswith("2 jobs: ") for text in texts)
 
 
 def test_a_good_layer_gets_no_advice() -> None:
     best = replace(GOOD, instructions=150, executed=150, fetches=8, cycles=160)
-    assert [one for one in advise(report_of(unit_pw=best)) if one.layer == "unit-pw"] == []
+    assert [advice for advice in advise(report_of(unit_pw=best)) if advice.layer == "unit-pw"] == []
 
 
 def test_a_program_that_several_layers_use_fails_in_each() -> None:
@@ -129,7 +131,7 @@ def test_a_summary_advises_the_author_in_ten_lines() -> None:
     assert hints[0].saves == round(layer_ms(next(row for row in result.rows if row.layer == "expand"), BOARDS[0]) / 2)
 
 
-def test_models_stand_side_by_side_for_each_compiler() -> None:
+def test_models_are_side_by_side_for_each_compiler() -> None:
     reports = [replace(by_mesa(version, 100), file=file) for file in ("a", "b") for version in ("22.3.6", "25.0.7")]
     first, second = table.side_by_side(reports, 0.2).split("VC4 V3D 2.1, OpenGL ES 2.0 Mesa ")[1:]
     assert first.startswith("22.3.6\n") and second.startswith("25.0.7\n")

@@ -54,7 +54,7 @@ def test_nothing_but_zeros_stays_zero() -> None:
     assert not stored.bias.any()
 
 
-def test_a_large_bias_beside_small_weights_is_kept() -> None:
+def test_a_large_bias_with_small_weights_is_kept() -> None:
     stored = weight_bytes.pack(Constants(np.full((1, 5, 4), 1e-6), np.array([[1.0, -1.0, 0.5, 0.0]]))).unpack()
     assert stored.bias == pytest.approx(np.array([[1.0, -1.0, 0.5, 0.0]]), abs=1e-4)
     assert np.abs(stored.weights).max() <= 1e-4

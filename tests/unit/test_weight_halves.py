@@ -38,34 +38,34 @@ def both() -> tuple[Bundle, Bundle]:
 
 
 def test_no_height_is_a_power_of_two(both: tuple[Bundle, Bundle]) -> None:
-    before, after = (halved(one) for one in both)
-    assert {one.height for one in before.values()} == {4, 32}
-    assert {one.height for one in after.values()} == {6, 34}
+    before, after = (halved(bundle) for bundle in both)
+    assert {texture.height for texture in before.values()} == {4, 32}
+    assert {texture.height for texture in after.values()} == {6, 34}
 
 
-def test_a_half_further_down_are_the_low_bytes(both: tuple[Bundle, Bundle]) -> None:
+def test_low_bytes_are_half_a_texture_below_the_high_ones(both: tuple[Bundle, Bundle]) -> None:
     before, after = both
-    for name, one in halved(before).items():
+    for name, texture in halved(before).items():
         other = halved(after)[name]
-        old, new = texels(before, one), texels(after, other)
-        for row in range(one.height // 2):
+        old, new = texels(before, texture), texels(after, other)
+        for row in range(texture.height // 2):
             middle = np.float32((row + 0.5) / other.height)
             upper, lower = int(middle * other.height), int((middle + np.float32(0.5)) * other.height)
             np.testing.assert_array_equal(new[upper], old[row])
-            np.testing.assert_array_equal(new[lower], old[row + one.height // 2])
+            np.testing.assert_array_equal(new[lower], old[row + texture.height // 2])
 
 
-def test_a_single_slice_gets_two() -> None:
+def test_a_texture_of_one_slice_gets_two() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
-    one = halved(bundle)["stem.weights"]
-    assert one.member is not None
-    short = replace(one, height=2)
-    textures = tuple(short if texture == one else texture for texture in bundle.manifest.textures)
-    data = bytes(range(8)) * one.width
+    stem = halved(bundle)["stem.weights"]
+    assert stem.member is not None
+    short = replace(stem, height=2)
+    textures = tuple(short if texture == stem else texture for texture in bundle.manifest.textures)
+    data = bytes(range(8)) * stem.width
     bundle = replace(
         bundle,
         manifest=replace(bundle.manifest, textures=textures),
-        members={**bundle.members, one.member: data},
+        members={**bundle.members, stem.member: data},
     )
     spaced = with_spare_rows(bundle, LARGEST)
     pixels = texels(spaced, halved(spaced)["stem.weights"])
@@ -83,12 +83,12 @@ def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
     assert {name: after.members[name] for name in before.members} == dict(before.members)
 
 
-def test_what_would_be_too_large_stays() -> None:
+def test_textures_that_would_be_too_large_stay() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
-    assert {one.height for one in halved(with_spare_rows(bundle, 33)).values()} == {6, 32}
+    assert {texture.height for texture in halved(with_spare_rows(bundle, 33)).values()} == {6, 32}
 
 
-def test_shaders_of_another_kind() -> None:
+def test_other_shaders_keep_their_textures() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     members = {name: data.replace(HALVES, b"lower = ROW.y + units[0].x;") for name, data in bundle.members.items()}
     assert members != dict(bundle.members)
@@ -96,7 +96,7 @@ def test_shaders_of_another_kind() -> None:
     assert with_spare_rows(bundle, LARGEST).manifest == bundle.manifest
 
 
-def test_floats_where_few_fragments_fetch() -> None:
+def test_floats_replace_bytes_if_few_fragments_fetch() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     names = frozenset(halved(bundle))
     assert few_read(bundle) == names
@@ -111,16 +111,16 @@ def test_floats_where_few_fragments_fetch() -> None:
     assert few_read(bundle) == names - {"stem.weights"}
 
 
-def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_floats_stay_within_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
-    size = 16 * sum(one.width * one.height for one in halved(bundle).values())
+    size = 16 * sum(texture.width * texture.height for texture in halved(bundle).values())
     monkeypatch.setattr(weight_halves, "MOST_BYTES", size)
     assert few_read(bundle)
     monkeypatch.setattr(weight_halves, "MOST_BYTES", size - 1)
     assert not few_read(bundle)
 
 
-def test_a_float_for_each_byte() -> None:
+def test_each_byte_becomes_a_float() -> None:
     values = np.frombuffer(floats(bytes(range(256))), np.float32)
     assert values[0] == 0.0
     assert values[255] == 1.0

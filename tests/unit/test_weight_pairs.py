@@ -53,7 +53,7 @@ def test_weights_of_8_bits_are_those_of_a_row_for_each_slice(
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from(SHAPES), st.booleans(), st.integers(0, 4))
-def test_weights_of_16_bits_are_near_what_they_stand_for(
+def test_weights_of_16_bits_are_near_their_values(
     seed: int, shape: tuple[tuple[int, ...], int], factor: bool, numbers: int
 ) -> None:
     columns = columns_of(*shape)
@@ -79,5 +79,5 @@ def test_another_kind_of_texture_is_none_and_a_wrong_size_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("kernel", "texels"), [((1, 1, 8, 4), 4), ((1, 1, 7, 4), 4), ((3, 3, 5, 4), 27)])
-def test_two_columns_that_meet_one_texel_share_one_of_weights(kernel: tuple[int, ...], texels: int) -> None:
+def test_two_columns_of_one_texel_share_one_of_weights(kernel: tuple[int, ...], texels: int) -> None:
     assert weight_pairs.texels_of(columns_of(kernel, 1)) == texels

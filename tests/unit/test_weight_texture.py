@@ -40,7 +40,7 @@ def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: i
         assert np.abs(stored.factor - actual.factor).max() <= actual.factor.max() / (1 << 23)
 
 
-def test_a_small_channel_keeps_its_digits_beside_a_large_one() -> None:
+def test_a_small_channel_keeps_its_digits_next_to_a_large_one() -> None:
     weights = np.array([[[1000.0, 0.5, 0.0, 1.0], [-500.0, 0.123456, 0.0, -1.0]]])
     stored = weight_texture.pack(Constants(weights, np.zeros((1, 4)))).unpack()
     assert np.abs(stored.weights[0, 1, 1] / 0.123456 - 1.0) < 2e-3

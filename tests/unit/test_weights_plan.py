@@ -28,14 +28,14 @@ PW = LayerWeights("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
         (replace(PW, columns=216, vectors=217), "texture"),
     ],
 )
-def test_auto_takes_what_costs_least(layer: LayerWeights, mode: str) -> None:
+def test_auto_chooses_the_cheapest_mode(layer: LayerWeights, mode: str) -> None:
     choice = weights_plan.choose(layer, "auto")
     assert choice.mode == mode
-    costs = {one: cost for one, cost in choice.microseconds.items() if cost is not None}
+    costs = {other: cost for other, cost in choice.microseconds.items() if cost is not None}
     assert costs[mode] == min(costs.values())
 
 
-def test_an_array_takes_longer_the_longer_it_is() -> None:
+def test_longer_arrays_take_longer() -> None:
     long, longer = (weights_plan.costs(replace(PW, vectors=count), 3500)["uniform"] for count in (1000, 1100))
     assert longer - long == pytest.approx(PW.slices * 100 * weights_plan.VECTOR)
     short, shorter = (weights_plan.costs(replace(PW, vectors=count), 3500)["uniform"] for count in (100, 33))
@@ -52,14 +52,14 @@ def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
 
 
 @pytest.mark.parametrize("mode", ["baked", "uniform", "texture"])
-def test_what_is_asked_for_is_taken(mode: str) -> None:
+def test_a_chosen_mode_is_used(mode: str) -> None:
     choice = weights_plan.choose(replace(PW, slices=8, pixels=191 * 191), mode)
     assert (choice.mode, choice.reason) == (mode, f"asked for by --weights {mode}")
 
 
 @pytest.mark.parametrize("mode", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("text", ["auto", "baked", "uniform", "texture"])
-def test_what_is_asked_for_one_layer_is_taken(text: str, mode: str) -> None:
+def test_a_mode_chosen_for_one_layer_is_used(text: str, mode: str) -> None:
     choice = weights_plan.choose(PW, text, mode)
     assert (choice.mode, choice.reason) == (mode, f"asked for by --weights-for pw={mode}")
 
@@ -91,7 +91,7 @@ def test_where_draws_cost_less_there_are_more() -> None:
     assert "draws saved 775 us" in cheap.reason
 
 
-def test_a_draw_costs_what_the_estimate_of_boards_says() -> None:
+def test_a_draw_costs_as_much_as_in_the_estimate_of_boards() -> None:
     zero = estimate.costs(estimate.BOARDS[0])
     assert pytest.approx(zero.draw * 1000.0, rel=0.01) == weights_plan.DRAW
     assert estimate.QPUS * estimate.BOARDS[0].clock * 16 / estimate.CYCLES / 1e6 == weights_plan.INSTRUCTIONS

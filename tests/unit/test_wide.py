@@ -71,7 +71,7 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_stored_it_is_close(case: dict) -> None:
+def test_partial_sums_as_stored_are_close(case: dict) -> None:
     """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
     prepared = prepare(Graph("g", graph.nodes, "last"), Calibration(PICTURES), target=Target(layout="planar")).graph
@@ -144,7 +144,7 @@ def test_long_arrays_are_partial_sums_where_constants_would_take_long_to_compile
 def test_more_textures_than_a_pass_binds() -> None:
     rng = np.random.default_rng(0)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(9)]
-    joined = Node("joined", "concat", tuple(one.name for one in feeds))
+    joined = Node("joined", "concat", tuple(feed.name for feed in feeds))
     last = conv_node(rng, "last", ("joined",), 36, 4)
     graph = assign_ranges(Graph("g", (input_node(6), *feeds, joined, last), "last"), Calibration(PICTURES)).graph
     (layer,) = split_wide(graph)[1]
@@ -154,7 +154,7 @@ def test_more_textures_than_a_pass_binds() -> None:
 def test_a_residual_takes_a_texture_of_its_own_in_planar_layout() -> None:
     graph = ranged(32, 8, residual=True)
     assert split_wide(graph, Target(layout="atlas"))[1] == ()
-    assert [one.slices for one in split_wide(graph, Target(layout="planar"))[1]] == [8]
+    assert [layer.slices for layer in split_wide(graph, Target(layout="planar"))[1]] == [8]
 
 
 def test_fused_names_stay_with_the_sum() -> None:

@@ -50,7 +50,7 @@ def test_the_package_imports() -> None:
 
 
 @pytest.mark.slow
-def test_export_says_what_to_install(tmp_path: Path) -> None:
+def test_export_names_the_missing_package(tmp_path: Path) -> None:
     model, labels, out = tmp_path / "model.keras", tmp_path / "labels.txt", tmp_path / "model.glslnn"
     model.write_bytes(b"nobody gets to look at it")
     labels.write_text("a\nb\n")

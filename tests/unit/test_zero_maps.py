@@ -59,9 +59,9 @@ def test_one_layer_of_zeros_for_each_shape(sizes: tuple[int, ...], left: int) ->
 def test_zeros_that_are_stored_differently_stay(changed: dict[str, object], left: int) -> None:
     attrs = {"activation": "linear", "scales": (1.0,), "zeros": (0.0,), "bits": 8}
     weights = {"kernel": np.zeros((1, 1, 3, 4), np.float32), "bias": np.zeros(4, np.float32)}
-    one = Node("one", "conv2d", ("image",), attrs, weights)
+    first = Node("one", "conv2d", ("image",), attrs, weights)
     other = Node("other", "conv2d", ("image",), {**attrs, **changed}, weights)
-    graph = Graph("g", (input_node(5), one, other, Node("all", "concat", ("one", "other"))), "all")
+    graph = Graph("g", (input_node(5), first, other, Node("all", "concat", ("one", "other"))), "all")
     assert len([node for node in dedupe_zero_maps(graph).nodes if node.op == "conv2d"]) == left
 
 

@@ -58,7 +58,7 @@ def test_the_budget_is_of_the_models_that_there_are(mesa: str) -> None:
 
 
 @pytest.mark.sampled(4)
-def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> None:
+def test_differences_are_listed_layer_by_layer(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
     after = numbers(report)
     assert differences(after, after) == []

@@ -59,7 +59,7 @@ def test_json_and_csv_agree(model: Path, drivers: tuple[Driver, ...], capsys: Ca
         assert [estimate["clock_mhz"] for estimate in bundle["estimates"]] == [250.0, 300.0]
 
 
-def test_two_models_stand_side_by_side(model: Path, driver: Driver, tmp_path: Path, capsys: Capture) -> None:
+def test_two_models_are_side_by_side(model: Path, driver: Driver, tmp_path: Path, capsys: Capture) -> None:
     other = tiny.write_tiny(tmp_path, "planar.glslnn", layout="planar")
     main(["vc4", str(model), str(other), "--mesa", driver.mesa, "--shaders"])
     lines = capsys.readouterr().out.splitlines()
@@ -125,7 +125,7 @@ def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> No
         assert words in refused(capsys, ["vc4", model, "--plot", bad])
 
 
-def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_bad_arguments_are_refused(model: Path, tmp_path: Path, capsys: Capture) -> None:
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["vc4", str(model), "--mesa", "23"])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 @pytest.mark.parametrize("inputs", [8, 16, 20, 32, 40, MOST_INPUTS])
-def test_two_threads(each_driver: Driver, tmp_path: Path, inputs: int) -> None:
+def test_dense_layers_have_two_threads(each_driver: Driver, tmp_path: Path, inputs: int) -> None:
     rng = np.random.default_rng(0)
     body = (
         input_node(4),

@@ -44,7 +44,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
 
-def test_texels_lie_where_the_driver_puts_them(executor: Executor, rng: np.random.Generator) -> None:
+def test_texels_are_where_the_driver_puts_them(executor: Executor, rng: np.random.Generator) -> None:
     """Texels are read and written in the driver's tiled order, which it computes on the CPU for both directions."""
     pictures = [rng.integers(0, 256, (height, width, 4), np.uint8) for width, height in SIZES]
     cases = [case(COPY, size, textures=[texture(picture)]) for size, picture in zip(SIZES, pictures)]
@@ -134,7 +134,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     sides = [(b - a) for a, b in zip(corners, np.roll(corners, -1, axis=0))]
     away = [d[0] * (y - a[1]) - d[1] * (x - a[0]) for a, d in zip(corners, sides)]
     lengths = [np.hypot(*d) for d in sides]
-    distance = np.min([one / length for one, length in zip(away, lengths)], axis=0)
+    distance = np.min([offsets / length for offsets, length in zip(away, lengths)], axis=0)
     clear = np.abs(distance) > 0.1  # corners are rounded to sixteenths of a pixel
     covered = pixels[..., 2] == 255
     np.testing.assert_array_equal(covered[clear], (distance > 0)[clear])
@@ -191,7 +191,7 @@ COLOR_READ = 60
 """Offset in struct drm_vc4_submit_cl of the buffer to load from: an index, or all ones for none."""
 
 
-def test_loads_are_those_that_the_kernel_is_told(driver: Driver, tmp_path: Path) -> None:
+def test_loads_are_those_of_the_job_for_the_kernel(driver: Driver, tmp_path: Path) -> None:
     lines = lines_of(driver, DRAW_TWICE, {"VC4_SHIM_DUMP": str(tmp_path)})
     jobs = parse(["@frame", *lines], ()).frame
     assert [job.loads for job in jobs] == [False, True]

@@ -195,7 +195,7 @@ def test_maps_of_16_bits(executor: Executor) -> None:
 
 @pytest.mark.parametrize("pack", ["round", "truncate"])
 @pytest.mark.parametrize("rounding", ["hardware", "nearest"])
-def test_info_says_how_it_rounds(each_executor: Executor, rounding: str, pack: str) -> None:
+def test_info_reports_the_rounding(each_executor: Executor, rounding: str, pack: str) -> None:
     """``info`` reports both roundings, even if the compiler moves arithmetic between shaders."""
     switches = {"VC4_EXECUTOR_ROUND": rounding, "VC4_EXECUTOR_PACK": pack}
     report = json.loads(run(each_executor, "-m", "glsl_infer", "info", "--json", **switches))

@@ -20,7 +20,7 @@ SIZE, CHANNELS = 8, 16
 @pytest.mark.parametrize(
     ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
 )  # a 16-bit product fetches 18 texels at once: one thread
-def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+def test_operations_on_two_maps_have_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
     check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
 
 

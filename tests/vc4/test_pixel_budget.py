@@ -72,7 +72,7 @@ def test_random_networks_of_every_operator(stored: Any, executor: Executor) -> N
         assert list(exceeding(stored["networks"][name], counts)) == [], f"{name}: {ASKED}"
 
 
-def test_more_than_chance_is_told() -> None:
+def test_differences_beyond_chance_are_reported() -> None:
     assert list(exceeding({"nearest": {"a": 20}}, {"nearest": {"a": 25}})) == []
     assert list(exceeding({"nearest": {"a": 20}}, {"nearest": {"a": 26}, "hardware": {"b": 3}})) == [
         "a, nearest: 26 bytes differ, 20 did"

@@ -36,7 +36,7 @@ SUMS = {"weighted rows": (0, 4), "weighted columns": (1, 4)}
 
 
 @pytest.mark.parametrize("op, attrs", CASES.values(), ids=CASES)
-def test_two_threads(driver: Driver, tmp_path: Path, op: str, attrs: dict[str, object]) -> None:
+def test_pooling_has_two_threads(driver: Driver, tmp_path: Path, op: str, attrs: dict[str, object]) -> None:
     check(driver, tmp_path, Node("n", op, ("c",), attrs))
 
 

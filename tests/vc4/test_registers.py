@@ -265,7 +265,9 @@ def test_as_many_slices_of_one_texel_as_a_text_holds(compiled: Compile, limit: L
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("weight_bits", ["auto", "16"])
-def test_many_tiles_beside_each_other(compiled: Compile, in_rows_of: Callable[[int], None], weight_bits: str) -> None:
+def test_a_row_of_many_tiles_has_enough_registers(
+    compiled: Compile, in_rows_of: Callable[[int], None], weight_bits: str
+) -> None:
     """Many tiles in a row compile with two threads, as 17 in EfficientNetV2-B3, with a slope for each channel."""
     in_rows_of(16)
     nodes = layer(6, 128, (1, 1), residual=True, activation=slopes(128))

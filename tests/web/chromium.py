@@ -143,9 +143,9 @@ class Browser:
 
     def _listen(self) -> None:
         with os.fdopen(self._receive, "rb") as pipe:
-            rest = b""
+            unread = b""
             while chunk := pipe.read1(1 << 16):
-                *messages, rest = (rest + chunk).split(b"\0")
+                *messages, unread = (unread + chunk).split(b"\0")
                 for message in map(json.loads, messages):
                     if "id" in message:
                         answer = self._answers.get(message["id"])

@@ -17,7 +17,7 @@ import glsl_infer
 
 PHOTOGRAPH = ROOT / "docs/images/banana006.jpg"
 LABEL = "Banana"
-FRAMES = 30
+FRAMES = 10
 
 WATCH = """(frames) => {
     globalThis.said = [];
@@ -109,7 +109,7 @@ def test_the_camera_is_let_go(filmed: Page) -> None:
     filmed.screenshot(SHOTS / "stopped.png")
 
 
-def test_without_a_camera_the_page_says_what_to_do(browser: Browser, site: Site) -> None:
+def test_without_a_camera_the_page_gives_advice(browser: Browser, site: Site) -> None:
     page = browser.page(f"{site.address}/index.html")
     page.wait_for("!document.getElementById('camera').disabled")
     page.evaluate("document.getElementById('camera').click()")

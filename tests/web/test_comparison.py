@@ -75,7 +75,7 @@ def words(size: int) -> str:
     return f"{-(-size // 1000)} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 
 
-def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: Site) -> None:
+def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)
@@ -83,7 +83,7 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
     assert [card["name"] for card in cards] == NAMES
     assert [card["about"].split(",")[0] for card in cards] == ["WebGL 1", "WebGL 2", "WebAssembly"]
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
-        expected = {one.label: one.probability for one in classifier.classify(PHOTOGRAPH)}
+        expected = {prediction.label: prediction.probability for prediction in classifier.classify(PHOTOGRAPH)}
     for card in cards:
         assert len(card["labels"]) == 3
         assert card["labels"][0][0] == "Pineapple"
@@ -101,8 +101,8 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
     demo.screenshot(SHOTS / "comparison.png")
 
     asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
-    assert {one.netloc for one in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {one.path for one in asked}  # requests of workers are included
+    assert {address.netloc for address in asked} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {address.path for address in asked}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there
@@ -143,7 +143,7 @@ def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
     demo.evaluate("document.getElementById('camera').click()")
 
 
-def test_without_tfjs_the_page_says_what_is_missing(demo: Page, without_tfjs: None) -> None:
+def test_without_tfjs_the_page_names_the_missing_file(demo: Page, without_tfjs: None) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)

@@ -162,7 +162,7 @@ def test_a_canvas_that_is_drawn_on_otherwise_is_refused(blank: Page) -> None:
         })()""")
 
 
-def test_a_closed_model_says_so(blank: Page) -> None:
+def test_a_closed_model_is_refused(blank: Page) -> None:
     with pytest.raises(PageError, match="RunError: the session is closed"):
         blank.evaluate("""(async () => {
             const model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");

@@ -40,12 +40,12 @@ def test_all_models_can_be_chosen_and_one_of_them_is(demo: Page) -> None:
 def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('status').textContent.includes('pixels')")
-    rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))")
+    rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((row) => row.innerText.split('\\n'))")
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
         expected = classifier.classify(PHOTOGRAPH)
-    assert [label for label, _ in rows] == [one.label for one in expected]
-    for (_, part), one in zip(rows, expected):
-        assert abs(float(part.rstrip(" %")) / 100 - one.probability) < 0.03
+    assert [label for label, _ in rows] == [prediction.label for prediction in expected]
+    for (_, percent), prediction in zip(rows, expected):
+        assert abs(float(percent.rstrip(" %")) / 100 - prediction.probability) < 0.03
     with Image.open(PHOTOGRAPH) as image:
         assert f"{image.width} × {image.height} pixels" in status(demo)
 
@@ -153,7 +153,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) ->
     demo.screenshot(SHOTS / f"phone{width}.png")
 
 
-def test_text_stands_out_from_its_ground(demo: Page) -> None:
+def test_text_has_enough_contrast(demo: Page) -> None:
     for scheme in ("light", "dark"):
         demo.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         assert min(demo.evaluate(CONTRASTS)) >= 4.5, scheme
@@ -184,7 +184,7 @@ def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
     assert status(demo) == "words.txt: this browser cannot read it as an image. JPEG, PNG and WebP work."
 
 
-def test_what_is_wrong_looks_so(demo: Page, site: Site) -> None:
+def test_errors_have_their_own_colour(demo: Page, site: Site) -> None:
     colour = "getComputedStyle(document.getElementById('status')).color"
     quiet = demo.evaluate(colour)
     site.files["/words.txt"] = b"not a picture"
@@ -254,7 +254,7 @@ def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> 
     demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
 
 
-def test_nothing_is_asked_of_anyone_else(demo: Page, site: Site) -> None:
+def test_the_page_requests_nothing_from_other_hosts(demo: Page, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.evaluate("document.getElementById('layers').click()")
     hosts = {urlsplit(address).netloc for address in demo.requests if not address.startswith(("data:", "blob:"))}
@@ -300,7 +300,7 @@ def test_a_dead_gpu_process_is_named_and_a_smaller_model_is_offered(site: Site) 
         assert page.errors == []
 
 
-def test_a_browser_without_webgl_says_so(site: Site) -> None:
+def test_a_browser_without_webgl_is_reported(site: Site) -> None:
     with Browser(["--disable-3d-apis"]) as browser:
         page = browser.page(f"{site.address}/index.html")
         page.wait_for("document.getElementById('status').className === 'wrong'")

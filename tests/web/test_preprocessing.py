@@ -95,7 +95,7 @@ def test_any_size_is_scaled_as_defined(page: Page, site: Site, size: tuple[int, 
     assert (result[..., 3] == 255).all()
 
 
-def test_transparent_pictures_lie_over_white(page: Page, site: Site) -> None:
+def test_transparent_pictures_are_composited_over_white(page: Page, site: Site) -> None:
     image = noise(300, 200, 4)
     off = np.abs(seen(page, site, png(image))[..., :3].astype(int) - preprocess.load(image, SIZE))
     assert off.max() <= STEPS

@@ -119,7 +119,7 @@ def test_numbers_of_any_type_and_beyond_the_range(blank: Page, site: Site, tmp_p
     assert result[1:] == result[:1] * 3
 
 
-def test_grey_pictures_may_be_given_in_colour(blank: Page, site: Site, tmp_path: Path) -> None:
+def test_grey_inputs_accept_colour_pictures(blank: Page, site: Site, tmp_path: Path) -> None:
     served(site, tmp_path, "several")
     blank.evaluate(LOAD, "several.glslnn")
     same = blank.evaluate("""(async () => {

@@ -113,7 +113,7 @@ def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, conte
         same_boxes(result["things"], list(expected), 0.1)
 
 
-def test_landmarks_lie_where_python_has_them(look: Page, folder: Path, context: Context) -> None:
+def test_landmarks_are_those_of_python(look: Page, folder: Path, context: Context) -> None:
     with Landmarker(folder / "sides.json", context=context) as sides:
         for squares in [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()]:
             pixels = picture(128, 128, *squares)
@@ -254,7 +254,7 @@ def choose_task(page: Page, name: str) -> None:
 ROWS = "[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))"
 
 
-def test_the_page_says_how_to_get_what_it_lacks(browser: Browser, site: Site) -> None:
+def test_the_page_has_the_command_for_missing_models(browser: Browser, site: Site) -> None:
     with opened(browser, site, height=900) as page:
         options = page.evaluate("[...document.getElementById('task').options].map((one) => one.text)")
         assert options[0] == "Labels" and "Face mesh (not here yet)" in options

@@ -1,4 +1,7 @@
-"""Convolutions over many channels in Chromium: unrolled fetches would crash its GPU process."""
+"""Convolutions over many channels with weights in a texture: Chromium computes the bytes of the Python runner.
+
+Unrolled fetches would crash its GPU process.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ FILTERS, SIZE = 64, 7
 
 
 @pytest.mark.parametrize("channels, noise", [(1280, np.inf), (512, 0.0)], ids=["in bytes", "in 16 bits"])
-def test_weights_in_a_texture(
+def test_wide_convolutions_store_pythons_bytes(
     blank: Page, site: Site, tmp_path: Path, channels: int, noise: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", noise)

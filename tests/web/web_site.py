@@ -46,9 +46,9 @@ class Site:
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    def __init__(self, folders: Mapping[str, Path], files: Mapping[str, bytes], *rest: object) -> None:
+    def __init__(self, folders: Mapping[str, Path], files: Mapping[str, bytes], *args: object) -> None:
         self._folders, self._files = folders, files
-        super().__init__(*rest)  # type: ignore[arg-type]
+        super().__init__(*args)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:  # the name that http.server looks up
         data = self._files.get(unquote(urlsplit(self.path).path))

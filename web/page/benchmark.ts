@@ -86,7 +86,7 @@ interface Card extends Place {
   readonly before: HTMLCanvasElement;
 }
 
-async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<void> {
+async function runTest(test: Test, card: Card, isWanted: () => boolean): Promise<void> {
   const name = `test ${test.number}, ${test.task}`;
   say(`Running ${name} …`);
   let model: GlslInfer | undefined;
@@ -105,7 +105,7 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
     const times: number[] = [];
     let took = 0;
     const started = performance.now();
-    while (wanted() && times.length < MOST - 1) {
+    while (isWanted() && times.length < MOST - 1) {
       if (times.length && performance.now() - started + took > 1000 * test.limit) break;
       const now = performance.now();
       output = await frame(pieces, picture);
@@ -119,7 +119,7 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
     }
     showOutput(model, output, TOP, card);
   } catch (error) {
-    if (!wanted()) return;
+    if (!isWanted()) return;
     const why = document.createElement("p");
     why.className = "about wrong";
     why.textContent = error instanceof Error ? error.message : String(error);
@@ -133,7 +133,7 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
 /** Return the mean of times without the first two, or without the first if there are no more. */
 export function meanOf(times: readonly number[]): number {
   const counted = times.slice(Math.min(WARM_UP, times.length - 1));
-  return counted.reduce((sum, one) => sum + one, 0) / counted.length;
+  return counted.reduce((sum, milliseconds) => sum + milliseconds, 0) / counted.length;
 }
 
 async function frame(pieces: Pieces, picture: ImageBitmap): Promise<Result> {

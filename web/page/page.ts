@@ -231,7 +231,7 @@ async function openSample(clicked: Element): Promise<void> {
 
 /** Mark a sample as selected, or none. */
 function press(button: Element | null): void {
-  for (const one of page.samples.querySelectorAll("button")) one.setAttribute("aria-pressed", String(one === button));
+  for (const sample of page.samples.querySelectorAll("button")) sample.setAttribute("aria-pressed", String(sample === button));
 }
 
 /** Open a selected or dropped file: an image or a model. */

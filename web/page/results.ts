@@ -68,7 +68,7 @@ export interface Place {
 /** Show the `top` labels with bars, the output image, or the number of values of another output. */
 export function showOutput(model: GlslInfer, output: Tensor, top: number, place: Place): void {
   const { shape, data } = output;
-  if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map((one) => labelRow(one.label, one.probability)));
+  if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map((prediction) => labelRow(prediction.label, prediction.probability)));
   const channels = shape[2] ?? 1;
   const drawn = (shape.length === 2 || shape.length === 3) && (channels === 1 || channels === 3);
   place.output.hidden = !drawn;

@@ -140,7 +140,7 @@ function shareOf({ mask }: Extract<Found, { kind: "segmentation" }>): number {
   const { width, height } = page.picture;
   const part = Math.min(1, COUNTED / Math.max(width, height)); // enough for a share, and computed by the CPU
   const alpha = mask.alpha({ width: Math.ceil(part * width), height: Math.ceil(part * height) });
-  return alpha.reduce((sum, one) => sum + one, 0) / 255 / alpha.length;
+  return alpha.reduce((sum, value) => sum + value, 0) / 255 / alpha.length;
 }
 
 function percent(part: number): string {

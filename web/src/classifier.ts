@@ -83,11 +83,11 @@ export class GlslInfer {
    * @throws ImageError the image is unusable.
    * @throws ContextLostError the graphics context was not restored.
    */
-  async classify(given: AnyPicture | Numbers | AnyInputs, top = 5): Promise<Classification> {
+  async classify(input: AnyPicture | Numbers | AnyInputs, top = 5): Promise<Classification> {
     const output = classesOf(this.session.outputs);
     if (!output) throw new InputError("the model has no labels; use 'run'");
     if (!(top >= 1)) throw new InputError(`top=${top}; at least 1 is possible`);
-    const { data } = (await this._run(isNamed(given) ? given : { [this.session.onlyInput().name]: given }))[output.name]!;
+    const { data } = (await this._run(isNamed(input) ? input : { [this.session.onlyInput().name]: input }))[output.name]!;
     return { labels: this.rank(data, top), logits: data };
   }
 
@@ -95,30 +95,30 @@ export class GlslInfer {
    * Return the output of a model with a single input and output: values and their shape. With an object of inputs by
    * name, return all outputs by name. See `classify` and `Session.run`.
    */
-  run(given: AnyInputs): Promise<Results>;
-  run(given: AnyPicture | Numbers): Promise<Tensor>;
-  run(given: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results>;
-  async run(given: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results> {
-    if (isNamed(given)) return this._run(given);
-    const results = await this._run({ [this.session.onlyInput().name]: given });
+  run(input: AnyInputs): Promise<Results>;
+  run(input: AnyPicture | Numbers): Promise<Tensor>;
+  run(input: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results>;
+  async run(input: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results> {
+    if (isNamed(input)) return this._run(input);
+    const results = await this._run({ [this.session.onlyInput().name]: input });
     return results[this.session.onlyOutput().name]!;
   }
 
-  private async _run(given: AnyInputs): Promise<Results> {
-    const still: [string, Picture | Numbers][] = [];
+  private async _run(inputs: AnyInputs): Promise<Results> {
+    const decoded: [string, Picture | Numbers][] = [];
     try {
-      for (const [name, entry] of Object.entries(given)) still.push([name, await decode(entry)]);
+      for (const [name, entry] of Object.entries(inputs)) decoded.push([name, await decode(entry)]);
       for (;;) {
         await this.session.whenUsable();
         try {
-          return this.session.run(Object.fromEntries(still));
+          return this.session.run(Object.fromEntries(decoded));
         } catch (error) {
           if (!(error instanceof ContextLostError)) throw error; // lost during the run: repeat once when restored
         }
       }
     } finally {
-      for (const [name, picture] of still) {
-        if (picture !== given[name] && picture instanceof ImageBitmap) picture.close();
+      for (const [name, picture] of decoded) {
+        if (picture !== inputs[name] && picture instanceof ImageBitmap) picture.close();
       }
     }
   }

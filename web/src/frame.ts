@@ -173,7 +173,7 @@ export function vertices(
 ): Vertices {
   const textures = byName(manifest.textures);
   let viewport = largest;
-  while (manifest.textures.every((one) => Math.max(one.width, one.height) * 2 <= viewport)) viewport >>= 1;
+  while (manifest.textures.every((texture) => Math.max(texture.width, texture.height) * 2 <= viewport)) viewport >>= 1;
   const width = 2 + 4 * varyings;
   const quads = sum(passes, (pass) => pass.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));

@@ -72,7 +72,7 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
     const distances = 1 + bits(5);
     const codeCount = 4 + bits(4);
     const codes = new Array<number>(ORDER.length).fill(0);
-    for (const place of ORDER.slice(0, codeCount)) codes[place] = bits(3);
+    for (const symbol of ORDER.slice(0, codeCount)) codes[symbol] = bits(3);
     if (literals > 286 || distances > 30) fail();
     const table = tableOf(codes, 0);
     const lengths: number[] = [];

@@ -69,20 +69,20 @@ export function matched(inputs: readonly Input[], values: Inputs): [Input, Given
  * @throws InputError the input has another kind.
  * @throws ImageError the bytes have another size.
  */
-export function uploadOf(input: Input, given: Given): readonly Upload[] | PictureSource {
+export function uploadOf(input: Input, content: Given): readonly Upload[] | PictureSource {
   const { name, kind, value } = input;
-  const isList = Array.isArray(given) || (ArrayBuffer.isView(given) && !(given instanceof DataView));
+  const isList = Array.isArray(content) || (ArrayBuffer.isView(content) && !(content instanceof DataView));
   if (kind === "numbers") {
     if (!isList) throw new InputError(`input '${name}' reads numbers; give an array of them`);
-    return encoded(given as Numbers, value, name);
+    return encoded(content as Numbers, value, name);
   }
-  if (given instanceof Uint8Array || given instanceof Uint8ClampedArray) {
-    return [{ ...value, ...value.views[0]!, data: uploaded(given, value) }];
+  if (content instanceof Uint8Array || content instanceof Uint8ClampedArray) {
+    return [{ ...value, ...value.views[0]!, data: uploaded(content, value) }];
   }
   if (isList) {
     throw new InputError(`input '${name}' is an image; give its bytes as Uint8Array, or a video, an <img> or a canvas`);
   }
-  return given as PictureSource;
+  return content as PictureSource;
 }
 
 /** Return the uploads of the probe for the `index`-th input. */

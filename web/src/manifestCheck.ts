@@ -201,8 +201,8 @@ function checkInputs({ inputs }: Manifest, textures: ByName<Texture>): void {
     const plain = kind === "picture" && value.channels !== 4;
     if (plain && value.gutter) fail(`a picture of ${value.channels} channels has a gutter of ${value.gutter}, not 0`);
     for (const texture of texturesOf(value)) {
-      const { kind: given, clear } = textures.get(texture)!;
-      if (given !== "input") fail(`texture '${texture}' is of kind '${given}', not 'input'`);
+      const { kind: textureKind, clear } = textures.get(texture)!;
+      if (textureKind !== "input") fail(`texture '${texture}' is of kind '${textureKind}', not 'input'`);
       if (owned.size === owned.add(texture).size) fail(`texture '${texture}' belongs to another input too`);
       if (plain && clear!.some(Boolean)) fail(`texture '${texture}' must have 'clear' [0, 0, 0, 0]`);
     }

@@ -19,7 +19,7 @@ export interface LayerError {
 
 /** Throw SelfCheckError with the first layer whose error exceeds its tolerance; `renderer` is the GPU's name. */
 export function requirePassed(errors: readonly LayerError[], renderer: string): void {
-  const error = errors.find((one) => !passed(one));
+  const error = errors.find((entry) => !passed(entry));
   if (!error) return;
   throw new SelfCheckError(
     `layer '${error.layer}' comes out wrong on this driver (${renderer}): off by up to ${error.worst} ` +

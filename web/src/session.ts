@@ -110,7 +110,7 @@ export class Session {
   /**
    * Return the output for a single input, or all outputs by name for an object of inputs by name.
    *
-   * @param given an image: bytes in its own size, RGBA or with the input's channels, or a video, an image, a canvas or
+   * @param input an image: bytes in its own size, RGBA or with the input's channels, or a video, an image, a canvas or
    *     pixels of any size, which preprocessing fits to the input. For other inputs as many values as the input has;
    *     each is rounded to the nearest stored value.
    * @throws InputError an input is missing, unknown, of the wrong kind, or contains NaN; or the model has several
@@ -119,13 +119,13 @@ export class Session {
    * @throws ContextLostError the context is lost: wait for `whenUsable()`.
    * @throws GlError the driver reports an error in the first frame.
    */
-  run(given: Inputs): Results;
-  run(given: Given): Tensor;
-  run(given: Given | Inputs): Tensor | Results;
-  run(given: Given | Inputs): Tensor | Results {
-    const named = isNamed(given);
+  run(inputs: Inputs): Results;
+  run(input: Given): Tensor;
+  run(input: Given | Inputs): Tensor | Results;
+  run(input: Given | Inputs): Tensor | Results {
+    const named = isNamed(input);
     if (!named) this.onlyOutput();
-    const { frame } = this._begin(given);
+    const { frame } = this._begin(input);
     for (const call of frame) call();
     const results = this._results();
     return named ? results : Object.values(results)[0]!;
@@ -137,14 +137,14 @@ export class Session {
    * Each layer is drawn on request; read its `output` before the next. Complete the iteration before other draws on the
    * canvas.
    */
-  *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }, Results> {
-    const made = this._begin(given);
+  *layers(input: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }, Results> {
+    const prepared = this._begin(input);
     const layers = this._probeLayers();
-    for (const [layer, calls] of made.layerCalls) {
+    for (const [layer, calls] of prepared.layerCalls) {
       for (const call of calls) call();
       const read = () => rounded(this._reader().numbersOf(layers.get(layer)!.value));
       yield { layer, get output() { return read(); } }; // prettier-ignore
-      this.context.requireUsable(this._enter() === made);
+      this.context.requireUsable(this._enter() === prepared);
     }
     return this._results();
   }
@@ -227,9 +227,9 @@ export class Session {
   }
 
   /** Upload the inputs. */
-  private _begin(given: Given | Inputs): Prepared {
-    const pairs = matched(this.inputs, isNamed(given) ? given : { [this.onlyInput().name]: given });
-    const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all inputs are checked before any is drawn
+  private _begin(input: Given | Inputs): Prepared {
+    const pairs = matched(this.inputs, isNamed(input) ? input : { [this.onlyInput().name]: input });
+    const uploads = pairs.map(([entry, data]) => uploadOf(entry, data)); // all inputs are checked before any is drawn
     const prepared = this._enter();
     uploads.forEach((upload, index) => {
       if (Array.isArray(upload)) this._put(prepared, upload as readonly Upload[]);

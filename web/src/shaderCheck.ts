@@ -140,26 +140,26 @@ const isWithin = (least: number, most: number): boolean => least >= -MOST_GROWN 
 const negative = ([type, least, most, marks, reach]: Value): Value => [type, -most, -least, marks, reach];
 const reachOf = ([, least, most, , reach]: Value): number =>
   Math.max(reach, -least, most, least > 0 ? 1 / least : 0, most < 0 ? -1 / most : 0);
-const longer = (one: Value, other: Value): number => Math.max(one[4], other[4]);
+const longer = (first: Value, other: Value): number => Math.max(first[4], other[4]);
 const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD, 1];
-const joined = (one: number, other: number): number => ((one | other) & WILD) | (one & other & CONST);
+const joined = (first: number, other: number): number => ((first | other) & WILD) | (first & other & CONST);
 
 /** Return the union of two values. */
-function hull(one: Value, other: Value): Value {
-  const least = Math.min(one[1], other[1]);
-  const most = Math.max(one[2], other[2]);
-  const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && [one, other].every((value) => value[3] & GROWN || isSmall(value));
-  return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), longer(one, other)];
+function hull(first: Value, other: Value): Value {
+  const least = Math.min(first[1], other[1]);
+  const most = Math.max(first[2], other[2]);
+  const grows = (first[3] | other[3]) & GROWN && isWithin(least, most) && [first, other].every((value) => value[3] & GROWN || isSmall(value));
+  return [first[0], least, most, joined(first[3], other[3]) | (grows ? GROWN : 0), longer(first, other)];
 }
 
 /** Return the union of two values, including sums that grow from one to the other. */
-function widened(one: Value, other: Value): Value {
-  const both = hull(one, other);
-  const reach = both[4] > one[4] ? Infinity : both[4];
-  if (both[1] >= one[1] && both[2] <= one[2]) return [one[0], both[1], both[2], both[3], reach];
+function widened(first: Value, other: Value): Value {
+  const both = hull(first, other);
+  const reach = both[4] > first[4] ? Infinity : both[4];
+  if (both[1] >= first[1] && both[2] <= first[2]) return [first[0], both[1], both[2], both[3], reach];
   const marks = both[3] & ~(CONST | GROWN);
-  if (isSmall(both) || both[3] & GROWN) return [one[0], -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
-  return [one[0], -Infinity, Infinity, both[3] & ~GROWN, reach];
+  if (isSmall(both) || both[3] & GROWN) return [first[0], -MOST_GROWN, MOST_GROWN, marks | GROWN, reach];
+  return [first[0], -Infinity, Infinity, both[3] & ~GROWN, reach];
 }
 
 /** Return a value with its interval rounded outward. */
@@ -193,20 +193,20 @@ function quotient(type: number, left: Value, right: Value, marks: number): Value
 }
 
 /** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
-function bounded(type: number, one: Value, other: Value, pick: (...numbers: number[]) => number): Value {
-  const isWild = (one[3] | other[3]) & WILD;
-  const others = [...(one[3] & WILD ? [other] : []), ...(other[3] & WILD ? [one] : [])];
-  const least = Math.min(pick(one[1], other[1]), ...others.map((value) => value[1]));
-  const most = Math.max(pick(one[2], other[2]), ...others.map((value) => value[2]));
+function bounded(type: number, first: Value, other: Value, pick: (...numbers: number[]) => number): Value {
+  const isWild = (first[3] | other[3]) & WILD;
+  const others = [...(first[3] & WILD ? [other] : []), ...(other[3] & WILD ? [first] : [])];
+  const least = Math.min(pick(first[1], other[1]), ...others.map((value) => value[1]));
+  const most = Math.max(pick(first[2], other[2]), ...others.map((value) => value[2]));
   const isNear = (value: Value): boolean => (pick === Math.min ? -value[1] : value[2]) <= SMALL;
-  const grows = (one[3] | other[3]) & GROWN && isWithin(least, most) && !isWild && [one, other].every((value) => value[3] & GROWN || isNear(value));
-  return [type, least, most, (one[3] & other[3] & (WILD | CONST)) | (grows ? GROWN : 0), 1];
+  const grows = (first[3] | other[3]) & GROWN && isWithin(least, most) && !isWild && [first, other].every((value) => value[3] & GROWN || isNear(value));
+  return [type, least, most, (first[3] & other[3] & (WILD | CONST)) | (grows ? GROWN : 0), 1];
 }
 
 /** Return a value between two bounds; if they can be in the wrong order, drivers return either. */
 function clamped(type: number, value: Value, low: Value, high: Value): Value {
-  const one = bounded(type, bounded(type, value, low, Math.max), high, Math.min);
-  return low[2] <= high[1] ? one : hull(one, bounded(type, bounded(type, value, high, Math.min), low, Math.max));
+  const clipped = bounded(type, bounded(type, value, low, Math.max), high, Math.min);
+  return low[2] <= high[1] ? clipped : hull(clipped, bounded(type, bounded(type, value, high, Math.min), low, Math.max));
 }
 
 function mixed(type: number, left: Value, right: Value, share: Value): Value {
@@ -219,9 +219,9 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
     const far = 1e-4 * Math.max(Math.abs(both[1]), Math.abs(both[2]));
     return rounded(type, both[1] - far, both[2] + far, marks, reach);
   }
-  const rest = sum(FLOAT, [FLOAT, 1, 1, CONST, 1], negative(share), marks);
-  const [first, second] = [product(type, left, rest, marks), product(type, right, share, marks)];
-  return sum(type, first, second, marks | ((first[3] | second[3] | rest[3]) & WILD));
+  const complement = sum(FLOAT, [FLOAT, 1, 1, CONST, 1], negative(share), marks);
+  const [first, second] = [product(type, left, complement, marks), product(type, right, share, marks)];
+  return sum(type, first, second, marks | ((first[3] | second[3] | complement[3]) & WILD));
 }
 
 /**
@@ -335,12 +335,12 @@ export function parse(member: string, text: string): Shader {
 
   function define(word: string, rest: string): void {
     const certain = !decided.includes(undefined);
-    const found = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(rest);
-    const [, name = "", list, text = ""] = found ?? [];
+    const definition = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(rest);
+    const [, name = "", list, text = ""] = definition ?? [];
     const [begins, ends] = GLSL_STATEMENTS;
     const line = word === "define" ? GLSL_LINES.indexOf(rest) : -1;
     const isPlain = GLSL_MACRO_PATTERN.test(name) && name !== begins && name !== ends;
-    if (!found || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
+    if (!definition || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
     nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
     defined.set(name, certain ? word === "define" : undefined);
     reserved.add(name);
@@ -369,9 +369,9 @@ export function parse(member: string, text: string): Shader {
   }
 
   function take(token: string): boolean {
-    const found = peek() === token;
-    if (found) at += 1;
-    return found;
+    const matches = peek() === token;
+    if (matches) at += 1;
+    return matches;
   }
 
   function expect(...wanted: string[]): void {
@@ -516,11 +516,11 @@ export function parse(member: string, text: string): Shader {
   }
 
   /** Read the body of a function; return the value of a call. */
-  function bodyOf({ kind, params }: Called, given: readonly Value[]): Value | undefined {
+  function bodyOf({ kind, params }: Called, args: readonly Value[]): Value | undefined {
     returns = kind;
     returned = undefined;
     scopes = [scopes[0]!, new Map()];
-    params.forEach(([name, type], k) => declare(name, type === SAMPLER ? "sampler2D" : "parameter", type, given[k]));
+    params.forEach(([name, type], k) => declare(name, type === SAMPLER ? "sampler2D" : "parameter", type, args[k]));
     block();
     scopes.length = 1;
     const value = returned;
@@ -533,7 +533,7 @@ export function parse(member: string, text: string): Shader {
   }
 
   /** Return the value of a call of a shader's function, including its changes of global variables. */
-  function call(signature: string, given: readonly Value[]): Value {
+  function call(signature: string, args: readonly Value[]): Value {
     const outer = scopes[0]!;
     const statement = [globalsRead, isCalling, changed] as const;
     const callerUses = usesGlobals;
@@ -546,10 +546,10 @@ export function parse(member: string, text: string): Shader {
     const locals = scopes.slice(1);
     const value = each(functions.get(signature)!, (called) => {
       const globals = scopes[0]!;
-      const key = `${called.at}:${given}:${[...globals.values()].filter(isState).map((variable) => `${variable.value};`)}`;
-      const known = results.get(key) ?? run(called, given, globals);
-      results.set(key, known);
-      const [result, after, more, turns, used] = known;
+      const key = `${called.at}:${args}:${[...globals.values()].filter(isState).map((variable) => `${variable.value};`)}`;
+      const outcome = results.get(key) ?? run(called, args, globals);
+      results.set(key, outcome);
+      const [result, after, more, turns, used] = outcome;
       uses ||= used;
       scopes = [new Map(after), ...locals];
       cost(more, turns);
@@ -570,7 +570,7 @@ export function parse(member: string, text: string): Shader {
     if (changed.includes(name)) fail(`'${name}' is read in a statement with a call that changes it`);
   }
 
-  function run(called: Called, given: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number, boolean] {
+  function run(called: Called, args: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number, boolean] {
     const { at: start, macros: known, functions: earlier } = called;
     const outer = [tokens, at, macros, functions, place, alone, isCoordinate, returns, returned, conditional, turning, breaks, branches, operators, written, executed] as const;
     [tokens, at, macros, functions, place, alone, isCoordinate] = [code, start, known, earlier, undefined, true, false];
@@ -579,7 +579,7 @@ export function parse(member: string, text: string): Shader {
     branches = [];
     scopes = [new Map(globals)];
     usesGlobals = false;
-    const value = bodyOf(called, given);
+    const value = bodyOf(called, args);
     again(at - start);
     const result = [value, scopes[0]!, written, executed, usesGlobals] as const;
     [tokens, at, macros, functions, place, alone, isCoordinate, returns, returned, conditional, turning, breaks, branches, operators, written, executed] = outer;
@@ -931,44 +931,44 @@ export function parse(member: string, text: string): Shader {
     nested(1);
     expect("(");
     if (names.length === 1 && names[0] === "texture2D") return fetch();
-    const given: Value[] = [];
+    const values: Value[] = [];
     const others = isCalling;
     while (!take(")")) {
-      if (given.length) expect(",");
+      if (values.length) expect(",");
       if (find(peek())?.type === SAMPLER) {
         at += 1;
-        given.push([SAMPLER, 0, 0, 0, 1]);
+        values.push([SAMPLER, 0, 0, 0, 1]);
       } else {
         const [type, least, most, marks, reach] = expression();
-        given.push([type, least, most, marks, reach]);
+        values.push([type, least, most, marks, reach]);
       }
     }
     nested(-1);
     const inner = isCalling;
     isCalling = others; // arguments are computed before the call
-    const types = given.map(([type]) => type);
+    const types = values.map(([type]) => type);
     const value = each(names, (name) => {
       const signature = `${name}(${types}`;
-      return functions.has(signature) ? call(signature, given) : constant(builtin(name, given));
+      return functions.has(signature) ? call(signature, values) : constant(builtin(name, values));
     })!;
     isCalling ||= inner;
     return value;
   }
 
   /** Return the value of a built-in function. */
-  function builtin(name: string, given: readonly Value[]): Value {
+  function builtin(name: string, args: readonly Value[]): Value {
     cost(GLSL_SLOWEST.includes(name) ? GLSL_MOST_SLOWEST : GLSL_SLOW.includes(name) ? GLSL_MOST_SLOW : 1);
-    const [first, second, third] = given as [Value, Value, Value];
-    const type = Math.max(0, ...given.map((value) => value[0]));
-    const wild = given.some((value) => value[3] & WILD) ? WILD : 0;
-    const isConstant = given.length > 0 && given.every((value) => value[3] & CONST);
+    const [first, second, third] = args as [Value, Value, Value];
+    const type = Math.max(0, ...args.map((value) => value[0]));
+    const wild = args.some((value) => value[3] & WILD) ? WILD : 0;
+    const isConstant = args.length > 0 && args.every((value) => value[3] & CONST);
     let marks = wild | (isConstant ? CONST : 0);
-    if (TYPES.has(name) && name !== "sampler2D" && given.length && type <= BOOL) return constructed(name, given, marks);
+    if (TYPES.has(name) && name !== "sampler2D" && args.length && type <= BOOL) return constructed(name, args, marks);
     const isCurve = GLSL_CURVES.includes(name);
-    if (!(isCurve || GLSL_FUNCTIONS.includes(name)) || type > 4 || given.some((value) => !value[0])) {
+    if (!(isCurve || GLSL_FUNCTIONS.includes(name)) || type > 4 || args.some((value) => !value[0])) {
       fail(`'${name.slice(0, 20)}' is no function of this format and arguments`);
     }
-    if (given.length !== (ARGUMENTS.get(name) ?? 1)) fail(`'${name}' has ${given.length} arguments`);
+    if (args.length !== (ARGUMENTS.get(name) ?? 1)) fail(`'${name}' has ${args.length} arguments`);
     if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
     if (["sin", "cos", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
     if (name === "lessThan") return [BOOL, 0, 1, 0, 1];
@@ -979,8 +979,8 @@ export function parse(member: string, text: string): Shader {
     let [, least, most] = first;
     let reach = 1;
     if (name === "dot") {
-      const one = product(FLOAT, first, second, marks);
-      return rounded(FLOAT, Math.min(one[1], one[1] * type), Math.max(one[2], one[2] * type), one[3], one[4]);
+      const scaled = product(FLOAT, first, second, marks);
+      return rounded(FLOAT, Math.min(scaled[1], scaled[1] * type), Math.max(scaled[2], scaled[2] * type), scaled[3], scaled[4]);
     }
     if (name === "abs") {
       reach = first[4];
@@ -993,15 +993,15 @@ export function parse(member: string, text: string): Shader {
     return [type, least, most, marks, reach];
   }
 
-  function constructed(name: string, given: readonly Value[], marks: number): Value {
-    const least = Math.min(...given.map((value) => value[1]));
-    const most = Math.max(...given.map((value) => value[2]));
+  function constructed(name: string, args: readonly Value[], marks: number): Value {
+    const least = Math.min(...args.map((value) => value[1]));
+    const most = Math.max(...args.map((value) => value[2]));
     if (name === "int") {
       if (!(marks & CONST) || least < -LARGEST_INT || most > LARGEST_INT) fail("'int' of a variable");
       return [INT, Math.trunc(least), Math.trunc(most), marks, 1];
     }
-    const grows = given.some((value) => value[3] & GROWN) && isWithin(least, most) && given.every((value) => value[3] & GROWN || isSmall(value));
-    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0), Math.max(...given.map((value) => value[4]))];
+    const grows = args.some((value) => value[3] & GROWN) && isWithin(least, most) && args.every((value) => value[3] & GROWN || isSmall(value));
+    return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0), Math.max(...args.map((value) => value[4]))];
   }
 
   /** Read the arguments of texture2D after its bracket. */
@@ -1032,13 +1032,13 @@ export function parse(member: string, text: string): Shader {
     }
     if (!count && peek() === "(") return called(definitions.map(({ body }) => (body.length === 1 ? body[0]! : name)));
     const isFirst = here ? ["=", "(", ",", "<", "return"].includes(tokens[here - 1]!) : alone;
-    const given = count ? argumentsOf(name, count) : [];
+    const args = count ? argumentsOf(name, count) : [];
     const isAlone = isFirst && (peek() ? [";", ")", ","].includes(peek()) : alone);
     const outer = [tokens, at, place, alone] as const;
     nested(1);
     expanding += 1;
     const result = each(definitions, ({ params, body }) => {
-      const bound = new Map(params?.map((param, k) => [param, given[k]!]));
+      const bound = new Map(params?.map((param, k) => [param, args[k]!]));
       const expanded = body.flatMap((token) => bound.get(token) ?? token);
       again(expanded.length);
       [tokens, at, place, alone] = [[...expanded, ""], 0, outer[2] ?? here, isAlone];
@@ -1057,17 +1057,17 @@ export function parse(member: string, text: string): Shader {
   /** Return the tokens of each argument of a macro. */
   function argumentsOf(name: string, count: number): string[][] {
     expect("(");
-    const given: string[][] = [[]];
+    const args: string[][] = [[]];
     for (let depth = 0; depth || peek() !== ")"; ) {
       const token = next();
       if (!token || token[0] === "#") fail(`the arguments of macro '${name}' do not end`);
       depth += +"([".includes(token) - +")]".includes(token);
-      if (token === "," && !depth) given.push([]);
-      else given[given.length - 1]!.push(token);
+      if (token === "," && !depth) args.push([]);
+      else args[args.length - 1]!.push(token);
     }
     at += 1;
-    if (given.length !== count) fail(`macro '${name}' has ${count} parameters`);
-    return given;
+    if (args.length !== count) fail(`macro '${name}' has ${count} parameters`);
+    return args;
   }
 
   if (!text.endsWith("\n")) refuseLine(text.split("\n").length, "it does not end with a line feed");

@@ -46,7 +46,7 @@ export function convert(bundle: Bundle): Converted {
   }
   const parts: Float32Array[] = [];
   const products = new Map<string, Products>();
-  const made: TfjsLayer[] = [];
+  const tfjsLayers: TfjsLayer[] = [];
   let length = 0;
   let input = "";
 
@@ -71,20 +71,20 @@ export function convert(bundle: Bundle): Converted {
       const [a, o] = activation.clipsOnly ? [1 / scale, zero / 255] : [activation.factor, 0];
       const unit = activation.clipsOnly ? a : 1;
       const first = Math.floor((f * Number(layer.attrs.get("groups"))) / filters) * channels;
-      let rest = packedBias(f) - o;
+      let offset = packedBias(f) - o;
       for (let tap = 0; tap < height * width; tap++) {
         for (let i = 0; i < channels; i++) {
           const [scaleIn, zeroIn] = rangeOf(read!, first + i);
           const stored = packedKernel(tap, i, f);
           kernel[(tap * channels + i) * filters + f] = stored / (scaleIn * unit);
-          if (!layer.attrs.get("alpha")) rest += (stored * zeroIn) / 255;
+          if (!layer.attrs.get("alpha")) offset += (stored * zeroIn) / 255;
         }
       }
       if (residual) {
         const [scaleOther, zeroOther] = rangeOf(residual, f);
-        rest += (a * scaleOther * zeroOther) / 255;
+        offset += (a * scaleOther * zeroOther) / 255;
       }
-      bias[f] = rest / unit;
+      bias[f] = offset / unit;
     }
     const { clamps, low, high } = activation;
     return {
@@ -137,7 +137,7 @@ export function convert(bundle: Bundle): Converted {
 
   for (const layer of graph.layers) {
     const { name, op, inputs, attrs } = layer;
-    const add = (fields: Record<string, unknown>): void => void made.push({ name, op, inputs, ...fields });
+    const add = (fields: Record<string, unknown>): void => void tfjsLayers.push({ name, op, inputs, ...fields });
     switch (op) {
       case "input":
         input = name;
@@ -170,10 +170,10 @@ export function convert(bundle: Bundle): Converted {
         products.set(name, startDense(layer));
         break;
       case "dense_at_once":
-        made.push(denseAtOnce(layer));
+        tfjsLayers.push(denseAtOnce(layer));
         break;
       case "dense_sum":
-        if (attrs.get("last")) made.push(dense(layer, products.get(inputs[0]!)!));
+        if (attrs.get("last")) tfjsLayers.push(dense(layer, products.get(inputs[0]!)!));
         else products.set(name, products.get(inputs[0]!)!);
         break;
       default:
@@ -186,7 +186,7 @@ export function convert(bundle: Bundle): Converted {
     weights.set(part, at);
     at += part.length;
   }
-  return { model: { input, output: result.layers[0]!, layers: made }, weights };
+  return { model: { input, output: result.layers[0]!, layers: tfjsLayers }, weights };
 }
 
 /** Return the source of each channel of a shuffled map, a permutation of slices of 4. */

@@ -35,13 +35,13 @@ export interface Graph {
 }
 
 /** Value of an attribute: a string, a number, true, false, null, or a list of these. */
-const scalar = (given: Json, where: string): Scalar => {
-  if (given === null || typeof given === "boolean") return given;
-  return read(typeof given === "string" ? NAME : NUMBER, given, where);
+const scalar = (value: Json, where: string): Scalar => {
+  if (value === null || typeof value === "boolean") return value;
+  return read(typeof value === "string" ? NAME : NUMBER, value, where);
 };
-const attributes = (given: ReadonlyMap<string, Json>, where: string): Map<string, Attribute> =>
+const attributes = (values: ReadonlyMap<string, Json>, where: string): Map<string, Attribute> =>
   new Map(
-    [...given].map(([key, value]) => [key, Array.isArray(value) ? value.map((item) => scalar(item, where)) : scalar(value, where)]),
+    [...values].map(([key, value]) => [key, Array.isArray(value) ? value.map((item) => scalar(item, where)) : scalar(value, where)]),
   );
 const read = describedBy({ ...OBJECTS, ...GRAPH_OBJECTS }, { ...TYPES, ...GRAPH_TYPES }, { ...MAKE, attributes });
 

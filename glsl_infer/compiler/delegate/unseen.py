@@ -22,7 +22,11 @@ def runs_of(built: Built, images: Sequence[Inputs]) -> Runs:
 
 
 class BuiltNetwork:
-    """The GPU parts of a built network as their graphs, and the CPU layers between them."""
+    """The GPU parts of a built network as their graphs, and the CPU layers between them.
+
+    Attributes:
+        ends: as ``OnGpu.ends``, for the layers of all GPU parts.
+    """
 
     def __init__(self, built: Built) -> None:
         self._built = built

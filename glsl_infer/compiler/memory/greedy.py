@@ -74,5 +74,5 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObje
 
 def meets(lifetime: Lifetime, others: Sequence[Lifetime]) -> bool:
     """Return whether a lifetime overlaps one of several others, which are in order and do not overlap each other."""
-    place = bisect.bisect_right(others, (lifetime[1], sys.maxsize))
-    return place > 0 and others[place - 1][1] >= lifetime[0]
+    index = bisect.bisect_right(others, (lifetime[1], sys.maxsize))
+    return index > 0 and others[index - 1][1] >= lifetime[0]

@@ -98,9 +98,9 @@ def sums_as_residuals(graph: Graph) -> Graph:
             return [node]
         nodes: list[Node] = []
         left = node.inputs[0]
-        for place, right in enumerate(node.inputs[1:-1]):
+        for index, right in enumerate(node.inputs[1:-1]):
             plain = node.with_attrs(activation="linear")
-            nodes.append(replace(plain, name=f"{node.name}-sum{place + 1}", inputs=(left, right)))
+            nodes.append(replace(plain, name=f"{node.name}-sum{index + 1}", inputs=(left, right)))
             left = nodes[-1].name
         return [*nodes, replace(node, inputs=(left, node.inputs[-1]))]
 

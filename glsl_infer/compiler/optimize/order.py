@@ -102,5 +102,5 @@ def _activate_sooner(draft: Draft, node: Node) -> None:
 def _with_history(later: Node, last: Node) -> Node:
     """Return a node with the observed range and the fused names of the node whose output it now computes."""
     attrs = {key: value for key, value in later.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
-    kept = {key: last.attrs[key] for key in (OBSERVED_RANGE, "fused") if key in last.attrs}
-    return replace(later, attrs={**attrs, **kept})
+    moved_attrs = {key: last.attrs[key] for key in (OBSERVED_RANGE, "fused") if key in last.attrs}
+    return replace(later, attrs={**attrs, **moved_attrs})

@@ -1,17 +1,38 @@
-"""Convolutions: padding by its names in frameworks, and transposed convolutions as nodes."""
+"""Windows over maps: padding by its names in frameworks, and plain and transposed convolutions as nodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
+from glsl_infer.graph import Array, Node
+
+Pair = tuple[int, int]
+"""(y, x)."""
 
 Padding = tuple[int, int, int, int]
 """(top, bottom, left, right) in pixels."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of taps that moves over a map.
+
+    Attributes:
+        size: rows and columns of taps.
+        strides: between windows.
+        padding: pixels by which windows extend beyond the map; a convolution crops the map by negative values.
+        dilations: between taps.
+    """
+
+    size: Pair
+    strides: Pair = (1, 1)
+    padding: Padding = (0, 0, 0, 0)
+    dilations: Pair = (1, 1)
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
@@ -21,27 +42,28 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tupl
     return total // 2, total - total // 2
 
 
-def padding_of(
-    kind: str, size: tuple[int, int], window: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int]
-) -> Padding:
-    """Return the padding of a window over a map of (height, width); ``kind`` is ``same`` or ``valid``.
+def padded_window(kind: str, shape: Sequence[int], window: Window) -> Window:
+    """Return a window with the padding for a map of (height, width, ...): ``same``, ``valid`` or ``causal``.
 
     Raises:
         ValueError: ``kind`` has another value.
     """
-    if kind == "valid":
-        return 0, 0, 0, 0
-    if kind != "same":
+    if kind not in ("same", "valid", "causal"):
         raise ValueError(f"padding='{kind}'")
-    (top, bottom), (left, right) = (same_padding(*each) for each in zip(size, window, strides, dilation))
-    return top, bottom, left, right
+    if kind == "valid":
+        return window
+    if kind == "causal":
+        top, left = ((size - 1) * apart for size, apart in zip(window.size, window.dilations))
+        return replace(window, padding=(top, 0, left, 0))
+    (top, bottom), (left, right) = map(same_padding, shape, window.size, window.strides, window.dilations)
+    return replace(window, padding=(top, bottom, left, right))
 
 
 Sides = Sequence[int]
 """(top, bottom, left, right) in pixels."""
 
 
-def dilated_padding(block: Sequence[int], padding: Sides, crops: Sides, inner: Sides) -> tuple[int, int, int, int]:
+def dilated_padding(block: Sequence[int], padding: Sides, crops: Sides, inner: Sides) -> Padding:
     """Return the padding of the dilated convolution that replaces the three: ``dilations`` = ``block``, strides 1.
 
     Args:
@@ -68,18 +90,43 @@ PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": 
 """Default attributes of a convolution."""
 
 
+def convolved(
+    name: str,
+    source: str,
+    kernel: Array,
+    bias: Array,
+    window: Window,
+    groups: int = 1,
+) -> list[Node]:
+    """Return the nodes of a convolution by a kernel (height, width, channels of a group, filters)."""
+    nodes = []
+    if min(window.padding) < 0:
+        nodes = [Node(name, "zero_padding", (source,), {"padding": window.padding})]
+        window, source, name = replace(window, padding=(0, 0, 0, 0)), name, f"{name}-conv"
+    attrs = {
+        "strides": window.strides,
+        "padding": window.padding,
+        "groups": groups,
+        "dilations": window.dilations,
+        "activation": "linear",
+    }
+    arrays = {"kernel": kernel, "bias": bias}
+    weights = {key: np.ascontiguousarray(array, np.float32) for key, array in arrays.items()}
+    return [*nodes, Node(name, "conv2d", (source,), attrs, weights)]
+
+
 def transposed(
     name: str,
     source: str,
     weights: NDArray[np.float32],
     bias: NDArray[np.float32],
     *,
-    strides: tuple[int, int],
+    strides: Pair,
     shape: Sequence[int],
-    output_size: tuple[int, ...],
-    same: bool,
-    dilations: tuple[int, int] = (1, 1),
-    activation: Sequence[Node] = (),
+    output_size: Pair,
+    crop: Pair | None,
+    dilations: Pair = (1, 1),
+    activated: Callable[[list[Node]], list[Node]] = list,
 ) -> list[Node]:
     """Return the nodes of a transposed convolution.
 
@@ -95,9 +142,10 @@ def transposed(
         strides: (y, x).
         shape: shape of the input.
         output_size: (height, width) of the output.
-        same: whether half of the surplus is cropped at the top and left, as TensorFlow does for a given output shape.
+        crop: numbers of rows and columns left out at the top and left; None for half of the surplus, as TensorFlow
+            crops for a given output shape.
         dilations: (y, x). Values above 1 require strides of 1.
-        activation: a node that reads the node called ``name``, or an empty sequence.
+        activated: function that appends the layer's activation to the nodes of the convolution.
     """
     phases = _phases(weights, strides)
     outputs = phases.shape[3]
@@ -106,14 +154,13 @@ def transposed(
         reach = (phases.shape[axis] - 1) * dilations[axis]  # window of the convolution minus 1, in blocks
         span = (weights.shape[axis] - 1) * dilations[axis] + 1
         surplus = max((shape[axis] - 1) * strides[axis] + span - output_size[axis], 0)
-        skipped, first = divmod(surplus // 2, strides[axis]) if same else (0, 0)
+        skipped, first = divmod(surplus // 2 if crop is None else crop[axis], strides[axis])
         blocks = -(-(first + output_size[axis]) // strides[axis])
         before.append(reach - skipped)
         after.append(max(blocks + skipped - shape[axis], 0))
         begin.append(first)
-    attrs = {**PLAIN, "padding": (before[0], after[0], before[1], after[1]), "dilations": dilations}
-    numbers = np.tile(bias, outputs // weights.shape[2]).astype(np.float32)
-    nodes = [Node(name, "conv2d", (source,), attrs, {"kernel": phases, "bias": numbers}), *activation]
+    window = Window((phases.shape[0], phases.shape[1]), (1, 1), (before[0], after[0], before[1], after[1]), dilations)
+    nodes = activated(convolved(name, source, phases, np.tile(bias, outputs // weights.shape[2]), window))
     for number, (down, across) in enumerate(_blocks(strides)):
         step = f"{name}-pixels{f'-{number + 1}' if number else ''}"
         block = down if down == across else (down, across)
@@ -128,7 +175,7 @@ def transposed(
     return nodes
 
 
-def _phases(weights: NDArray[np.float32], strides: tuple[int, int]) -> NDArray[np.float32]:
+def _phases(weights: NDArray[np.float32], strides: Pair) -> NDArray[np.float32]:
     """Return the kernel (taps, taps, channels, phases * filters) of the convolution of all phases of a block."""
     height, width, filters, channels = weights.shape
     taps_y, taps_x = -(-height // strides[0]), -(-width // strides[1])
@@ -143,7 +190,7 @@ def _phases(weights: NDArray[np.float32], strides: tuple[int, int]) -> NDArray[n
     return np.ascontiguousarray(parts.transpose(order).reshape(taps_y, taps_x, channels, -1))
 
 
-def _blocks(strides: tuple[int, int]) -> list[tuple[int, int]]:
+def _blocks(strides: Pair) -> list[Pair]:
     """Return the blocks of the depth-to-space steps, none of them with more than ``MOST_PIXELS`` pixels if possible.
 
     A draw of a step reads a slice for each pixel of its block.

@@ -51,8 +51,8 @@ A ``-`` means: the framework does not have the operator, or has one with options
 def activations(framework: str) -> dict[str, str]:
     """Return the activation text of each operator of a framework."""
     rows = [line.split() for line in _ACTIVATIONS.strip().splitlines()]
-    place = 1 + FRAMEWORKS.index(framework)
-    return {row[place]: row[0] for row in rows if row[place] != "-"}
+    index = 1 + FRAMEWORKS.index(framework)
+    return {row[index]: row[0] for row in rows if row[index] != "-"}
 
 
 def functions(framework: str) -> dict[str, str]:

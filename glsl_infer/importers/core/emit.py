@@ -29,7 +29,7 @@ WITH_SHADER = ("max", "mean", "min", "sum")
 """Reductions of maps with shaders."""
 
 
-_MOST_ZEROS = 2**16
+MOST_ZEROS = 2**16
 """Largest number of channels of zeros that shaders add."""
 
 
@@ -72,12 +72,15 @@ class Chain:
             return self.name
         return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in used)
 
-    def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
-        """Append a node, which can read other nodes after the previous one; return its name."""
+    def emit(self, op: str, *reads: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
+        """Append a node that reads some nodes; return its name."""
         arrays: dict[str, Array] = {key: np.asarray(value, np.float32) for key, value in (weights or {}).items()}
-        node = Node(self.free(part or op), op, (self.last, *others), attrs, arrays)
-        self.nodes.append(node)
-        return node.name
+        self.nodes.append(Node(self.free(part or op), op, reads, attrs, arrays))
+        return self.last
+
+    def add(self, op: str, *others: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
+        """Append a node that reads the previous one, and then others; return its name."""
+        return self.emit(op, self.last, *others, part=part, weights=weights, **attrs)
 
     def extend(self, nodes: Sequence[Node]) -> str:
         """Append nodes whose first reads the previous one."""
@@ -239,6 +242,26 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
 
 
+def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: int) -> list[Node]:
+    """Return a tensor with some indices of an axis, in any order: a slice, or a gather of channels or of rows."""
+    step = indices[1] - indices[0] if len(indices) > 1 else 1
+    line = range(indices[0], indices[0] + step * len(indices), step or 1)
+    if list(line) == list(indices):
+        return sliced(name, source, shape, [line if each == axis else range(size) for each, size in enumerate(shape)])
+    if in_textures(shape) and axis == len(shape) - 1:
+        op = "vector_gather" if len(shape) == 1 else "channel_gather"
+        return [Node(name, op, (source,), {"channels": tuple(indices)})]
+    rows = np.broadcast_to(np.asarray(indices, np.float32)[:, None], (*shape[:axis], len(indices), 1))
+    return [Node(name, "gather_points", (source,), {"batch": axis}, {"indices": np.ascontiguousarray(rows)})]
+
+
+def stacked(name: str, sources: Sequence[str], shape: Shape, axis: int) -> list[Node]:
+    """Return tensors along a new axis. ``shape`` is that of each, with a length of 1 along the axis."""
+    names = [name, *(f"{name}-{number}" for number in range(2, len(sources) + 1))]
+    nodes = [Node(own, "reshape", (source,), {"shape": shape}) for own, source in zip(names, sources)]
+    return [*nodes, Node(f"{name}-all", "tensor_concat", tuple(names), {"axis": axis})]
+
+
 def padded(
     name: str,
     source: str,
@@ -253,19 +276,21 @@ def padded(
         name: of the first node.
         source: name of the input node, of ``shape``.
         shape: of the tensor.
-        widths: (before, after) of each axis.
-        mode: ``constant``, ``reflect`` or ``symmetric``.
+        widths: (before, after) of each axis. Negative values crop rows and columns of a map.
+        mode: ``constant``, ``reflect``, ``symmetric`` or, for rows and columns of a map, ``edge``.
         value: of the padding, if it is constant.
     """
     flat = tuple(count for pair in widths for count in pair)
-    zeros = mode == "constant" and not value and sum(flat[4:]) <= _MOST_ZEROS
+    zeros = mode == "constant" and not value and sum(flat[4:]) <= MOST_ZEROS
     if len(shape) != 3 or (any(flat[4:]) and not zeros):
         return [Node(name, "tensor_pad", (source,), {"padding": flat, "mode": mode, "value": value})]
     chain, padding = Chain(name, source, shape), flat[:4]
     if any(padding) and mode != "constant":
         chain.add("mirror_padding", padding=padding, mode=mode)
     elif any(padding) and value:
-        chain.add("constant_padding", padding=padding, value=value)
+        if min(padding) < 0:
+            chain.add("zero_padding", part="cut", padding=tuple(min(width, 0) for width in padding))
+        chain.add("constant_padding", padding=tuple(max(width, 0) for width in padding), value=value)
     elif any(padding):
         chain.add("zero_padding", padding=padding)
     if any(flat[4:]):
@@ -276,23 +301,27 @@ def padded(
 def _zero_channels(name: str, source: str, channels: int, before: int, after: int) -> list[Node]:
     """Return a map with channels of zeros before and after its own.
 
-    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
+    If slices change their lanes, one node draws all of them. Otherwise the zeros are drawn once: up to 4 channels, by a
+    convolution whose weights are 0. Views put them at their positions.
     """
+    if before % 4:
+        order = (*[ZERO] * before, *range(channels), *[ZERO] * after)
+        return [Node(name, "channel_gather", (source,), {"channels": order})]
     width = min(4, max(before, after), channels)
     weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
     zeros = Node(f"{name}-0", "conv2d", (name,), {**ONCE, "groups": width, "activation": "linear"}, weights)
     nodes = [Node(name, "channel_gather", (source,), {"channels": tuple(range(width))}), zeros]
-    filled = 0 if before % 4 else min(-channels % 4, after)
+    filled = min(-channels % 4, after)
     if filled:  # a slice has free lanes for them
-        kept = (*range(channels), *[ZERO] * filled)
-        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        channels_and_zeros = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": channels_and_zeros}))
         source = nodes[-1].name
     sides = []
     for count in (before, after - filled):
-        whole, rest = divmod(count, width)
+        whole, remainder = divmod(count, width)
         sides.append([zeros.name] * whole)
-        if rest:
-            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+        if remainder:
+            fewer = Node(f"{name}-{remainder}", "channel_gather", (zeros.name,), {"channels": tuple(range(remainder))})
             if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
                 nodes.append(fewer)
             sides[-1].append(fewer.name)
@@ -379,4 +408,4 @@ def weighted_sums(
     first = np.minimum(begins, length - taps)
     kernel = np.take_along_axis(matrix, first[:, None] + np.arange(taps), axis=1).T
     attrs, weights = rounded(kernel, offset)
-    return {"axis": axis, "first": tuple(int(place) for place in first), **attrs}, weights
+    return {"axis": axis, "first": tuple(int(index) for index in first), **attrs}, weights

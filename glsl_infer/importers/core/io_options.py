@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -67,7 +67,7 @@ def numbers_map(shape: Shape) -> dict[str, Any]:
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
-def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
+def with_io_options(graph: Graph, io_options: IoOptions) -> Graph:
     """Return a graph with the fits and ranges of its inputs and the purposes of its outputs.
 
     Raises:
@@ -75,14 +75,14 @@ def with_io_options(graph: Graph, ends: IoOptions) -> Graph:
     """
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     names = [node.name for node in graph.inputs]
-    fits = by_name("--fit", ends.fits, names, pictures)
-    if ends.outputs:
-        graph = _with_outputs(graph, ends.outputs)
+    fits = by_name("--fit", io_options.fits, names, pictures)
+    if io_options.outputs:
+        graph = _with_outputs(graph, io_options.outputs)
     graph = graph.rebuilt([_with_fit(node, fits.get(node.name)) for node in graph.nodes])
     pictures = [node.name for node in graph.inputs if is_picture(node)]
-    ranges = by_name("--input-range", ends.ranges, names, pictures)
+    ranges = by_name("--input-range", io_options.ranges, names, pictures)
     graph = graph.rebuilt([_with_range(graph, node, ranges.get(node.name)) for node in graph.nodes])
-    purposes = by_name("--purpose", ends.purposes, [output.name for output in graph.outputs], [])
+    purposes = by_name("--purpose", io_options.purposes, [output.name for output in graph.outputs], [])
     for name, purpose in purposes.items():
         if purpose not in PURPOSES:
             raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
@@ -132,12 +132,8 @@ def _symmetric(span: Range) -> bool:
 def _with_outputs(graph: Graph, names: Iterable[str]) -> Graph:
     """Return a graph with only the ``names`` outputs and the nodes that they need."""
     by_name = {output.name: output for output in graph.outputs}
-    missing = [name for name in names if name not in by_name]
-    if missing:
-        raise InputError(
-            f"--outputs {missing[0]}: the model has no such output{did_you_mean(missing[0], by_name)}; it has "
-            f"{', '.join(by_name)}"
-        )
+    for name in names:
+        require_name(f"--outputs {name}", "output", name, by_name)
     outputs = [by_name[name] for name in names]
     read = {layer for output in outputs for layer in output.layers}
     nodes: list[Node] = []
@@ -146,6 +142,19 @@ def _with_outputs(graph: Graph, names: Iterable[str]) -> Graph:
             read.update(node.inputs)
             nodes.append(node)
     return Graph(graph.name, reversed(nodes), outputs)
+
+
+def require_name(option: str, kind: str, name: str, names: Collection[str]) -> None:
+    """Raise an InputError about an option for a name that is not one of ``names``. ``kind`` is, for example, input."""
+    if name not in names:
+        meant = did_you_mean(name, names)
+        raise InputError(f"{option}: the model has no such {kind}{meant}; it has {', '.join(names)}")
+
+
+def require_inputs(sizes: Iterable[str], names: Sequence[str]) -> None:
+    """Raise an InputError if ``--input-size`` is given for an unknown input. An empty name is for any input."""
+    for name in filter(None, sizes):
+        require_name(f"--input-size {name}", "input", name, names)
 
 
 def by_name(
@@ -164,11 +173,7 @@ def by_name(
             if len(candidates) != 1:
                 raise InputError(f"{option} {value}: the model has {', '.join(names)}; give {option} NAME={value}")
             (full_name,) = candidates
-        if full_name not in names:
-            raise InputError(
-                f"{option} {name}={value}: the model has no such name{did_you_mean(name, names)}; it has "
-                f"{', '.join(names)}"
-            )
+        require_name(f"{option} {name}={value}", "name", full_name, names)
         chosen[full_name] = value
     return chosen
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Arrangement:
             add("depth_to_space", block=self.block[0] if self.block[0] == self.block[1] else self.block)
         elif self.step == "space_to_depth":
             own = f"{name}-phases" if nodes else name
-            nodes += space_to_depth(own, nodes[-1].name if nodes else source, source_shape, self.block[0])
+            nodes += space_to_depth(own, nodes[-1].name if nodes else source, source_shape, self.block)
         elif self.step == "part":
             parts = (self.rows, self.columns, range(source_shape[2]))
             own = f"{name}-part" if nodes else name
@@ -148,20 +149,20 @@ def _sources(move: Arrangement, source_shape: Shape) -> Indices:
     return x if move.after is None else x[:, :, list(move.after)]
 
 
-def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Node]:
+def space_to_depth(name: str, source: str, shape: Shape, block: tuple[int, int]) -> list[Node]:
     """Return the nodes of a space to depth. The channels of each phase of pixels are consecutive.
 
     Args:
         name: of the layer, and of the first node.
         source: name of the input node, of ``shape``.
-        shape: (height, width, channels). Height and width are multiples of the block.
-        block: height and width of a block.
+        shape: (height, width, channels). Height and width are multiples of those of a block.
+        block: (height, width).
     """
-    size = (shape[0] // block, shape[1] // block)
+    size = (shape[0] // block[0], shape[1] // block[1])
     nodes: list[Node] = []
-    for y in range(block):
-        for x in range(block):
-            attrs = {"begin": (y, x), "size": size, "strides": (block, block)}
+    for y in range(block[0]):
+        for x in range(block[1]):
+            attrs = {"begin": (y, x), "size": size, "strides": block}
             nodes.append(Node(f"{name}-{y}-{x}" if nodes else name, "spatial_slice", (source,), attrs))
     return [*nodes, Node(f"{name}-joined", "concat", tuple(node.name for node in nodes))]
 
@@ -234,26 +235,26 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
     steps = [int(np.take(numbers, 1, axis).flat[0]) - first for axis in axes]
     lengths = [numbers.shape[axis] for axis in axes]
     grid = sum(
-        (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - place - 1)))
-        for place, (step, size) in enumerate(zip(steps, lengths))
+        (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - index - 1)))
+        for index, (step, size) in enumerate(zip(steps, lengths))
     )
     if min(steps, default=1) < 1 or not np.array_equal(numbers.reshape(-1), np.reshape(first + grid, -1)):
         return None
-    ordered = sorted(range(len(axes)), key=lambda place: -steps[place])
+    ordered = sorted(range(len(axes)), key=lambda index: -steps[index])
     sizes, begin, slice_sizes, left, remaining = list[int](), list[int](), list[int](), first, total
-    for place in ordered:
-        step = steps[place]
+    for index in ordered:
+        step = steps[index]
         if remaining % step:
             return None
         sizes.append(remaining // step)
         begin.append(left // step)
-        slice_sizes.append(lengths[place])
+        slice_sizes.append(lengths[index])
         left, remaining = left % step, step
         if begin[-1] + slice_sizes[-1] > sizes[-1]:
             return None
     if remaining > 1:
         sizes, begin, slice_sizes = [*sizes, remaining], [*begin, left], [*slice_sizes, 1]
-    order = [ordered.index(place) for place in range(len(axes))] + list(range(len(axes), len(sizes)))
+    order = [ordered.index(index) for index in range(len(axes))] + list(range(len(axes), len(sizes)))
     return tuple(sizes), tuple(begin), tuple(slice_sizes), tuple(order)
 
 
@@ -262,20 +263,29 @@ def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis
 
     Args:
         name: of the first node.
-        inputs: the maps, at most ``MOST_JOINED``.
+        inputs: the maps.
         shapes: of the maps.
         axis: 0 for rows, 1 for columns.
     """
-    total = sum(shape[axis] for shape in shapes)
+    lengths = [shape[axis] for shape in shapes]
     nodes: list[Node] = []
-    before, start = "", 0
-    for number, (source, shape) in enumerate(zip(inputs, shapes)):
-        around = (start, total - start - shape[axis])
+
+    def padded(number: int) -> str:
+        around = (sum(lengths[:number]), sum(lengths[number + 1 :]))
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
-        own = name if not number else f"{name}-{number + 1}"
-        nodes.append(Node(own, "zero_padding", (source,), {"padding": padding}))
-        start += shape[axis]
-        if before:
-            nodes.append(Node(f"{own}-joined", "add", (before, own), {"activation": "linear"}))
-        before = nodes[-1].name
+        own = f"{name}-{number + 1}" if number else name
+        nodes.append(Node(own, "zero_padding", (inputs[number],), {"padding": padding}))
+        return own
+
+    def joined(single: str, other: str) -> str:
+        nodes.append(Node(f"{name}-joined-{len(nodes)}", "add", (single, other), {"activation": "linear"}))
+        return nodes[-1].name
+
+    maps: Iterator[str] = map(padded, range(len(inputs)))
+    if len(inputs) > MOST_JOINED:  # pairwise sums round each value as few times as possible
+        left = list(maps)
+        while len(left) > MOST_JOINED:
+            left = [*map(joined, left[::2], left[1::2]), *left[len(left) // 2 * 2 :]]
+        maps = iter(left)
+    reduce(joined, maps)
     return nodes

@@ -82,16 +82,19 @@ def _rewritten(graph: Graph, rewrite: Callable[[_Subgraphs, Node], Replacement])
     """Replace nodes by the result of ``rewrite``, the last node first. Pieces without a reader are dropped."""
     subgraphs, read = _Subgraphs(graph), set(graph.output_layers)
     nodes: list[Node] = []
+    changed = False
     for node in reversed(graph.nodes):
         if node.name not in read and not node.operator.is_input and graph.consumers[node.name]:
             continue
-        *before, last = rewrite(subgraphs, node) or [node]
+        replacement = rewrite(subgraphs, node)
+        changed |= replacement is not None
+        *before, last = replacement or [node]
         if OBSERVED_RANGE in node.attrs:
             last = last.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
         for other in (last, *reversed(before)):
             nodes.append(other)
             read.update(other.inputs)
-    return Graph(graph.name, reversed(nodes), graph.outputs)
+    return Graph(graph.name, reversed(nodes), graph.outputs) if changed else graph
 
 
 @dataclass
@@ -109,7 +112,7 @@ class _Subgraphs:
     budget: int = _BUDGET
 
     def __post_init__(self) -> None:
-        self.positions = {node.name: place for place, node in enumerate(self.graph.nodes)}
+        self.positions = {node.name: index for index, node in enumerate(self.graph.nodes)}
 
     def pieces(self, last: Node, kinds: Collection[str], most: float = math.inf) -> list[Piece]:
         """Return all subgraphs that end in ``last``, longest first.
@@ -144,8 +147,8 @@ class _Subgraphs:
         """
         root, nodes = piece
         values = {root: x}
-        readers = {name: place for place, node in enumerate(nodes) for name in node.inputs}
-        for place, node in enumerate(nodes):
+        readers = {name: index for index, node in enumerate(nodes) for name in node.inputs}
+        for index, node in enumerate(nodes):
             inputs = [values[name] for name in node.inputs]
             text = node.attrs.get("function", "") if node.op in _FUNCTIONS else ""
             compute = UNLIMITED.get(text)
@@ -153,7 +156,7 @@ class _Subgraphs:
             self.budget -= max(values[node.name].size, _LEAST)
             if self.budget < 0:
                 raise ValueError("too many values")
-            for name in {name for name in node.inputs if readers[name] == place}:
+            for name in {name for name in node.inputs if readers[name] == index}:
                 del values[name]
         return values[nodes[-1].name]
 
@@ -297,13 +300,13 @@ def _without_function(nodes: Sequence[Node]) -> tuple[list[Node], str]:
 
     Converters fuse an activation that follows a change of shape into the sum before the change.
     """
-    place = len(nodes) - 1
-    while place and nodes[place].op in _MOVES:
-        place -= 1
-    node = nodes[place]
-    if place == len(nodes) - 1 or node.op not in _FUNCTIONS:
+    index = len(nodes) - 1
+    while index and nodes[index].op in _MOVES:
+        index -= 1
+    node = nodes[index]
+    if index == len(nodes) - 1 or node.op not in _FUNCTIONS:
         return list(nodes), ""
-    return [*nodes[:place], Node(node.name, "identity", node.inputs), *nodes[place + 1 :]], node.attrs["function"]
+    return [*nodes[:index], Node(node.name, "identity", node.inputs), *nodes[index + 1 :]], node.attrs["function"]
 
 
 def _is_mean(node: Node) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +59,17 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
             return None
         if np.allclose(values, _POINTS):
             return None
+        bounds = tolerance * (1.0 + np.abs(values))
         for text in _texts(numbers):
-            if np.all(np.abs(activation(text)(_POINTS) - values) <= tolerance * (1.0 + np.abs(values))):
+            expected = _at_points(text) if text in _WITHOUT_NUMBERS else activation(text)(_POINTS)
+            if np.all(np.abs(expected - values) <= bounds):
                 return text
     return None
+
+
+@cache
+def _at_points(text: str) -> Doubles:
+    return np.asarray(activation(text)(_POINTS), np.float64)
 
 
 def _texts(numbers: Iterable[float]) -> Iterable[str]:
@@ -74,8 +82,8 @@ def _texts(numbers: Iterable[float]) -> Iterable[str]:
                 distinct.append(candidate)
     for candidate in distinct:
         yield from _valid(f"{name}({candidate!r})" for name in _WITH_A_NUMBER)
-    for one in distinct:
-        yield from _valid(f"{name}({one!r},{other!r})" for other in distinct for name in _WITH_TWO)
+    for constant in distinct:
+        yield from _valid(f"{name}({constant!r},{other!r})" for other in distinct for name in _WITH_TWO)
 
 
 def _valid(texts: Iterable[str]) -> Iterable[str]:
@@ -178,8 +186,8 @@ def _fitted(
         return None
     gamma = (centred * y).sum(0) / spread
     beta = y.mean(0) - gamma * x.mean(0)
-    for one, other in zip(plain, outputs):
-        off = np.abs(gamma * one + beta - other)
+    for own, other in zip(plain, outputs):
+        off = np.abs(gamma * own + beta - other)
         if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
             return None
     beta = np.where(np.abs(beta) < tolerance, 0.0, beta)

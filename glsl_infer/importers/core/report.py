@@ -1,7 +1,7 @@
 """The import report: for each layer of a model, where it runs, or why it is not supported and the alternative.
 
-Every importer has a function ``survey(path, input_range, ends)`` that returns an import report. ``importers.survey``
-selects the importer by the file's name.
+Every importer has a function ``survey(path, input_range, io_options)`` that returns an import report.
+``importers.survey`` selects the importer by the file's name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keras' activations -> the engine's: layers, functions given as ``activation=``, and operations."""
+"""Converters of Keras' activations to the engine's: layers, functions given as ``activation=``, and operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
-from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core import elementwise, emit
 from glsl_infer.importers.core.constants import pixel_slopes
 from glsl_infer.importers.keras.call import Call, Converter, array
 from glsl_infer.importers.keras.elementwise import log_softmax
@@ -167,15 +167,20 @@ def converters(kinds: Mapping[str, ActivationFinder]) -> dict[str, Converter]:
     """Return a converter for each layer or operation that is an activation."""
 
     def converter(kind: ActivationFinder) -> Converter:
-        return lambda call: [_node(call.name, call.inputs, kind(call, call.layer))]
+        return lambda call: [call.node(function_op(call), {"function": kind(call, call.layer).text})]
 
     return {name: converter(kind) for name, kind in kinds.items()}
+
+
+def function_op(call: Call) -> str:
+    """Return the operator of a function: with a shader if textures can store the input and the output of the call."""
+    return "activation" if emit.in_textures(*call.shapes, call.shape) else "tensor_function"
 
 
 def prelu_layer(call: Call) -> list[Node]:
     """Convert a ``PReLU`` layer. It can have different slopes for each pixel."""
     return pixel_slopes(call.name, call.inputs[0], call.shapes[0], array(call.layer.alpha)) or [
-        _node(call.name, call.inputs, _prelu(call, call.layer))
+        call.node(function_op(call), {"function": _prelu(call, call.layer).text})
     ]
 
 

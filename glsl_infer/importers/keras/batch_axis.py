@@ -29,7 +29,7 @@ def _axes_of(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, (list, tuple)) else axis
 
 
-Places = tuple[int, ...]
+BatchAxes = tuple[int, ...]
 """The batch axis of each input."""
 
 LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
@@ -48,15 +48,15 @@ EACH = frozenset(
 """Elementwise layers and operations, for any order of axes."""
 
 
-def moves(operation: Any, rank: int, places: Places) -> bool:
+def moves(operation: Any, rank: int, batch_axes: BatchAxes) -> bool:
     """Return whether the batch of a call's tensors is not the first axis, before or after the call."""
-    order = order_of(operation, rank) if len(places) == 1 else None
-    return any(places) or (order is not None and order[0] != 0)
+    order = order_of(operation, rank) if len(batch_axes) == 1 else None
+    return any(batch_axes) or (order is not None and order[0] != 0)
 
 
-def without_batch(shape: Sequence[int | None], place: int) -> tuple[int | None, ...]:
+def without_batch(shape: Sequence[int | None], batch_axis: int) -> tuple[int | None, ...]:
     """Return a tensor's shape without its batch axis."""
-    return (*shape[:place], *shape[place + 1 :])
+    return (*shape[:batch_axis], *shape[batch_axis + 1 :])
 
 
 def _axis(call: Call) -> Any:
@@ -64,48 +64,50 @@ def _axis(call: Call) -> Any:
     return axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
 
 
-def place_after(call: Call, places: Places) -> int:
+def axis_after(call: Call, batch_axes: BatchAxes) -> int:
     """Return the batch axis of a call's output.
 
     Raises:
         ModelError: the call is not supported for a batch at this axis.
     """
-    kind, rank, place = type(call.layer).__name__, len(call.shapes[0]) + 1, places[0]
-    alike = all(other == place for other in places) and len({len(shape) for shape in call.shapes}) == 1
-    kept = rank - (1 if kind in LAST_AXIS else 2 if kind in TWO_LAST else 0)
-    known = kind in EACH or (kind in LAST_AXIS | TWO_LAST and place < kept and _axis(call) in (-1, rank - 1))
+    kind, rank, batch_axis = type(call.layer).__name__, len(call.shapes[0]) + 1, batch_axes[0]
+    alike = all(other == batch_axis for other in batch_axes) and len({len(shape) for shape in call.shapes}) == 1
+    leading = rank - (1 if kind in LAST_AXIS else 2 if kind in TWO_LAST else 0)
+    supported = kind in EACH or (
+        kind in LAST_AXIS | TWO_LAST and batch_axis < leading and _axis(call) in (-1, rank - 1)
+    )
     constants = [value for value in call.arguments if not hasattr(value, "_keras_history") and np.ndim(value) > 1]
-    if alike and known and not constants:
-        return place
+    if alike and supported and not constants:
+        return batch_axis
     raise call.refused(
-        f"{kind} of a tensor whose batch is axis {place}",
+        f"{kind} of a tensor whose batch is axis {batch_axis}",
         "bring the batch back to the front first, with keras.ops.transpose",
     )
 
 
-def moved(call: Call, place: int) -> tuple[list[Node], int] | None:
+def moved(call: Call, batch_axis: int) -> tuple[list[Node], int] | None:
     """Return the nodes of an operation on axes, and the batch axis of its output; None for other operations."""
-    given, move = call.shapes[0], _ANYWHERE.get(type(call.layer).__name__)
-    order = order_of(call.layer, len(given) + 1)
+    shape, move = call.shapes[0], _ANYWHERE.get(type(call.layer).__name__)
+    order = order_of(call.layer, len(shape) + 1)
     if order is not None:
-        axes = tuple(axis - (axis > place) for axis in order if axis != place)
+        axes = tuple(axis - (axis > batch_axis) for axis in order if axis != batch_axis)
         if axes == tuple(range(len(axes))):
-            return [call.node("reshape", {"shape": given})], order.index(place)
-        return [call.node("tensor_transpose", {"axes": axes})], order.index(place)
+            return [call.node("reshape", {"shape": shape})], order.index(batch_axis)
+        return [call.node("tensor_transpose", {"axes": axes})], order.index(batch_axis)
     if move is None:
         return None
-    twice = np.moveaxis(np.arange(2 * math.prod(given)).reshape(2, *given), 0, place)  # of a batch of two
-    result, after = _followed(call, move, twice, place, 2)
+    twice = np.moveaxis(np.arange(2 * math.prod(shape)).reshape(2, *shape), 0, batch_axis)  # of a batch of two
+    result, after = _followed(call, move, twice, batch_axis, 2)
     numbers = np.take(result, 0, after)
-    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(given))):
+    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(shape))):
         return [call.node("reshape", {"shape": numbers.shape})], after
     return cut(call, numbers[None]), after
 
 
 def _followed(
-    call: Call, move: Callable[[Call, Numbers], Numbers], numbers: Numbers, place: int, parts: int
+    call: Call, move: Callable[[Call, Numbers], Numbers], numbers: Numbers, batch_axis: int, parts: int
 ) -> tuple[Numbers, int]:
-    """Return indices after a move, and the axis of the parts, which is ``place`` before it.
+    """Return indices after a move, and the axis of the parts, which is ``batch_axis`` before it.
 
     Raises:
         ModelError: the move mixes parts.
@@ -117,14 +119,16 @@ def _followed(
     part = result // (numbers.size // parts)
     axes = [axis for axis, size in enumerate(result.shape) if size == parts and _counts(np.moveaxis(part, axis, 0))]
     if not axes:
-        raise call.refused(f"{type(call.layer).__name__} across the batch", f"keep the batch, axis {place}, as it is")
+        raise call.refused(
+            f"{type(call.layer).__name__} across the batch", f"keep the batch, axis {batch_axis}, as it is"
+        )
     return result, axes[0]
 
 
-def as_first(call: Call, place: int, shape: Sequence[int | None]) -> Call:
-    """Return the call with the shape of its output without the batch, whose axis is ``place``."""
-    known = tuple(size for size in without_batch(shape, place) if size is not None)
-    return replace(call, shape=known)
+def as_first(call: Call, batch_axis: int, shape: Sequence[int | None]) -> Call:
+    """Return the call with the shape of its output without the batch, whose axis is ``batch_axis``."""
+    sizes = tuple(size for size in without_batch(shape, batch_axis) if size is not None)
+    return replace(call, shape=sizes)
 
 
 MOST_ROWS = 2048
@@ -151,10 +155,10 @@ _ANYWHERE: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
 """Effect of operations on indices whose batch is any axis, by class name."""
 
 
-def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) -> bool:
-    """Return whether a reshape changes the batch. The shapes ``given`` and ``made`` exclude it."""
-    sizes = [size for size in made if size]
-    return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
+def changes(operation: Any, before: Sequence[int], after: Sequence[int | None]) -> bool:
+    """Return whether a reshape changes the batch. The shapes ``before`` and ``after`` exclude it."""
+    sizes = [size for size in after if size]
+    return type(operation).__name__ == "Reshape" and len(sizes) == len(after) and math.prod(sizes) != math.prod(before)
 
 
 def each_alone(call: Call, parts: Sequence[int]) -> bool:
@@ -167,18 +171,20 @@ def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[
 
     A convolution of windows becomes one convolution with one range. The result is [] if the call does not allow this.
     """
-    count, *one = call.shapes[0]
-    if len(one) != 3:
+    count, *shape = call.shapes[0]
+    if len(shape) != 3:
         return []
-    made = convert(replace(call, shapes=(tuple(one),)))
-    first, (height, width, channels) = made[0], one
+    nodes_of_part = convert(replace(call, shapes=(tuple(shape),)))
+    first, (height, width, channels) = nodes_of_part[0], shape
     top, bottom, left, right = first.attrs.get("padding", (0, 0, 0, 0))
     (down, across), window = first.attrs.get("strides", (1, 1)), (1, 1)
     if first.op == "conv2d":
         steps = first.attrs.get("dilations", (1, 1))
         window = tuple(step * (taps - 1) + 1 for step, taps in zip(steps, first.weights["kernel"].shape))
         channels = first.weights["kernel"].shape[3]
-    if first.op not in ("conv2d", "batch_norm", "rescaling") or any(node.op != "activation" for node in made[1:]):
+    if first.op not in ("conv2d", "batch_norm", "rescaling") or any(
+        node.op != "activation" for node in nodes_of_part[1:]
+    ):
         return []
     tall = -(-(height + top + bottom) // down) * down
     if count * tall > MOST_ROWS:
@@ -188,9 +194,9 @@ def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[
     nodes = [call.node("tensor_pad", {"padding": padding})] if tall > height else []
     whole = f"{call.name}-whole"
     reads = (call.name,) if nodes else call.inputs
-    nodes.append(Node(whole if nodes else call.name, "reshape", reads, {"shape": (count * tall, width, one[2])}))
+    nodes.append(Node(whole if nodes else call.name, "reshape", reads, {"shape": (count * tall, width, shape[2])}))
     before = nodes[-1].name
-    for number, node in enumerate(made):
+    for number, node in enumerate(nodes_of_part):
         attrs = dict(node.attrs)
         if node.op == "conv2d":
             attrs["padding"] = (0, window[0] - 1, left, right)
@@ -216,8 +222,8 @@ def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[N
         ModelError: the call mixes parts.
     """
     if len(call.inputs) == 1 and _is_move(call.layer):
-        given = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
-        numbers = _apply(call, np.arange(math.prod(given)).reshape(given))
+        shape = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
+        numbers = _apply(call, np.arange(math.prod(shape)).reshape(shape))
         return placed(call, numbers if len(numbers) > 1 else numbers[0]), len(numbers)
     if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _beside(call):
         kind = type(call.layer).__name__
@@ -232,7 +238,11 @@ def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[N
 
 
 def elsewhere(
-    call: Call, shape: Sequence[int | None], places: Sequence[int], parts: int, convert: Callable[[Call], list[Node]]
+    call: Call,
+    shape: Sequence[int | None],
+    batch_axes: Sequence[int],
+    parts: int,
+    convert: Callable[[Call], list[Node]],
 ) -> tuple[list[Node], int]:
     """Return the nodes of a call whose batch, with several parts, is not the first axis, and the output's batch axis.
 
@@ -242,7 +252,7 @@ def elsewhere(
     Args:
         call: its shapes begin with the number of parts.
         shape: shape of the output, with its batch.
-        places: the batch axis of each input.
+        batch_axes: the batch axis of each input.
         parts: number of parts of each input.
         convert: as in ``converted``.
 
@@ -252,14 +262,16 @@ def elsewhere(
     order = geometry.order_of(call.layer, len(call.shapes[0]))
     move = _ANYWHERE.get(type(call.layer).__name__)
     if order is None and move is None:
-        place = place_after(replace(call, shapes=tuple(given[1:] for given in call.shapes)), tuple(places))
-        one = as_first(call, place, shape)
-        return convert(replace(one, shape=(parts, *one.shape))), place
-    numbers = np.moveaxis(np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0]), 0, places[0])
+        batch_axis = axis_after(
+            replace(call, shapes=tuple(of_parts[1:] for of_parts in call.shapes)), tuple(batch_axes)
+        )
+        of_part = as_first(call, batch_axis, shape)
+        return convert(replace(of_part, shape=(parts, *of_part.shape))), batch_axis
+    numbers = np.moveaxis(np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0]), 0, batch_axes[0])
     if order is not None:
         move = lambda call, numbers: numbers.transpose(order)  # noqa: E731
     assert move is not None
-    result, after = _followed(call, move, numbers, places[0], parts)
+    result, after = _followed(call, move, numbers, batch_axes[0], parts)
     return placed(call, np.moveaxis(result, after, 0)), after
 
 
@@ -300,8 +312,8 @@ def _counted(parts: int, rank: int) -> Numbers:
 def _beside(call: Call) -> bool:
     """Return whether a call processes every part separately because it works along its last axes only."""
     kind, last = type(call.layer).__name__, _axis(call) == -1
-    known = EACH | TWO_LAST | {"Einsum"}
-    return kind in known or (kind in _LAST_AXIS and last)
+    supported = EACH | TWO_LAST | {"Einsum"}
+    return kind in supported or (kind in _LAST_AXIS and last)
 
 
 def _einsum(call: Call) -> list[Node]:

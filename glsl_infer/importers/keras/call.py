@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core.convolutions import padding_of
+from glsl_infer.importers.core.convolutions import Window, padded_window
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,15 @@ class Call:
         axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
         return axis in (-1, len(self.shapes[0]))
 
-    def padding(self, window: tuple[int, int], strides: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Return (top, bottom, left, right) for the layer's ``padding`` and a window over its input."""
-        height, width = self.shapes[0][:2]
+    def window(self, size: Sequence[int]) -> Window:
+        """Return the window of the layer over its first input. The default of its strides is its size."""
+        layer, taps = self.layer, pair(size)
+        strides = taps if layer.strides in (None, ()) else pair(layer.strides)
+        window = Window(taps, strides, dilations=pair(getattr(layer, "dilation_rate", 1)))
         try:
-            return padding_of(self.layer.padding, (height, width), window, strides, (1, 1))
+            return padded_window(layer.padding, self.shapes[0], window)
         except ValueError as error:
-            raise self.refused(str(error), "use 'same' or 'valid'") from None
+            raise self.refused(str(error), "use 'same' or 'valid', or 'causal' on sequences") from None
 
 
 def is_tensor(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Keras layers -> nodes: one function for each type of layer, and the table of these functions."""
+"""Converters of Keras layers: one function for each type of layer, and the table of these functions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.pooling import pooled
 from glsl_infer.importers.keras import activations, convolutions, elementwise, geometry, moves, normalizations, resizes
 from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
 from glsl_infer.importers.keras.inputs import input_nodes
@@ -35,23 +35,6 @@ def _scaled_residual(call: Call) -> list[Node]:
         raise call.refused(f"{len(call.inputs)} inputs", "give it two maps")
     scaled = Node(call.name, "rescaling", call.inputs[1:], {"scales": (float(call.layer.scale),), "offsets": (0.0,)})
     return [scaled, Node(f"{call.name}-sum", "add", (call.inputs[0], call.name), {"activation": "linear"})]
-
-
-def _conv2d(call: Call) -> list[Node]:
-    return _convolution(call, kernel(call), int(call.layer.groups))
-
-
-def _depthwise_conv2d(call: Call) -> list[Node]:
-    weights = kernel(call)
-    height, width, channels, multiplier = weights.shape
-    return _convolution(call, weights.reshape(height, width, 1, channels * multiplier), channels)
-
-
-def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
-    call.require_channels_last()
-    attrs = {**convolutions.window(call, weights.shape[:2]), "groups": groups, "activation": "linear"}
-    node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
-    return [node, *activations.own_activation(call)]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -89,21 +72,14 @@ def _channel_shuffle(call: Call) -> list[Node]:
     return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
 
 
-def max_pool(call: Call) -> list[Node]:
-    """Convert a max pooling."""
-    return _pool(call, "max_pool")
+def pool(op: str) -> Converter:
+    """Return the converter of a pooling by a window."""
 
+    def convert(call: Call) -> list[Node]:
+        call.require_channels_last()
+        return pooled(call.name, call.inputs[0], call.shapes[0], op, call.window(call.layer.pool_size))
 
-def average_pool(call: Call) -> list[Node]:
-    """Convert an average pooling."""
-    return _pool(call, "average_pool")
-
-
-def _pool(call: Call, op: str) -> list[Node]:
-    call.require_channels_last()
-    pool = pair(call.layer.pool_size)
-    strides = pool if call.layer.strides is None else pair(call.layer.strides)
-    return [call.node(op, {"pool": pool, "strides": strides, "padding": call.padding(pool, strides)})]
+    return convert
 
 
 def _flatten(call: Call) -> list[Node]:
@@ -197,8 +173,8 @@ LAYERS: Mapping[str, Converter] = {
     "LayerScale": _layer_scale,
     "CustomScaleLayer": _scaled_residual,
     "Normalization": _normalization,
-    "Conv2D": _conv2d,
-    "DepthwiseConv2D": _depthwise_conv2d,
+    "Conv2D": convolutions.plain,
+    "DepthwiseConv2D": convolutions.depthwise,
     "SeparableConv2D": convolutions.separable,
     "Conv2DTranspose": convolutions.transposed,
     "BatchNormalization": _batch_norm,
@@ -209,8 +185,8 @@ LAYERS: Mapping[str, Converter] = {
     "ChannelShuffle": _channel_shuffle,
     **elementwise.LAYERS,
     "Concatenate": moves.concatenate,
-    "MaxPooling2D": max_pool,
-    "AveragePooling2D": average_pool,
+    "MaxPooling2D": pool("max_pool"),
+    "AveragePooling2D": pool("average_pool"),
     "GlobalAveragePooling2D": geometry.global_pool("mean"),
     "ZeroPadding2D": _zero_padding,
     "UpSampling2D": _up_sampling,

@@ -1,25 +1,17 @@
-"""Keras' separable and transposed convolutions -> nodes."""
+"""Converters of Keras' plain, depthwise, separable and transposed convolutions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import PLAIN
+from glsl_infer.importers.core.convolutions import Window, convolved
 from glsl_infer.importers.core.convolutions import transposed as transposed_nodes
 from glsl_infer.importers.keras.activations import own_activation
 from glsl_infer.importers.keras.call import Call, array, bias, kernel, pair
-from glsl_infer.ops.convolution_window import dilated
 
-
-def window(call: Call, kernel_size: Sequence[int]) -> dict[str, Any]:
-    """Return the attributes ``strides``, ``padding`` and ``dilations`` of a convolution by a kernel (height, width)."""
-    strides, dilations = pair(call.layer.strides), pair(call.layer.dilation_rate)
-    padding = call.padding(dilated(kernel_size, dilations), strides)
-    return {"strides": strides, "padding": padding, "dilations": dilations}
+Weights = NDArray[np.float32]
 
 
 def of_constants(call: Call) -> list[Node]:
@@ -35,23 +27,39 @@ def of_constants(call: Call) -> list[Node]:
     height, width, group, outputs = weights.shape
     if type(call.layer).__name__ == "DepthwiseConv":
         group, outputs = 1, channels * outputs
-    attrs = {**PLAIN, **window(call, (height, width)), "groups": channels // group}
-    kernel_of = weights.reshape(height, width, group, outputs)
-    return [call.node("conv2d", attrs, kernel=kernel_of, bias=np.zeros(outputs, np.float32))]
+    weights, window = weights.reshape(height, width, group, outputs), call.window((height, width))
+    return convolved(call.name, call.inputs[0], weights, np.zeros(outputs), window, channels // group)
+
+
+def plain(call: Call) -> list[Node]:
+    """Convert a Conv2D."""
+    return [*_convolved(call, kernel(call), int(call.layer.groups)), *own_activation(call)]
+
+
+def depthwise(call: Call) -> list[Node]:
+    """Convert a DepthwiseConv2D."""
+    return [*_depthwise(call, kernel(call)), *own_activation(call)]
+
+
+def _convolved(call: Call, weights: Weights, groups: int, *, with_bias: bool = True) -> list[Node]:
+    call.require_channels_last()
+    outputs, window = weights.shape[3], call.window(weights.shape[:2])
+    own = bias(call, outputs) if with_bias else np.zeros(outputs)
+    return convolved(call.name, call.inputs[0], weights, own, window, groups)
+
+
+def _depthwise(call: Call, weights: Weights, *, with_bias: bool = True) -> list[Node]:
+    height, width, channels, multiplier = weights.shape
+    return _convolved(call, weights.reshape(height, width, 1, channels * multiplier), channels, with_bias=with_bias)
 
 
 def separable(call: Call) -> list[Node]:
     """Convert a SeparableConv2D: a depthwise convolution, then a 1x1 convolution."""
-    call.require_channels_last()
     layer = call.layer
-    depthwise, pointwise = array(layer.depthwise_kernel), array(layer.pointwise_kernel)
-    height, width, channels, multiplier = depthwise.shape
-    attrs = {**PLAIN, **window(call, (height, width)), "groups": channels}
-    weights = depthwise.reshape(height, width, 1, channels * multiplier)
-    first = call.node("conv2d", attrs, kernel=weights, bias=np.zeros(channels * multiplier, np.float32))
-    name = f"{call.name}-pointwise"
-    mixed = Node(name, "conv2d", (call.name,), dict(PLAIN), {"kernel": pointwise, "bias": bias(call, layer.filters)})
-    return [first, mixed, *own_activation(call, name)]
+    first = _depthwise(call, array(layer.depthwise_kernel), with_bias=False)
+    name, pointwise = f"{call.name}-pointwise", array(layer.pointwise_kernel)
+    mixed = convolved(name, call.name, pointwise, bias(call, layer.filters), Window((1, 1)))
+    return [*first, *mixed, *own_activation(call, name)]
 
 
 def transposed(call: Call) -> list[Node]:
@@ -63,8 +71,11 @@ def transposed(call: Call) -> list[Node]:
         raise call.refused(
             f"strides={strides} with dilation_rate={dilations}", "give one of them; Keras computes no such layer either"
         )
-    activation = own_activation(call)
-    alone = all(node.op == "activation" for node in activation)  # a softmax must follow the depth to space
+
+    def activated(nodes: list[Node]) -> list[Node]:
+        return [*nodes, *own_activation(call, nodes[-1].name)]
+
+    alone = all(node.op == "activation" for node in own_activation(call))  # a softmax must follow the depth to space
     nodes = transposed_nodes(
         call.name,
         call.inputs[0],
@@ -72,9 +83,9 @@ def transposed(call: Call) -> list[Node]:
         bias(call, weights.shape[2]),
         strides=strides,
         shape=shape,
-        output_size=tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3]),
-        same=layer.padding != "valid",
+        output_size=pair(layer.compute_output_shape((1, *shape))[1:3]),
+        crop=(0, 0) if layer.padding == "valid" else None,
         dilations=dilations,
-        activation=activation if alone else (),
+        activated=activated if alone else list,
     )
-    return nodes if alone else [*nodes, *own_activation(call, nodes[-1].name)]
+    return nodes if alone else activated(nodes)

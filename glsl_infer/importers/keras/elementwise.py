@@ -1,4 +1,4 @@
-"""Elementwise Keras layers and operations on tensors of any rank -> nodes."""
+"""Converters of elementwise Keras layers and operations on tensors of any rank."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def rescaled(call: Call, axis: Any, factor: NDArray[np.float64], added: NDArray[
     if over == rank - 1 or factor.size == 1:
         attrs = {"scales": tuple(factor.tolist()), "offsets": tuple(added.tolist())}
         return [call.node("rescaling", attrs)]
-    shape = [-1 if place == over else 1 for place in range(rank)]
+    shape = [-1 if index == over else 1 for index in range(rank)]
     by(chain, "multiply", factor.reshape(shape))
     return by(chain, "add", added.reshape(shape))
 

@@ -1,4 +1,4 @@
-"""Keras layers and operations that move pixels and channels -> nodes."""
+"""Converters of Keras layers and operations that move pixels and channels."""
 
 from __future__ import annotations
 
@@ -91,6 +91,26 @@ def get_item(call: Call) -> list[Node]:
     key = index_of(call)
     parts = [range(size)[part] for part, size in zip(_entries(call, key), call.shapes[0])]
     return _sliced(call, parts, _shape_of(call, key, list(map(len, parts))))
+
+
+def differences(call: Call) -> list[Node]:
+    """Convert differences of neighbours along an axis, taken ``n`` times."""
+    axis, times = call.axis(call.layer.axis), int(call.layer.n)
+    shape, source = list(call.shapes[0]), call.inputs[0]
+    if not 1 <= times < shape[axis]:
+        raise call.refused(f"{times} differences along {shape[axis]} values", "take fewer, and at least one")
+    nodes: list[Node] = []
+    for time in range(times):
+        name = f"{call.name}-{time}" if time else call.name
+        later, earlier = ([range(size) for size in shape] for _ in range(2))
+        later[axis], earlier[axis] = range(1, shape[axis]), range(shape[axis] - 1)
+        nodes += (minuend := emit.sliced(name, source, tuple(shape), later))
+        nodes += (subtrahend := emit.sliced(f"{name}-before", source, tuple(shape), earlier))
+        shape[axis] -= 1
+        sources = (minuend[-1].name, subtrahend[-1].name)
+        nodes.append(emit.two(f"{name}-difference", "subtract", sources, [tuple(shape)] * 2))
+        source = nodes[-1].name
+    return nodes
 
 
 def _sliced(call: Call, parts: Sequence[range], shape: Shape | None = None) -> list[Node]:
@@ -197,7 +217,7 @@ def space_to_depth(call: Call) -> list[Node]:
     block, (height, width, _) = int(call.layer.block_size), call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
-    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
+    return moves.space_to_depth(call.name, call.inputs[0], call.shapes[0], (block, block))
 
 
 def global_pool(kind: str) -> Converter:

@@ -1,4 +1,4 @@
-"""Inputs of a Keras model -> nodes, and models with open heights and widths, rebuilt for given sizes."""
+"""Nodes for the inputs of a Keras model, and models with open heights and widths, rebuilt for given sizes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core.io_options import by_name, in_rows, input_attrs, numbers_map
+from glsl_infer.importers.core.io_options import by_name, in_rows, input_attrs, numbers_map, require_inputs
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.installed import keras
-from glsl_infer.support.near_names import did_you_mean
 
 Sizes = Mapping[str, tuple[int, int]]
 """(height, width) of inputs, by name. The empty name selects all inputs with open sizes."""
@@ -45,12 +44,7 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
             raise InputError(
                 f"{option}: input '{tensor.name}' has {len(tensor.shape)} axes; give a size for each, with a batch of 1"
             )
-    unknown = [name for name in sizes if name and name not in names]
-    if unknown:
-        raise InputError(
-            f"--input-size {unknown[0]}: the model has no such input{did_you_mean(unknown[0], names)}; it has "
-            f"{', '.join(names)}"
-        )
+    require_inputs(sizes, names)
     free, chosen = open_inputs(model), dict[str, tuple[int, int]]()
     for tensor in model.inputs:
         size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)

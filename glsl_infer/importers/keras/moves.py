@@ -1,4 +1,4 @@
-"""Roll, concatenation and gated linear units of Keras -> nodes."""
+"""Converters of roll, concatenation and gated linear units of Keras."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import sigmoids
-from glsl_infer.importers.core import emit
+from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.keras.call import Call, Converter
 
 
@@ -20,33 +20,25 @@ def _channels(call: Call, order: Sequence[int]) -> list[Node]:
 
 def roll(call: Call) -> list[Node]:
     """Convert ``keras.ops.roll``: channels by a gather; rows and columns as two parts that are swapped."""
-    layer = call.layer
+    layer, shape = call.layer, call.shapes[0]
     shifts, axes = (value if isinstance(value, (list, tuple)) else (value,) for value in (layer.shift, layer.axis))
-    axes = [call.axis(axis) + 1 for axis in axes]
-    if axes == [len(call.shapes[0])] and len(shifts) == 1:
-        return _channels(call, np.roll(np.arange(call.shapes[0][-1]), shifts[0]).tolist())
-    if not set(axes) <= {1, 2} or len(call.shapes[0]) != 3 or len(axes) != len(shifts):
+    axes = [call.axis(axis) for axis in axes]
+    if axes == [len(shape) - 1] and len(shifts) == 1:
+        return _channels(call, np.roll(np.arange(shape[-1]), shifts[0]).tolist())
+    if not set(axes) <= {0, 1} or len(shape) != 3 or len(axes) != len(shifts):
         raise call.refused("a roll", "roll rows, columns or channels")
-    nodes: list[Node] = []
-    height, width = call.shapes[0][:2]
-    for number, (axis, shift) in enumerate(zip(axes, shifts)):
-        length, source = (height, width)[axis - 1], nodes[-1].name if nodes else call.inputs[0]
-        first = int(shift) % length  # number of trailing rows or columns that move to the front
-        if not first:
-            continue
-        for part, start, count, margins in (
-            ("last", length - first, first, (0, length - first)),
-            ("first", 0, length - first, (first, 0)),
-        ):
-            name = call.name if not nodes else f"{call.name}-{part}-{number}"
-            begin, size, padding = [0, 0], [height, width], [0, 0, 0, 0]
-            begin[axis - 1], size[axis - 1], padding[2 * axis - 2 : 2 * axis] = start, count, margins
-            attrs = {"begin": tuple(begin), "size": tuple(size), "strides": (1, 1)}
-            nodes.append(Node(name, "spatial_slice", (source,), attrs))
-            nodes.append(Node(f"{call.name}-{part}-{number}-pad", "zero_padding", (name,), {"padding": tuple(padding)}))
-        both = (nodes[-3].name, nodes[-1].name)
-        nodes.append(Node(f"{call.name}-{number}", "add", both, {"activation": "linear"}))
-    return nodes or [call.node("identity")]
+    chain = emit.Chain(call.name, call.inputs[0], shape)
+    for axis, shift in zip(axes, shifts):
+        last, source = shape[axis] - int(shift) % shape[axis], chain.last  # the rest moves to the front
+        names, shapes = [], []
+        for line in (range(last, shape[axis]), range(last)) if last < shape[axis] else ():
+            parts = [line if index == axis else range(size) for index, size in enumerate(shape)]
+            chain.extend(emit.sliced(chain.free("part"), source, shape, parts))
+            names.append(chain.last)
+            shapes.append(tuple(map(len, parts)))
+        if names:
+            chain.extend(moves.concatenated(chain.free("rolled"), names, shapes, axis))
+    return chain.nodes or [call.node("identity")]
 
 
 def concatenate(call: Call) -> list[Node]:

@@ -84,14 +84,14 @@ class Assignment:
         for entry in config["layers"]:
             kind = snake_case(entry["class_name"])
             counts[kind] = counts.get(kind, -1) + 1
-            place = f"{kind}_{counts[kind]}" if counts[kind] else kind
+            key = f"{kind}_{counts[kind]}" if counts[kind] else kind
             layer = layers.get(plain_name(entry.get("name") or entry["config"].get("name")))
-            if layer is None or place not in container:
+            if layer is None or key not in container:
                 continue
             if _is_model(layer) and "layers" in entry["config"]:
-                self._of_model(layer, container[place], entry["config"])
+                self._of_model(layer, container[key], entry["config"])
             else:
-                self._of_parts(layer, container[place], set())
+                self._of_parts(layer, container[key], set())
 
     def _of_parts(self, layer: Any, group: Any, visited: set[int]) -> None:
         """Load the weights of a layer and the layers inside it. The groups are named after attributes."""
@@ -110,9 +110,9 @@ class Assignment:
                 for part in inner:
                     kind = snake_case(type(part).__name__)
                     counts[kind] = counts.get(kind, -1) + 1
-                    place = f"{kind}_{counts[kind]}" if counts[kind] else kind
-                    if place in group[name] and isinstance(part, keras().layers.Layer):
-                        self._of_parts(part, group[name][place], visited)
+                    key = f"{kind}_{counts[kind]}" if counts[kind] else kind
+                    if key in group[name] and isinstance(part, keras().layers.Layer):
+                        self._of_parts(part, group[name][key], visited)
 
     def _assign(self, layer: Any, variables: Sequence[Any], weights: Named) -> None:
         """Load the weights of a layer, by their names if both versions have the same names, else in order."""

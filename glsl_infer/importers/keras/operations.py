@@ -1,4 +1,4 @@
-"""Keras operations -> nodes: ``x + y``, ``x / 127.5 - 1``, ``keras.ops.relu(x)`` and others on Keras tensors."""
+"""Converters of Keras operations: ``x + y``, ``x / 127.5 - 1``, ``keras.ops.relu(x)`` and others on Keras tensors."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Conv": convolutions.of_constants,
     "DepthwiseConv": convolutions.of_constants,
     "StopGradient": layers.identity,
+    "Diff": geometry.differences,
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
@@ -37,8 +38,8 @@ OPERATIONS: Mapping[str, Converter] = {
     "Softmax": layers.softmax,
     **moves.OPERATIONS,
     **tensor_places.FILLS,
-    "MaxPool": layers.max_pool,
-    "AveragePool": layers.average_pool,
+    "MaxPool": layers.pool("max_pool"),
+    "AveragePool": layers.pool("average_pool"),
     "DepthToSpace": layers.depth_to_space,
     "Reshape": layers.of_same_values,
 }

@@ -1,10 +1,9 @@
-"""Products of tensors and of constants: Dense of any rank, matmul, Dot and einsum -> nodes."""
+"""Converters of products of tensors and of constants: Dense of any rank, matmul, Dot and einsum."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,32 +57,26 @@ def dot(call: Call) -> list[Node]:
     i, j = (axis % (len(shape) + 1) - 1 for axis, shape in zip(axes, (a, b)))
     right = right.replace(right[j], left[i])
     result = left.replace(left[i], "") + right.replace(left[i], "")
-    nodes: list[Node] = []
-    names = [*call.inputs, *call.inputs][:2]
-    if layer.normalize:
-        for side, name, over in zip(("left", "right"), tuple(names), (i, j)):
-            nodes += unit(f"{call.name}-{side}", name, (over,), 1e-12)
-        names = [node.name for node in nodes if node.name.endswith("-unit")]
-    nodes.append(Node(f"{call.name}-dot", "einsum", tuple(names), {"equation": f"{left},{right}->{result}"}))
+    nodes, names = list[Node](), [*call.inputs, *call.inputs][:2]
+    for index, over in enumerate((i, j) if layer.normalize else ()):
+        nodes += unit(f"{call.name}-right" if index else call.name, names[index], (over,), 1e-12)
+        names[index] = nodes[-1].name
+    name = f"{call.name}-dot" if nodes else call.name
+    nodes.append(Node(name, "einsum", tuple(names), {"equation": f"{left},{right}->{result}"}))
     if not result:
-        nodes.append(Node(f"{call.name}-vector", "tensor_reshape", (nodes[-1].name,), {"shape": (1,)}))
-    return [replace(nodes[0], name=call.name), *(_reading(node, nodes[0].name, call.name) for node in nodes[1:])]
-
-
-def _reading(node: Node, before: str, name: str) -> Node:
-    return replace(node, inputs=tuple(name if read == before else read for read in node.inputs))
+        nodes.append(Node(f"{call.name}-vector", "tensor_reshape", (name,), {"shape": (1,)}))
+    return nodes
 
 
 def unit(name: str, source: str, over: tuple[int, ...], least: float) -> list[Node]:
     """Return the nodes of a tensor divided by its length over axes. The squared length is at least ``least``."""
-    limit: NDArray[np.float32] = np.array([least], np.float32)
-    return [
-        Node(f"{name}-squares", "tensor_binary", (source, source), {"operation": "multiply"}),
-        Node(f"{name}-sum", "tensor_reduce", (f"{name}-squares",), {"reduction": "sum", "axes": over, "keep": True}),
-        Node(f"{name}-least", "tensor_binary", (f"{name}-sum",), {"operation": "maximum"}, {"constant": limit}),
-        Node(f"{name}-length", "tensor_function", (f"{name}-least",), {"function": "sqrt"}),
-        Node(f"{name}-unit", "tensor_binary", (source, f"{name}-length"), {"operation": "divide"}),
-    ]
+    chain = emit.Chain(name, source, ())
+    chain.add("tensor_binary", source, operation="multiply")
+    chain.add("tensor_reduce", part="sum", reduction="sum", axes=over, keep=True)
+    chain.add("tensor_binary", part="least", weights={"constant": [least]}, operation="maximum")
+    chain.add("tensor_function", part="length", function="sqrt")
+    chain.emit("tensor_binary", source, chain.last, part="unit", operation="divide")
+    return chain.nodes
 
 
 def einsum(call: Call) -> list[Node]:
@@ -128,13 +121,13 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
     """Return the nodes of an einsum of a tensor and a constant: one matrix product between two transpositions."""
     own, other, result = terms
     summed = [axis for axis in own if axis in other]
-    kept, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
+    shared, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
     sizes = {**dict(zip(own, call.shapes[0])), **dict(zip(other, weights.shape))}
     plain = all(len(set(term)) == len(term) for term in terms) and len(own) == len(call.shapes[0])
     if not plain or not set(result) <= {*own, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
         advice = f"name no axis twice, and give it axes of at most {MOST_PRODUCTS} products"
         raise call.refused(f"the einsum '{equation}'", advice)
-    if not summed or sorted(result) != sorted(kept + new):
+    if not summed or sorted(result) != sorted(shared + new):
         return _products_summed(call, terms, weights)
 
     def shape(axes: list[str]) -> tuple[int, ...]:
@@ -142,14 +135,14 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
 
     matrix = weights.transpose([other.index(axis) for axis in summed + new])
     matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
-    order = tuple(own.index(axis) for axis in kept + summed)
+    order = tuple(own.index(axis) for axis in shared + summed)
     return _in_turn(
         call,
         ("tensor_transpose", {"axes": order}, {}),
-        ("tensor_reshape", {"shape": (*shape(kept), matrix.shape[0])}, {}),
+        ("tensor_reshape", {"shape": (*shape(shared), matrix.shape[0])}, {}),
         ("linear", {}, {"kernel": np.ascontiguousarray(matrix)}),
-        ("tensor_reshape", {"shape": shape(kept + new)}, {}),
-        ("tensor_transpose", {"axes": tuple((kept + new).index(axis) for axis in result)}, {}),
+        ("tensor_reshape", {"shape": shape(shared + new)}, {}),
+        ("tensor_transpose", {"axes": tuple((shared + new).index(axis) for axis in result)}, {}),
     )
 
 
@@ -178,11 +171,10 @@ def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[n
 
 def _in_turn(call: Call, *steps: Step) -> list[Node]:
     """Return a chain of nodes, each of which reads the previous one."""
-    nodes: list[Node] = []
+    chain = emit.Chain(call.name, call.inputs[0], ())
     for number, (op, attrs, weights) in enumerate(steps):
-        name, reads = (f"{call.name}-{number}", (nodes[-1].name,)) if nodes else (call.name, call.inputs)
-        nodes.append(Node(name, op, reads, attrs, weights))
-    return nodes
+        chain.add(op, part=str(number), weights=weights, **attrs)
+    return chain.nodes
 
 
 def by_matrix(call: Call) -> list[Node]:

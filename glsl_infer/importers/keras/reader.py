@@ -1,4 +1,4 @@
-"""Keras model -> graph. Only this module and its siblings in the engine import Keras.
+"""Import of a Keras model as a graph. Only this module and its siblings in the engine import Keras.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Layers without shader support
 are refused later, by name.
@@ -27,23 +27,23 @@ _WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
 """Input types that can represent the bytes of images exactly."""
 
 
-def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
+def load(path: str | Path, input_range: Range | None = None, io_options: IoOptions | None = None) -> Graph:
     """Read a saved ``.keras`` model and return its graph.
 
     Args:
         path: the file.
         input_range: as in ``to_graph``.
-        ends: as in ``to_graph``.
+        io_options: as in ``to_graph``.
 
     Raises:
         ModelError: the file is missing or is not a Keras model, or a layer is not supported (by name).
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
         MissingExtraError: Keras is not installed.
     """
-    return survey(path, input_range, ends).whole()
+    return survey(path, input_range, io_options).whole()
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
+def survey(path: str | Path, input_range: Range | None = None, io_options: IoOptions | None = None) -> ImportReport:
     """Read a saved ``.keras`` model and return the report: for each layer, where it runs, or why it is refused.
 
     A Lambda, or a layer of an unknown class, is not loaded. A layer that computes nothing replaces it.
@@ -63,7 +63,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions |
     foreign = placeholders.of_config(path, config)
     model = foreign or load_model(path)
     try:
-        report = survey_of(model, input_range, ends)
+        report = survey_of(model, input_range, io_options)
     except ModelError as error:
         if type(model).__name__ == "Sequential" or not getattr(
             model, "built", False
@@ -133,7 +133,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     return model
 
 
-def to_graph(model: Any, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
+def to_graph(model: Any, input_range: Range | None = None, io_options: IoOptions | None = None) -> Graph:
     """Return the graph of a functional or sequential Keras model.
 
     Inputs have the names of their Keras layers. Outputs have the names of the layers that compute them, or their keys
@@ -143,16 +143,16 @@ def to_graph(model: Any, input_range: Range | None = None, ends: IoOptions | Non
         model: the model. Nested models are imported, too, with layers named ``inner/layer``.
         input_range: the values of byte 0 and byte 255 of the image, as in training: (0, 1), (-1, 1), (0, 255). Default:
             (0, 255) if the model begins with a rescaling by 1/32 or less, as Keras models on raw bytes do, else (0, 1).
-        ends: options for inputs and outputs.
+        io_options: options for inputs and outputs.
 
     Raises:
         ModelError: unsupported layers or options. The message names the layers and the required change.
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
     """
-    return survey_of(model, input_range, ends).whole()
+    return survey_of(model, input_range, io_options).whole()
 
 
-def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
+def survey_of(model: Any, input_range: Range | None = None, io_options: IoOptions | None = None) -> ImportReport:
     """Return the same as ``to_graph``, with the refused layers as a part of the result.
 
     Raises:
@@ -160,19 +160,18 @@ def survey_of(model: Any, input_range: Range | None = None, ends: IoOptions | No
     """
     keras()
     _require_functional(model)
-    ends = ends or IoOptions()
+    options = io_options or IoOptions()
     if input_range is not None:
-        ends = replace(ends, ranges={"": input_range, **ends.ranges})
-    ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
-    if ends.constants:
-        raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
-    model = with_sizes(model, ends.sizes, ends.shapes)
+        options = replace(options, ranges={"": input_range, **options.ranges})
+    options = replace(options, ranges={**_of_bytes(model), **options.ranges})
+    if options.constants:
+        raise InputError(f"--constant {next(iter(options.constants))}: is for .onnx and .tflite files; leave it out")
+    model = with_sizes(model, options.sizes, options.shapes)
     builder = GraphBuilder()
     walk = Walk(builder, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
     nodes = [(name, walk.tensor(tensor)) for name, tensor in _named_outputs(model)]
-    options = ends
     return builder.report(model.name, nodes, lambda graph: options)
 
 

@@ -1,4 +1,4 @@
-"""Means, sums, extrema and their indices, deviations and norms along axes -> nodes."""
+"""Converters of means, sums, extrema and their indices, deviations and norms along axes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers
 from glsl_infer.importers.core import emit
+from glsl_infer.importers.keras.activations import function_op
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.elementwise import chain_of
 
@@ -93,17 +94,13 @@ def norm(call: Call) -> list[Node]:
     if order not in orders or axis is None:
         raise call.refused(f"a norm with ord={order!r}, axis={axis}", "name the axes; of two of them, give no ord")
     function = powers.ABSOLUTE if order in (1, float("inf")) else powers.SQUARE
-    values = call.node(_function_op(call), {"function": function.text})
+    values = call.node(function_op(call), {"function": function.text})
     arguments = SimpleNamespace(axis=axis, keepdims=call.layer.keepdims)
     reduce = OPERATIONS["Max" if order == float("inf") else "Sum"]
     nodes = [values, *reduce(replace(call, layer=arguments, name=f"{call.name}-sum", inputs=(call.name,)))]
     if function == powers.SQUARE:
-        nodes.append(Node(f"{call.name}-root", _function_op(call), (nodes[-1].name,), {"function": powers.SQRT.text}))
+        nodes.append(Node(f"{call.name}-root", function_op(call), (nodes[-1].name,), {"function": powers.SQRT.text}))
     return nodes
-
-
-def _function_op(call: Call) -> str:
-    return "activation" if emit.in_textures(*call.shapes, call.shape) else "tensor_function"
 
 
 OPERATIONS: Mapping[str, Converter] = {

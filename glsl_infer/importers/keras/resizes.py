@@ -1,18 +1,18 @@
-"""Keras' resizes and affine transforms -> nodes."""
+"""Converters of Keras' resizes and affine transforms."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.emit import weighted_sums
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras.call import Call, array, is_tensor
 
-METHODS = ("bicubic", "lanczos3", "lanczos5")
+RESAMPLED_METHODS = ("bicubic", "lanczos3", "lanczos5")
+"""Interpolations computed as weighted sums of rows and columns."""
 
 
 def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialias: bool) -> list[Node]:
@@ -25,7 +25,7 @@ def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialia
     for axis, (before, after) in enumerate(zip(call.shapes[0][:2], size)):
         if before == after:
             continue
-        sums = weighted_sums(_matrix(before, after, interpolation, antialias=antialias), np.zeros(after), axis)
+        sums = emit.weighted_sums(_matrix(before, after, interpolation, antialias=antialias), np.zeros(after), axis)
         if sums is None:
             raise call.refused(f"a resize of {before} to {after} pixels, smoothed", "pool by whole factors before it")
         name = f"{call.name}-columns" if nodes else call.name
@@ -42,7 +42,8 @@ def _matrix(before: int, after: int, interpolation: str, *, antialias: bool) -> 
     return np.asarray(ops.convert_to_numpy(resized), np.float64).reshape(after, before)
 
 
-_METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
+_SHADER_METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
+"""Interpolations with a shader of their own, by their names in Keras."""
 
 
 def resizing(call: Call) -> list[Node]:
@@ -57,66 +58,35 @@ def resize(call: Call) -> list[Node]:
 
 
 def _converted(call: Call, size: tuple[int, int]) -> list[Node]:
-    layer: Any = call.layer
+    layer, source, shape = call.layer, call.inputs[0], call.shapes[0]
     call.require_channels_last()
-    before: list[Node] = []
-    if getattr(layer, "crop_to_aspect_ratio", False):
-        before = _cropped(call, size)
-    elif getattr(layer, "pad_to_aspect_ratio", False):
-        before = _padded(call, size)
-    if before:
-        shape = _shape_of(before[0], call)
-        call = replace(call, name=f"{call.name}-resized", inputs=(before[-1].name,), shapes=(shape,))
-    return [*before, *_resized(call, size, str(layer.interpolation), bool(layer.antialias))]
-
-
-def _fitting(call: Call, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the height for the full width and the width for the full height in the ratio of ``size``."""
-    height, width, _ = call.shapes[0]
-    return width * size[0] // size[1], height * size[1] // size[0]
-
-
-def _cropped(call: Call, size: tuple[int, int]) -> list[Node]:
-    """Crop the middle of the map to the aspect ratio of ``size``."""
-    size_before = call.shapes[0][:2]
-    cropped = tuple(max(min(most, fit), 1) for most, fit in zip(size_before, _fitting(call, size)))
-    begin = tuple((most - part) // 2 for most, part in zip(size_before, cropped))
-    return (
-        [call.node("spatial_slice", {"begin": begin, "size": cropped, "strides": (1, 1)})]
-        if cropped != size_before
-        else []
-    )
-
-
-def _padded(call: Call, size: tuple[int, int]) -> list[Node]:
-    """Pad both sides of the map equally to the aspect ratio of ``size``. An odd pixel is not added."""
-    down, right = ((max(most, fit) - most) // 2 for most, fit in zip(call.shapes[0], _fitting(call, size)))
-    padding, value = (down, down, right, right), float(call.layer.fill_value)
-    if not any(padding):
-        return []
-    if value:
-        return [call.node("constant_padding", {"padding": padding, "value": value})]
-    return [call.node("zero_padding", {"padding": padding})]
-
-
-def _shape_of(node: Node, call: Call) -> tuple[int, int, int]:
-    height, width, channels = call.shapes[0]
-    if "size" in node.attrs:
-        height, width = node.attrs["size"]
+    sides = shape[:2]
+    fitting = (sides[1] * size[0] // size[1], sides[0] * size[1] // size[0])  # in the ratio of ``size``
+    if getattr(layer, "crop_to_aspect_ratio", False):  # the middle of the map
+        lengths = [max(min(side, fit), 1) for side, fit in zip(sides, fitting)]
+        parts = [range((side - length) // 2, (side - length) // 2 + length) for side, length in zip(sides, lengths)]
+        nodes = emit.sliced(call.name, source, shape, [*parts, range(shape[2])])
+    elif getattr(layer, "pad_to_aspect_ratio", False):  # both sides equally; an odd pixel is not added
+        margins = [(max(side, fit) - side) // 2 for side, fit in zip(sides, fitting)]
+        lengths = [side + 2 * margin for side, margin in zip(sides, margins)]
+        widths = [*((margin, margin) for margin in margins), (0, 0)]
+        nodes = emit.padded(call.name, source, shape, widths, "constant", float(layer.fill_value))
     else:
-        top, bottom, left, right = node.attrs["padding"]
-        height, width = height + top + bottom, width + left + right
-    return height, width, channels
+        lengths = list(sides)
+    if tuple(lengths) == sides:
+        return _resized(call, size, str(layer.interpolation), bool(layer.antialias))
+    resized = replace(call, name=f"{call.name}-resized", inputs=(nodes[-1].name,), shapes=((*lengths, shape[2]),))
+    return [*nodes, *_resized(resized, size, str(layer.interpolation), bool(layer.antialias))]
 
 
 def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: bool) -> list[Node]:
     smoothed = antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1])
-    if interpolation in METHODS or (smoothed and interpolation == "bilinear"):
+    if interpolation in RESAMPLED_METHODS or (smoothed and interpolation == "bilinear"):
         return resampled(call, size, interpolation, antialias=antialias)
-    if interpolation not in _METHODS:
-        methods = ", ".join((*_METHODS, *METHODS))
+    if interpolation not in _SHADER_METHODS:
+        methods = ", ".join((*_SHADER_METHODS, *RESAMPLED_METHODS))
         raise call.refused(f"interpolation='{interpolation}'", f"use one of: {methods}")
-    return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]
+    return [call.node("resize", {"size": size, "method": _SHADER_METHODS[interpolation], "convention": "half_pixel"})]
 
 
 _PADDINGS = {"constant": "zeros", "nearest": "border", "reflect": "reflection"}

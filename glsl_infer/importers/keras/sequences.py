@@ -1,152 +1,60 @@
-"""Keras layers on sequences -> nodes. A sequence (length, channels) is a map of one row for the 2D operators.
+"""Converters of Keras layers on sequences. A sequence (length, channels) is a map of one row for the 2D operators.
 
 Recurrent layers run on the CPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import PLAIN, same_padding, transposed
-from glsl_infer.importers.keras import activations
-from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.keras import activations, converters
+from glsl_infer.importers.keras.call import Call, Converter, array
 
 
-class _Row:
-    """A chain of nodes on a sequence as a map of one row. The first has the call's name."""
+class _AsMap:
+    """A layer of sequences with the options and weights of the same layer of maps, for a map of one row.
 
-    def __init__(self, call: Call) -> None:
+    Args:
+        layer: the layer of Keras.
+        output: (length, channels) of its output.
+    """
+
+    interpolation = "nearest"
+
+    def __init__(self, layer: Any, output: Shape) -> None:
+        self._layer, self._output = layer, output
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._layer, name, "channels_last") if name == "data_format" else getattr(self._layer, name)
+        if name in ("strides", "dilation_rate", "pool_size", "size"):
+            return None if value is None else (1, int(value[0] if isinstance(value, (list, tuple)) else value))
+        if name in ("kernel", "depthwise_kernel", "pointwise_kernel"):
+            return array(value)[None]
+        return ((0, 0), value) if name in ("padding", "cropping") and not isinstance(value, str) else value
+
+    def compute_output_shape(self, shape: Shape) -> Shape:
+        """Return the shape of the row, with the batch."""
+        return (1, 1, *self._output)
+
+
+def _row(convert: Converter) -> Converter:
+    """Return the converter of a layer of sequences (length, channels), from that of the layer of maps."""
+
+    def converted(call: Call) -> list[Node]:
         if len(call.shapes[0]) != 2:
             raise call.refused(f"an input of shape {call.shapes[0]}", "give it a sequence: (length, channels)")
-        data_format = getattr(call.layer, "data_format", "channels_last")
-        if data_format != "channels_last":
-            raise call.refused(f"data_format='{data_format}'", "only 'channels_last' can be exported")
-        self.call = call
-        self.length, self.channels = call.shapes[0]
-        self.nodes = [call.node("reshape", {"shape": (1, self.length, self.channels)})]
+        layer, row = _AsMap(call.layer, call.shape), call.node("reshape", {"shape": (1, *call.shapes[0])})
+        of_map = replace(call, layer=layer, name=f"{call.name}-row", inputs=(row.name,), shape=(1, *call.shape))
+        nodes = convert(replace(of_map, shapes=(row.attrs["shape"],)))
+        return [row, *nodes, Node(f"{call.name}-sequence", "reshape", (nodes[-1].name,), {"shape": call.shape})]
 
-    def add(self, part: str, op: str, attrs: Mapping[str, Any], **weights: NDArray[np.float32]) -> str:
-        """Append a node that reads the last one; return its name."""
-        name = f"{self.call.name}-{part}"
-        self.nodes.append(Node(name, op, (self.nodes[-1].name,), dict(attrs), weights))
-        return name
-
-    def activated(self) -> None:
-        """Append the layer's own activation."""
-        self.nodes += activations.own_activation(self.call, self.nodes[-1].name)
-
-    def end(self) -> list[Node]:
-        """Return the nodes, with the row reshaped to a sequence."""
-        self.add("sequence", "reshape", {"shape": self.call.shape})
-        return self.nodes
-
-    def window(self, taps: int, stride: int, dilation: int = 1) -> dict[str, Any]:
-        """Return the attributes of a window over the row."""
-        kind = str(self.call.layer.padding)
-        before, after = (0, 0)
-        if kind == "same":
-            before, after = same_padding(self.length, taps, stride, dilation)
-        elif kind == "causal":
-            before = dilation * (taps - 1)
-        elif kind != "valid":
-            raise self.call.refused(f"padding='{kind}'", "use 'same', 'valid' or 'causal'")
-        return {"strides": (1, stride), "padding": (0, 0, before, after)}
-
-
-def _single(value: Any) -> int:
-    return int(value[0] if isinstance(value, (list, tuple)) else value)
-
-
-def _convolution(row: _Row, part: str, weights: NDArray[np.float32], groups: int, own: NDArray[np.float32]) -> None:
-    layer = row.call.layer
-    dilation = _single(layer.dilation_rate)
-    attrs = {
-        **PLAIN,
-        **row.window(weights.shape[0], _single(layer.strides), dilation),
-        "groups": groups,
-        "dilations": (1, dilation),
-    }
-    row.add(part, "conv2d", attrs, kernel=weights[None], bias=own)
-
-
-def _conv(call: Call) -> list[Node]:
-    row, weights = _Row(call), kernel(call)
-    _convolution(row, "row", weights, int(call.layer.groups), bias(call, weights.shape[2]))
-    row.activated()
-    return row.end()
-
-
-def _depthwise(call: Call) -> list[Node]:
-    row, weights = _Row(call), kernel(call)
-    taps, channels, multiplier = weights.shape
-    outputs = channels * multiplier
-    _convolution(row, "row", weights.reshape(taps, 1, outputs), channels, bias(call, outputs))
-    row.activated()
-    return row.end()
-
-
-def _separable(call: Call) -> list[Node]:
-    row, weights = _Row(call), array(call.layer.depthwise_kernel)
-    taps, channels, multiplier = weights.shape
-    outputs, pointwise = channels * multiplier, array(call.layer.pointwise_kernel)
-    _convolution(row, "row", weights.reshape(taps, 1, outputs), channels, np.zeros(outputs, np.float32))
-    row.add("pointwise", "conv2d", PLAIN, kernel=pointwise[None], bias=bias(call, pointwise.shape[2]))
-    row.activated()
-    return row.end()
-
-
-def _conv_transpose(call: Call) -> list[Node]:
-    row, weights, layer = _Row(call), kernel(call), call.layer  # (taps, filters, channels)
-    stride, dilation = _single(layer.strides), _single(layer.dilation_rate)
-    if stride != 1 and dilation != 1:
-        raise call.refused(f"strides={stride} with dilation_rate={dilation}", "give one of them")
-    row.nodes += transposed(
-        f"{call.name}-row",
-        call.name,
-        weights[None],
-        bias(call, weights.shape[1]),
-        strides=(1, stride),
-        shape=(1, *call.shapes[0]),
-        output_size=(1, call.shape[0]),
-        same=layer.padding != "valid",
-        dilations=(1, dilation),
-        activation=activations.own_activation(call, f"{call.name}-row"),
-    )
-    return row.end()
-
-
-def _pool(op: str) -> Converter:
-    def convert(call: Call) -> list[Node]:
-        row, taps = _Row(call), _single(call.layer.pool_size)
-        stride = taps if call.layer.strides is None else _single(call.layer.strides)
-        row.add("row", op, {"pool": (1, taps), **row.window(taps, stride)})
-        return row.end()
-
-    return convert
-
-
-def _up_sampling(call: Call) -> list[Node]:
-    row = _Row(call)
-    row.add("row", "upsample_nearest", {"size": (1, _single(call.layer.size))})
-    return row.end()
-
-
-def _zero_padding(call: Call) -> list[Node]:
-    row = _Row(call)
-    before, after = (int(count) for count in call.layer.padding)
-    row.add("row", "zero_padding", {"padding": (0, 0, before, after)})
-    return row.end()
-
-
-def _cropping(call: Call) -> list[Node]:
-    row, before = _Row(call), int(call.layer.cropping[0])
-    row.add("row", "spatial_slice", {"begin": (0, before), "size": (1, call.shape[0]), "strides": (1, 1)})
-    return row.end()
+    return converted
 
 
 def _repeat_vector(call: Call) -> list[Node]:
@@ -230,12 +138,12 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
     """Return the nodes for a layer's output from all steps (length, directions, hidden)."""
     length, hidden = call.shapes[0][0], node.weights["recurrent"].shape[1]
     nodes, parts = [node], []
-    for place, backwards in enumerate(directions):
+    for index, backwards in enumerate(directions):
         name = f"{call.name}-{'backward' if backwards else 'forward'}"
         at = 0 if backwards else length - 1
-        begin, size, strides = (0 if every else at, place, 0), (length if every else 1, 1, hidden), (1, 1, 1)
+        begin, size, strides = (0 if every else at, index, 0), (length if every else 1, 1, hidden), (1, 1, 1)
         if every and backwards and len(directions) == 1:  # Keras returns the steps in the order of computation
-            begin, strides = (length - 1, place, 0), (-1, 1, 1)
+            begin, strides = (length - 1, index, 0), (-1, 1, 1)
         cut = {"begin": begin, "size": size, "strides": strides}
         nodes.append(Node(f"{name}-steps", "tensor_slice", (node.name,), cut))
         nodes.append(
@@ -254,22 +162,21 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
     return nodes
 
 
-LAYERS: Mapping[str, Callable[[Call], list[Node]]] = {
-    "AveragePooling1D": _pool("average_pool"),
+_ON_ROWS = (
+    *("AveragePooling", "Conv", "Cropping", "DepthwiseConv", "MaxPooling", "SeparableConv", "UpSampling"),
+    "ZeroPadding",
+)
+"""Names without ``1D`` of the layers of sequences that are those of maps with ``2D``."""
+
+LAYERS: Mapping[str, Converter] = {
+    **{f"{kind}1D": _row(converters.LAYERS[f"{kind}2D"]) for kind in _ON_ROWS},
+    "Conv1DTranspose": _row(converters.LAYERS["Conv2DTranspose"]),
     "Bidirectional": _bidirectional,
-    "Conv1D": _conv,
-    "Conv1DTranspose": _conv_transpose,
-    "Cropping1D": _cropping,
-    "DepthwiseConv1D": _depthwise,
     "GRU": _recurrent,
     "LSTM": _recurrent,
     "Masking": _masking,
-    "MaxPooling1D": _pool("max_pool"),
     "RNN": _recurrent,
     "RepeatVector": _repeat_vector,
-    "SeparableConv1D": _separable,
     "SimpleRNN": _recurrent,
-    "UpSampling1D": _up_sampling,
-    "ZeroPadding1D": _zero_padding,
 }
 """Converters by class name."""

@@ -1,4 +1,4 @@
-"""Keras operations that move, fill or broadcast values in tensors of any rank, and adaptive pooling -> nodes."""
+"""Converters of operations that move, fill or broadcast values in tensors of any rank, and of adaptive pooling."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import padding_of
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Window
 from glsl_infer.importers.core.moves import placed as in_places
+from glsl_infer.importers.core.pooling import pooled
 from glsl_infer.importers.keras import geometry
-from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor, pair
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 from glsl_infer.importers.keras.elementwise import by, chain_of
 from glsl_infer.importers.keras.geometry import slice_
 from glsl_infer.ops.constant_map import constant_map
@@ -90,11 +92,7 @@ def _stack(call: Call) -> list[Node]:
     longer = (*shape[:over], 1, *shape[over:])
     if len(call.inputs) != len(call.arguments[0] if len(call.arguments) == 1 else call.arguments):
         raise call.refused("a stack with constants in it", "give it tensors of the model")
-    nodes = []
-    for number, name in enumerate(call.inputs):
-        own = call.name if not number else f"{call.name}-{number + 1}"
-        nodes.append(Node(own, "reshape", (name,), {"shape": longer}))
-    return [*nodes, Node(f"{call.name}-all", "tensor_concat", tuple(node.name for node in nodes), {"axis": over})]
+    return emit.stacked(call.name, call.inputs, longer, over)
 
 
 def _take_along(call: Call) -> list[Node]:
@@ -102,8 +100,8 @@ def _take_along(call: Call) -> list[Node]:
     over = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
         source_shape, indices_shape = call.shapes
-        if [size for place, size in enumerate(source_shape) if place != over] == [
-            size for place, size in enumerate(indices_shape) if place != over
+        if [size for index, size in enumerate(source_shape) if index != over] == [
+            size for index, size in enumerate(indices_shape) if index != over
         ]:
             return [call.node("gather_elements", {"axis": over})]
         return _taken_along(call, over)
@@ -112,7 +110,7 @@ def _take_along(call: Call) -> list[Node]:
     numbers, source_shape = array(indices), call.shapes[0]
     if numbers.shape[0] != 1:
         raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    result_shape = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(source_shape))
+    result_shape = tuple(numbers.shape[index + 1] if index == over else size for index, size in enumerate(source_shape))
     return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], result_shape))]
 
 
@@ -120,7 +118,7 @@ def _taken_along(call: Call, over: int) -> list[Node]:
     """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
     for name, own_shape, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
-        full_shape = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(own_shape))
+        full_shape = tuple(size if index == over else max(size, other[index]) for index, size in enumerate(own_shape))
         if full_shape == own_shape:
             names.append(name)
             continue
@@ -164,77 +162,48 @@ def _sections(call: Call, numbers: Numbers) -> Numbers:
 
 
 def adaptive(reduction: str) -> Converter:
-    """Return the converter of a pooling to a given size. Its windows can overlap and differ by a pixel."""
+    """Return the converter of a pooling of a map or a sequence to a given size. Windows can overlap and differ."""
 
     def convert(call: Call) -> list[Node]:
         call.require_channels_last()
-        height, width, channels = call.shapes[0]
-        output_size = call.shape[:2]
-        if not height % output_size[0] and not width % output_size[1]:
-            pool = (height // output_size[0], width // output_size[1])
-            attrs = {"pool": pool, "strides": pool, "padding": (0, 0, 0, 0)}
-            return [call.node("average_pool" if reduction == "mean" else "max_pool", attrs)]
-        windows = [_windows(size, count) for size, count in zip((height, width), output_size)]
-        return _largest(call, windows) if reduction == "max" else _means(call, windows, channels)
+        (*sizes, _), counts, source = call.shapes[0], call.shape[:-1], call.inputs[0]
+        if len(sizes) == 2 and not any(size % count for size, count in zip(sizes, counts)):
+            size = (sizes[0] // counts[0], sizes[1] // counts[1])
+            op = "average_pool" if reduction == "mean" else "max_pool"
+            return pooled(call.name, source, call.shapes[0], op, Window(size, size))
+        windows = [_windows(size, count) for size, count in zip(sizes, counts)]
+        return _largest(call, windows) if reduction == "max" else _means(call, windows)
 
     return convert
 
 
 def _windows(size: int, count: int) -> list[range]:
-    return [range(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
+    return [range(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]
 
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     """Gather the values of every window, with the last repeated in short windows, and reduce them to the maximum."""
-    longest = [max(map(len, ranges)) for ranges in windows]
-    rows, columns = (
-        np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in ranges])
-        for ranges, most in zip(windows, longest)
-    )
     numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
-    taken = numbers[rows[:, :, None, None], columns[None, None]]
-    nodes = placed(call, taken)
-    attrs = {"reduction": "max", "axes": (1, 3), "keep": False}
+    for axis, ranges in enumerate(windows):
+        longest = range(max(map(len, ranges)))
+        windowed = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
+        numbers = np.take(numbers, windowed, 2 * axis)
+    nodes = placed(call, numbers)
+    attrs = {"reduction": "max", "axes": tuple(range(1, 2 * len(windows), 2)), "keep": False}
     return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
 
 
-def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> list[Node]:
-    """Multiply rows, then columns, by a matrix with the weight of each in every window."""
-    nodes: list[Node] = []
-    before = call.inputs[0]
-    for ranges, size, part in zip(windows, call.shapes[0], ("rows", "columns")):
-        matrix = np.zeros((size, len(ranges)), np.float32)
-        for place, window in enumerate(ranges):
-            matrix[window.start : window.stop, place] = 1.0 / len(window)
-        transposed = f"{call.name}-{part}-last" if nodes else call.name
-        # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each axis is last once.
-        nodes.append(Node(transposed, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
-        before = f"{call.name}-{part}"
-        nodes.append(Node(before, "linear", (transposed,), {}, {"kernel": matrix}))
-    nodes.append(Node(f"{call.name}-back", "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
-    return nodes
-
-
-def adaptive_row(reduction: str) -> Converter:
-    """Return the converter of an adaptive pooling of a sequence."""
-
-    def convert(call: Call) -> list[Node]:
-        length, channels = call.shapes[0]
-        windows = _windows(length, call.shape[0])
-        most = max(map(len, windows))
-        if reduction == "max":
-            places = np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in windows])
-            nodes = placed(call, np.arange(length * channels).reshape(length, channels)[places])
-            attrs = {"reduction": "max", "axes": (1,), "keep": False}
-            return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
-        matrix = np.zeros((length, len(windows)), np.float32)
-        for place, window in enumerate(windows):
-            matrix[window.start : window.stop, place] = 1.0 / len(window)
-        transposed = call.node("tensor_transpose", {"axes": (1, 0)})
-        mean = Node(f"{call.name}-means", "linear", (call.name,), {}, {"kernel": matrix})
-        return [transposed, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]
-
-    return convert
+def _means(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
+    """Multiply each axis but the channels by a matrix with the weight of each index in every window."""
+    chain, order = chain_of(call), (*range(1, len(windows) + 1), 0)  # each axis is last once
+    for ranges, size in zip(windows, call.shapes[0]):
+        matrix = np.zeros((size, len(ranges)))
+        for index, window in enumerate(ranges):
+            matrix[window.start : window.stop, index] = 1.0 / len(window)
+        chain.add("tensor_transpose", part="last", axes=order)
+        chain.add("linear", part="means", weights={"kernel": matrix})
+    chain.add("tensor_transpose", part="back", axes=order)
+    return chain.nodes
 
 
 MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
@@ -263,9 +232,9 @@ OPERATIONS: Mapping[str, Converter] = {
 """Converters by class name."""
 
 LAYERS: Mapping[str, Converter] = {
-    "AdaptiveAveragePooling1D": adaptive_row("mean"),
+    "AdaptiveAveragePooling1D": adaptive("mean"),
     "AdaptiveAveragePooling2D": adaptive("mean"),
-    "AdaptiveMaxPooling1D": adaptive_row("max"),
+    "AdaptiveMaxPooling1D": adaptive("max"),
     "AdaptiveMaxPooling2D": adaptive("max"),
 }
 """Converters of layers by class name."""
@@ -303,20 +272,18 @@ def _patches(call: Call) -> list[Node]:
             f"patches of an input of {call.shapes[0]}", "give it a feature map, and size=(height, width)"
         )
     call.require_channels_last()
-    size, dilation = pair(layer.size), pair(layer.dilation_rate)
-    strides = size if layer.strides in (None, ()) else pair(layer.strides)
-    reach = tuple((length - 1) * step + 1 for length, step in zip(size, dilation))
-    height, width, channels = call.shapes[0]
-    around = padding_of(layer.padding, (height, width), size, strides, dilation)
-    name, nodes = call.inputs[0], list[Node]()
+    window, (height, width, channels) = call.window(layer.size), call.shapes[0]
+    around, name, nodes = window.padding, call.inputs[0], list[Node]()
     if any(around):
         name = f"{call.name}-padded"
         nodes.append(
             Node(name, "tensor_pad", call.inputs, {"padding": (*around, 0, 0), "mode": "constant", "value": 0})
         )
         height, width = height + around[0] + around[1], width + around[2] + around[3]
-    starts = [np.arange(0, length - span + 1, step) for length, span, step in zip((height, width), reach, strides)]
-    inside = [np.arange(length) * step for length, step in zip(size, dilation)]
+    inside = [np.arange(length) * step for length, step in zip(window.size, window.dilations)]
+    starts = [
+        np.arange(0, length - taps[-1], step) for length, taps, step in zip((height, width), inside, window.strides)
+    ]
     numbers = np.arange(height * width * channels).reshape(height, width, channels)
     rows, columns = (start[:, None] + offset for start, offset in zip(starts, inside))
     patches = numbers[rows[:, None, :, None], columns[None, :, None, :]]

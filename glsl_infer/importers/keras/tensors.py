@@ -1,4 +1,4 @@
-"""Keras layers and operations on tensors of any rank -> nodes for the CPU.
+"""Converters of Keras layers and operations on tensors of any rank: nodes for the CPU.
 
 They are used if an input or output is neither a vector nor a map, or if a layer does not have a shader.
 """
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras import (
-    activations,
     elementwise,
     geometry,
     normalizations,
@@ -50,13 +49,6 @@ def _one_hot(call: Call) -> list[Node]:
     return emit.one_hot(call.name, call.inputs[0], shape, int(call.layer.num_classes), axis, 0.0, 1.0)
 
 
-def _functions(kinds: Mapping[str, activations.ActivationFinder]) -> dict[str, Converter]:
-    def converter(activation_of: activations.ActivationFinder) -> Converter:
-        return lambda call: [call.node("tensor_function", {"function": activation_of(call, call.layer).text})]
-
-    return {name: converter(activation_of) for name, activation_of in kinds.items()}
-
-
 def _sorted(call: Call) -> list[Node]:
     result = {"result": "indices"} if type(call.layer).__name__ == "Argsort" else {}
     return [call.node("sort", {"axis": call.axis(call.layer.axis), **result})]
@@ -77,7 +69,6 @@ LAYERS: Mapping[str, Converter] = {
     **tensor_places.LAYERS,
     **sequences.LAYERS,
     **normalizations.LAYERS_ON_CPU,
-    **_functions(activations.LAYERS),
 }
 """Converters of layers by class name."""
 
@@ -102,6 +93,5 @@ OPERATIONS: Mapping[str, Converter] = {
     **reductions.ON_CPU,
     **tensor_places.OPERATIONS,
     **normalizations.ON_CPU,
-    **_functions(activations.OPERATIONS),
 }
 """Converters of operations by class name."""

@@ -123,8 +123,8 @@ class Walk:
         operators = tuple(node.op for node in builder.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
-        place = DROPPED if dropped else runs(operators)
-        builder.rows[name] = replace(row, shape=builder.shapes[output], runs=place, operators=operators, note=note)
+        placement = DROPPED if dropped else runs(operators)
+        builder.rows[name] = replace(row, shape=builder.shapes[output], runs=placement, operators=operators, note=note)
         return {index: output}
 
     def _converted(self, call: Call, tensor: Any) -> str:
@@ -133,38 +133,38 @@ class Walk:
         Raises:
             ModelError: the call is not supported.
         """
-        places = tuple(self._batch.get(name, 0) for name in call.inputs)
+        batch_axes = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), places):
-            nodes, place = batch_axis.elsewhere(
-                call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
+        if max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), batch_axes):
+            nodes, axis = batch_axis.elsewhere(
+                call, tensor.shape, batch_axes, parts[0], lambda call: _converter(call)(call)
             )
             output = self._builder.add(nodes)
-            self._parts[output], self._batch[output] = parts[0], place
+            self._parts[output], self._batch[output] = parts[0], axis
             return output
         larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
-        if not any(places) and batch_axis.each_alone(call, parts):
+        if not any(batch_axes) and batch_axis.each_alone(call, parts):
             below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
             output = self._builder.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
-        if not any(places) and (larger or any(count > 1 for count in parts)):
+        if not any(batch_axes) and (larger or any(count > 1 for count in parts)):
             nodes, left = batch_axis.converted(call, parts, lambda call: _converter(call)(call))
             output = self._builder.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
-        if batch_axis.moves(call.layer, len(tensor.shape), places):
-            nodes_and_place = batch_axis.moved(call, places[0])
-            if nodes_and_place is None:
-                place = batch_axis.place_after(call, places)
-                call = batch_axis.as_first(call, place, tensor.shape)
-                nodes_and_place = _converter(call)(call), place
-            nodes, place = nodes_and_place
+        if batch_axis.moves(call.layer, len(tensor.shape), batch_axes):
+            nodes_and_axis = batch_axis.moved(call, batch_axes[0])
+            if nodes_and_axis is None:
+                axis = batch_axis.axis_after(call, batch_axes)
+                call = batch_axis.as_first(call, axis, tensor.shape)
+                nodes_and_axis = _converter(call)(call), axis
+            nodes, axis = nodes_and_axis
             output = self._builder.add(nodes)
-            if place:
-                self._batch[output] = place
+            if axis:
+                self._batch[output] = axis
             return output
         if type(call.layer).__name__ == "TimeDistributed":
             return self._distributed(call)
@@ -187,8 +187,8 @@ class Walk:
             own = self._builder.free_name(f"{name}/{inner.name}")
             if _is_model(inner):
                 return self._inner(inner, own, (source,))[0]
-            one = Call(inner, own, (source,), (self._builder.shapes[source],), call.arguments, 0, shape)
-            return self._builder.add(_converter(one)(one))
+            entry_call = Call(inner, own, (source,), (self._builder.shapes[source],), call.arguments, 0, shape)
+            return self._builder.add(_converter(entry_call)(entry_call))
 
         return self.frames.unrolled(call, step)
 

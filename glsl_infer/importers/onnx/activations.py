@@ -1,4 +1,4 @@
-"""Activation functions -> nodes."""
+"""Converters of activation functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NO_LIMIT = 1e30
 _NAMED = elementwise.activations(elementwise.ONNX)
 
 
-def applied(call: Call, text: str, place: int = 0) -> list[View]:
-    """Return an activation, given as text, of the input at ``place``."""
-    view = call.view(place)
-    return [View(call.nodes.function(view.node, text), view.stored, view.axes)]
+def applied(call: Call, text: str, index: int = 0) -> list[View]:
+    """Return an activation, given as text, of the input at ``index``."""
+    view = call.view(index)
+    return [view.at(call.nodes.function(view.node, text))]
 
 
 def _named(call: Call) -> list[View]:
@@ -62,7 +62,7 @@ def _selu(call: Call) -> list[View]:
     if math.isclose(alpha, smooth.SELU_ALPHA, rel_tol=1e-6) and math.isclose(gamma, smooth.SELU_SCALE, rel_tol=1e-6):
         return applied(call, "selu")
     (view,) = applied(call, smooth.elu(alpha).text)
-    return [View(_scaled(call, view.node, gamma, 0.0), view.stored, view.axes)]
+    return [view.at(call.nodes.scaled(view.node, gamma))]
 
 
 def _hard_sigmoid(call: Call) -> list[View]:
@@ -84,8 +84,8 @@ def _swish(call: Call) -> list[View]:
     if alpha == 1.0:
         return applied(call, "silu")
     view = call.view()
-    inner = _scaled(call, view.node, alpha, 0.0)  # alpha * x * sigmoid(alpha * x), divided by alpha
-    return [View(_scaled(call, call.nodes.function(inner, "silu"), 1.0 / alpha, 0.0), view.stored, view.axes)]
+    inner = call.nodes.scaled(view.node, alpha)  # alpha * x * sigmoid(alpha * x), divided by alpha
+    return [view.at(call.nodes.scaled(call.nodes.function(inner, "silu"), 1.0 / alpha))]
 
 
 def _clip(call: Call) -> list[View]:
@@ -96,7 +96,7 @@ def _clip(call: Call) -> list[View]:
     low, high = (-math.inf if low < -_NO_LIMIT else low), (math.inf if high > _NO_LIMIT else high)
     if low >= high:
         if math.isfinite(high):  # ONNX: values below the upper limit become this limit
-            return [_constant_like(call, high)]
+            return [call.view().at(call.nodes.scaled(call.view().node, 0.0, high))]
         raise call.refused(f"limits of {low:g} and {high:g}", "let the lower one be less")
     if low == -math.inf and high == math.inf:
         return applied(call, "linear")
@@ -112,21 +112,12 @@ def _computed_limits(call: Call) -> View:
     from glsl_infer.importers.onnx.arithmetic import of_two
 
     view = call.view()
-    for place, operation in ((1, "maximum"), (2, "minimum")):
-        limit = call.operands[place] if call.has(place) else None
+    for index, operation in ((1, "maximum"), (2, "minimum")):
+        limit = call.operands[index] if call.has(index) else None
         none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
         if limit is not None and not none:
             view = of_two(call, operation, view, limit)
     return view
-
-
-def _constant_like(call: Call, value: float) -> View:
-    view = call.view()
-    return View(_scaled(call, view.node, 0.0, value), view.stored, view.axes)
-
-
-def _scaled(call: Call, node: str, scale: float, offset: float) -> str:
-    return call.nodes.affine(node, np.asarray([scale]), np.asarray([offset]))
 
 
 def _prelu(call: Call) -> list[View]:
@@ -148,7 +139,7 @@ def _prelu(call: Call) -> list[View]:
     shape = call.nodes.shape(view.node)
     node = view.node if shape[-1] == count else call.nodes.shaped(view.node, (1, view.size // count, count))
     text = bent.prelu(*(float(slope) for slope in wide.reshape(-1))).text
-    return [View(call.nodes.function(node, text), view.stored, view.axes)]
+    return [view.at(call.nodes.function(node, text))]
 
 
 def _prelu_in_pieces(call: Call, slopes: np.ndarray) -> list[View]:
@@ -159,13 +150,13 @@ def _prelu_in_pieces(call: Call, slopes: np.ndarray) -> list[View]:
     cut = view.cut(nodes.shape(view.node))
     node, fine = (view.node, cut[0]) if cut else (nodes.shaped(view.node, tuple(a.size for a in view.stored)), view)
     upper = nodes.function(node, "relu")
-    lower = nodes.function(_scaled(call, node, -1.0, 0.0), "relu")
+    lower = nodes.function(call.nodes.scaled(node, -1.0), "relu")
     stored_slopes = np.broadcast_to(fine.as_stored(slopes), [atom.size for atom in fine.stored]).reshape(
         nodes.shape(node)
     )
     product = nodes.constant("multiply", lower, -stored_slopes)
     result = nodes.emit("tensor_binary", upper, product, part="sum", operation="add")
-    return [View(result, fine.stored, fine.axes)]
+    return [fine.at(result)]
 
 
 CONVERTERS: dict[str, Converter] = {

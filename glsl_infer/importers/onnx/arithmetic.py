@@ -1,4 +1,4 @@
-"""Elementwise operators on tensors and constants: arithmetic, comparisons, logic, rounding and selection -> nodes."""
+"""Converters of elementwise operators: arithmetic, comparisons, logic, rounding and selection."""
 
 from __future__ import annotations
 
@@ -50,13 +50,25 @@ def unary(call: Call, operation: str, part: str = "") -> list[View]:
     """Return an elementwise function of the first input, on the CPU."""
     view = call.view()
     node = call.nodes.emit("tensor_unary", view.node, part=part or operation, operation=operation)
-    return [View(node, view.stored, view.axes)]
+    return [view.at(node)]
 
 
 def _function(call: Call) -> list[View]:
     if types.is_whole(call.type(0)) and call.kind in ("Ceil", "Floor", "Round"):
         return [call.view()]
     return unary(call, _FUNCTIONS[call.kind])
+
+
+def _is_infinite(call: Call) -> list[View]:
+    """Convert an IsInf, of infinities of both signs or of one."""
+    negative, positive = (call.attribute(f"detect_{sign}", 1) for sign in ("negative", "positive"))
+    if negative and positive:
+        return unary(call, "is_inf")
+    if not negative and not positive:
+        raise call.refused("of neither sign", "detect the infinities of one sign at least")
+    view, largest = call.view(), float(np.finfo(np.float32).max)
+    operation, limit = ("greater", largest) if positive else ("less", -largest)
+    return [View(call.nodes.constant(operation, view.node, np.full(1, limit)), view.stored, view.axes)]
 
 
 def _remainder(call: Call) -> list[View]:
@@ -75,7 +87,7 @@ def cast(call: Call, kind: str) -> list[View]:
     if kind == types.BOOL and source_type != types.BOOL:
         view = call.view()
         node = call.nodes.constant("not_equal", view.node, np.zeros(1))
-        return [View(node, view.stored, view.axes)]
+        return [view.at(node)]
     if types.is_whole(kind) and not types.is_whole(source_type):
         return unary(call, "truncate", "whole")
     return [call.view()]
@@ -137,7 +149,7 @@ def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.gen
         view = grown
     node, fine, stored = _beside(call, view, constant)
     result = _constant_node(call, operation, node, stored, first=first)
-    return View(result, fine.stored, fine.axes)
+    return fine.at(result)
 
 
 def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
@@ -146,20 +158,20 @@ def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubl
     cut = view.cut(shape)
     if cut is None:
         node = call.nodes.shaped(view.node, tuple(atom.size for atom in view.stored))
-        view = View(node, view.stored, view.axes)
+        view = view.at(node)
         return node, view, view.as_stored(constant)
     fine, groups = cut
     stored = fine.as_stored(constant)
     sizes: list[int] = []
-    place = 0
+    index = 0
     lengths_by_axis = list(stored.shape)
     for group in groups:
-        lengths = stored.shape[place : place + len(group)]
+        lengths = stored.shape[index : index + len(group)]
         full = any(length > 1 for length in lengths)
         for offset, atom in enumerate(group):
-            lengths_by_axis[place + offset] = atom.size if full else 1
+            lengths_by_axis[index + offset] = atom.size if full else 1
         sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
-        place += len(group)
+        index += len(group)
     return view.node, fine, np.broadcast_to(stored, lengths_by_axis).reshape(sizes)
 
 
@@ -276,7 +288,7 @@ def _power(call: Call) -> list[View]:
 
 def _negated(call: Call) -> list[View]:
     view = call.view()
-    return [View(call.nodes.affine(view.node, np.asarray([-1.0]), np.zeros(1)), view.stored, view.axes)]
+    return [view.at(call.nodes.scaled(view.node, -1.0))]
 
 
 def _triangle(call: Call) -> list[View]:
@@ -290,6 +302,7 @@ def _triangle(call: Call) -> list[View]:
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_OPERATIONS, binary),
+    "IsInf": _is_infinite,
     "Mod": _remainder,
     "Where": _where,
     "Neg": _negated,

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
-from glsl_infer.importers.onnx.geometry import reshaped
 from glsl_infer.importers.onnx.parts import as_view, concatenated
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
@@ -24,12 +23,12 @@ def _attention(call: Call) -> list[View]:
         raise call.refused("with the length of a cache", "export the model without a cache")
     if not all(map(call.has, range(3))):
         raise call.refused("without a query, keys and values", "the file is damaged; convert the model anew")
-    tensors = [_tensor(call, place) for place in range(3)]
+    tensors = [_tensor(call, index) for index in range(3)]
     flat = len(tensors[0].shape) == 3
-    query, keys, values = (_heads(call, view, "kv" if place else "q") for place, view in enumerate(tensors))
+    query, keys, values = (_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
     before = 0
     if call.has(_PAST[0]) and call.has(_PAST[1]):
-        past = [_tensor(call, place) for place in _PAST]
+        past = [_tensor(call, index) for index in _PAST]
         before = past[0].shape[2]
         keys, values = (concatenated(call, list(pair), 2) for pair in zip(past, (keys, values)))
     batch, heads, rows, width = query.shape
@@ -44,19 +43,19 @@ def _attention(call: Call) -> list[View]:
 
     batch_of_heads = (batch, groups, heads // groups)
     key_columns = shared(keys.transposed((0, 1, 3, 2)))
-    scores = reshaped(call, product(call, reshaped(call, query, (*batch_of_heads, rows, width)), key_columns, scale),
+    scores = call.reshaped(product(call, call.reshaped(query, (*batch_of_heads, rows, width)), key_columns, scale),
                       (batch, heads, rows, columns))  # fmt: skip
     shares = _shares(call, _capped(call, scores), before)
-    mixed = product(call, reshaped(call, shares, (*batch_of_heads, rows, columns)), shared(values))
-    result = reshaped(call, mixed, (batch, heads, rows, values.shape[3]))
+    mixed = product(call, call.reshaped(shares, (*batch_of_heads, rows, columns)), shared(values))
+    result = call.reshaped(mixed, (batch, heads, rows, values.shape[3]))
     if flat:
-        result = reshaped(call, result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
+        result = call.reshaped(result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
     return [result, keys, values]
 
 
-def _tensor(call: Call, place: int) -> View:
-    value = call.operands[place]
-    view = as_view(call, value, call.views[0]) if isinstance(value, np.ndarray) else call.view(place)
+def _tensor(call: Call, index: int) -> View:
+    value = call.operands[index]
+    view = as_view(call, value, call.views[0]) if isinstance(value, np.ndarray) else call.view(index)
     if len(view.shape) not in (3, 4):
         raise call.refused(f"on a tensor of shape {view.shape}", "give it three or four axes")
     return view
@@ -70,7 +69,7 @@ def _heads(call: Call, view: View, whose: str) -> View:
     heads = int(call.attribute(f"{whose}_num_heads"))
     if heads < 1 or numbers % heads:
         raise call.refused(f"{heads} heads of {numbers} numbers", "the file is damaged; convert the model anew")
-    return reshaped(call, view, (batch, positions, heads, numbers // heads)).transposed((0, 2, 1, 3))
+    return call.reshaped(view, (batch, positions, heads, numbers // heads)).transposed((0, 2, 1, 3))
 
 
 def _capped(call: Call, scores: View) -> View:
@@ -78,8 +77,8 @@ def _capped(call: Call, scores: View) -> View:
     cap, nodes = float(call.attribute("softcap", 0.0)), call.nodes
     if cap <= 0.0:
         return scores
-    bent = nodes.function(nodes.affine(scores.node, np.asarray([1.0 / cap]), np.zeros(1)), "tanh")
-    return View(nodes.affine(bent, np.asarray([cap]), np.zeros(1)), scores.stored, scores.axes)
+    bent = nodes.function(nodes.scaled(scores.node, 1.0 / cap), "tanh")
+    return scores.at(nodes.scaled(bent, cap))
 
 
 def _shares(call: Call, scores: View, before: int) -> View:

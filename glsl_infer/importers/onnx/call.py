@@ -45,9 +45,9 @@ class Call:
         """Return the call with other inputs."""
         return Call(self.operator, operands, self.nodes, self._kinds)
 
-    def type(self, place: int) -> str:
-        """Return NumPy's name of the type of the input at ``place``."""
-        return self._kinds[place] if place < len(self._kinds) else "float32"
+    def type(self, index: int) -> str:
+        """Return NumPy's name of the type of the input at ``index``."""
+        return self._kinds[index] if index < len(self._kinds) else "float32"
 
     @property
     def kind(self) -> str:
@@ -74,20 +74,20 @@ class Call:
             raise self.refused(f"without its attribute {name}", "the file is damaged; convert the model anew")
         return value
 
-    def has(self, place: int) -> bool:
-        """Return whether the input at ``place`` is present."""
-        return place < len(self.operands) and self.operands[place] is not None
+    def has(self, index: int) -> bool:
+        """Return whether the input at ``index`` is present."""
+        return index < len(self.operands) and self.operands[index] is not None
 
-    def view(self, place: int = 0) -> View:
-        """Return the computed tensor at the input ``place``.
+    def view(self, index: int = 0) -> View:
+        """Return the computed tensor of the input at ``index``.
 
         Raises:
             ModelError: the input is a constant, or is left out.
         """
-        value = self.operands[place] if place < len(self.operands) else None
+        value = self.operands[index] if index < len(self.operands) else None
         if not isinstance(value, View):
             what = "a constant" if isinstance(value, np.ndarray) else "nothing"
-            raise self.refused(f"{what} as its input {place + 1}", "give it a tensor that the network computes")
+            raise self.refused(f"{what} as its input {index + 1}", "give it a tensor that the network computes")
         return value
 
     @property
@@ -95,37 +95,37 @@ class Call:
         """The computed tensors among its inputs."""
         return [value for value in self.operands if isinstance(value, View)]
 
-    def is_constant(self, place: int) -> bool:
-        """Return whether the input at ``place`` is a constant."""
-        return place < len(self.operands) and isinstance(self.operands[place], np.ndarray)
+    def is_constant(self, index: int) -> bool:
+        """Return whether the input at ``index`` is a constant."""
+        return index < len(self.operands) and isinstance(self.operands[index], np.ndarray)
 
-    def constant(self, place: int, what: str) -> Numbers:
-        """Return the constant at the input ``place``.
+    def constant(self, index: int, what: str) -> Numbers:
+        """Return the constant of the input at ``index``.
 
         Raises:
             ModelError: the input is not a constant.
         """
-        value = self.operands[place] if place < len(self.operands) else None
+        value = self.operands[index] if index < len(self.operands) else None
         if not isinstance(value, np.ndarray):
             raise self.refused(f"{what} that the network computes", f"{what} must be a constant of the file")
         return value
 
-    def integers(self, place: int, what: str, attribute: str = "") -> list[int] | None:
+    def integers(self, index: int, what: str, attribute: str = "") -> list[int] | None:
         """Return integers from an attribute (old files) or from a constant (newer ones); None if left out."""
         if attribute and attribute in self.operator.attributes:
             value = self.operator.attributes[attribute]
             return [int(number) for number in (value if isinstance(value, tuple) else (value,))]
-        if not self.has(place):
+        if not self.has(index):
             return None
-        return [int(number) for number in self.constant(place, what).reshape(-1)]
+        return [int(number) for number in self.constant(index, what).reshape(-1)]
 
-    def number(self, place: int, what: str, attribute: str, default: float) -> float:
+    def number(self, index: int, what: str, attribute: str, default: float) -> float:
         """Return a scalar from an attribute, as in old files, or from a constant, as in newer ones."""
         if attribute and attribute in self.operator.attributes:
             return float(self.operator.attributes[attribute])
-        if not self.has(place):
+        if not self.has(index):
             return default
-        value = self.constant(place, what)
+        value = self.constant(index, what)
         if value.size != 1:
             raise self.refused(f"{what} of shape {value.shape}", f"give {what} of one number")
         return float(value.reshape(-1)[0])
@@ -151,20 +151,20 @@ class Call:
             raise self.refused(f"{what} that is not finite", "give finite numbers")
         return numbers
 
-    def map(self, place: int = 0, *, lines: bool = False) -> tuple[str, Shape]:
+    def map(self, index: int = 0, *, lines: bool = False) -> tuple[str, Shape]:
         """Return the node and the shape (height, width, channels) of an input map.
 
         A tensor (1, channels, length) is a map of height 1.
 
         Args:
-            place: the index of the input.
+            index: the index of the input.
             lines: whether a tensor (batch, channels, length) can be a map whose rows are the batch, because the
                 operator computes each row on its own.
 
         Raises:
             ModelError: the tensor is not a map, or its batch is not 1.
         """
-        view = self.view(place)
+        view = self.view(index)
         shape = view.shape
         if lines and len(shape) == 3:
             view = View(view.node, view.stored, ((), view.axes[1], view.axes[0], view.axes[2]))
@@ -192,6 +192,16 @@ class Call:
         shorter = view.reshaped((1, channels, height * width) if rank == 3 else (1, channels))
         assert shorter is not None
         return shorter
+
+    def reshaped(self, view: View, shape: Shape) -> View:
+        """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
+        if math.prod(shape) != view.size or any(size < 1 for size in shape):
+            raise self.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
+        result = view.reshaped(shape)
+        if result is None:  # in the file's order, all axes merge into one
+            result = relayout.ordered(self.nodes, view, range(len(view.axes))).reshaped(shape)
+        assert result is not None
+        return result
 
     def file_shape(self, shape: Sequence[int]) -> Shape:
         """Return a shape of the file after a check of its size.

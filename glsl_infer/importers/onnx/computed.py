@@ -36,10 +36,10 @@ def computed(
         ModelError: the operator is not supported on any of its inputs, or a result is too large.
     """
     first: ModelError | None = None
-    for place, value in enumerate(operands):
+    for index, value in enumerate(operands):
         if isinstance(value, np.ndarray) and value.size:
             try:
-                return _by_nodes(name, operator, operands, kinds, place, most)
+                return _by_nodes(name, operator, operands, kinds, index, most)
             except ModelError as refusal:
                 first = first or refusal
             except MISFITS as error:
@@ -50,15 +50,15 @@ def computed(
 
 
 def _by_nodes(
-    name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str], place: int, most: int
+    name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str], index: int, most: int
 ) -> list[Numbers]:
     """Return the results of an operator of which one input is an input of the nodes, and the others are constants."""
-    value = np.asarray(operands[place])
+    value = np.asarray(operands[index])
     builder = GraphBuilder()
     builder.free_name(name)
     source = builder.free_name(f"{name}-constant")
     builder.add([Node(source, "input_fixed", (), {"shape": (value.size,)})])
-    inputs = [fresh(source, value.shape) if at == place else each for at, each in enumerate(operands)]
+    inputs = [fresh(source, value.shape) if at == index else each for at, each in enumerate(operands)]
     named = replace(operator, outputs=tuple(filter(None, operator.outputs)))
     call = Call(named, inputs, Nodes(builder, name), kinds)
     with np.errstate(all="ignore"):

@@ -20,7 +20,10 @@ DOMAIN = "com.microsoft"
 _OPSET = 23
 """Opset of the replacement operators."""
 
-_SAME = {"DequantizeLinear", "Gelu", "QuantizeLinear", "SimplifiedLayerNormalization"}
+_SAME = {
+    "DequantizeLinear", "GatherND", "Gelu", "GridSample", "Pad", "QuantizeLinear", "Range",
+    "SimplifiedLayerNormalization", "Trilu",
+}  # fmt: skip
 """Operators identical to ONNX operators of the same name."""
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -59,25 +62,25 @@ class _Pieces:
         self.operators: list[Operator] = []
         self.constants: dict[str, Callable[[], Numbers]] = {}
 
-    def input(self, place: int) -> str:
-        """Return the name of the input at a place, or "" if it is left out."""
-        return self.operator.inputs[place] if place < len(self.operator.inputs) else ""
+    def input(self, index: int) -> str:
+        """Return the name of the input at an index, or "" if it is left out."""
+        return self.operator.inputs[index] if index < len(self.operator.inputs) else ""
 
-    def output(self, place: int) -> str:
-        """Return the name of the output at a place, or "" if it is left out."""
-        return self.operator.outputs[place] if place < len(self.operator.outputs) else ""
+    def output(self, index: int) -> str:
+        """Return the name of the output at an index, or "" if it is left out."""
+        return self.operator.outputs[index] if index < len(self.operator.outputs) else ""
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute of the file's operator."""
         return self.operator.attributes.get(name, default)
 
-    def stored(self, *places: int) -> bool:
+    def stored(self, *indices: int) -> bool:
         """Return whether each of these inputs is a constant of the file or left out."""
-        return all(not self.input(place) or self.input(place) in self._stored for place in places)
+        return all(not self.input(index) or self.input(index) in self._stored for index in indices)
 
-    def number(self, place: int) -> Numbers | None:
+    def number(self, index: int) -> Numbers | None:
         """Return a constant of the file, or None if it is left out."""
-        return self._stored[self.input(place)]() if self.input(place) else None
+        return self._stored[self.input(index)]() if self.input(index) else None
 
     def name(self, what: str) -> str:
         """Return an unused name for a new tensor."""
@@ -109,10 +112,10 @@ class _Pieces:
         self.operators[-1] = replace(last, outputs=outputs)
         return True
 
-    def sum(self, name: str, *places: int) -> str:
-        """Return the sum of a tensor and the inputs at places that are present."""
-        for place in filter(self.input, places):
-            name = self.add("Add", [name, self.input(place)])
+    def sum(self, name: str, *indices: int) -> str:
+        """Return the sum of a tensor and the present ones of the inputs at these indices."""
+        for index in filter(self.input, indices):
+            name = self.add("Add", [name, self.input(index)])
         return name
 
 
@@ -143,7 +146,7 @@ def _convolution(pieces: _Pieces) -> bool:
     """Rewrite a FusedConv: a convolution, plus another tensor, then an activation."""
     own = {"activation", "activation_params"}
     plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
-    name = pieces.add("Conv", [pieces.input(place) for place in range(3)], **plain)
+    name = pieces.add("Conv", [pieces.input(index) for index in range(3)], **plain)
     function, parameters = str(pieces.attribute("activation", "")), pieces.attribute("activation_params", ())
     name = _activated(pieces, pieces.sum(name, 3), function, parameters)
     return bool(name) and pieces.end(name)
@@ -153,7 +156,7 @@ def _gemm(pieces: _Pieces) -> bool:
     """Rewrite a FusedGemm: a Gemm, then an activation."""
     own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
     plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
-    name = pieces.add("Gemm", [pieces.input(place) for place in range(3)], **plain)
+    name = pieces.add("Gemm", [pieces.input(index) for index in range(3)], **plain)
     parameters = [pieces.attribute(key, None) for key in own[1:]]
     function = str(pieces.attribute("activation", ""))
     name = _activated(pieces, name, function, [value for value in parameters if value is not None])
@@ -191,7 +194,7 @@ def _skipped(kind: str) -> Callable[[_Pieces], bool]:
 
 def _whole_product(pieces: _Pieces, left: str, weights: int, scale: int, zero: int, bias: int) -> bool:
     """Rewrite a product by quantised weights."""
-    quantized = [pieces.input(place) for place in (weights, scale, zero)]
+    quantized = [pieces.input(index) for index in (weights, scale, zero)]
     kernel = pieces.add("DequantizeLinear", quantized if quantized[2] else quantized[:2], axis=-1)
     return pieces.end(pieces.sum(pieces.add("MatMul", [left, kernel]), bias))
 
@@ -201,7 +204,7 @@ def _dynamic_product(pieces: _Pieces) -> bool:
 
 
 def _integer_product(pieces: _Pieces) -> bool:
-    quantized = [pieces.input(place) for place in (0, 2, 4)]
+    quantized = [pieces.input(index) for index in (0, 2, 4)]
     left = pieces.add("DequantizeLinear", quantized if quantized[2] else quantized[:2])
     return _whole_product(pieces, left, 1, 3, 5, 6)
 
@@ -221,7 +224,7 @@ def _few_bits(pieces: _Pieces) -> bool:
         return packed[:, :count].astype(np.float32)
 
     def kernel() -> Numbers:
-        weights, scales, zeros = (pieces.number(place) for place in (1, 2, 3))
+        weights, scales, zeros = (pieces.number(index) for index in (1, 2, 3))
         assert weights is not None and scales is not None
         centre: Any = float(1 << (bits - 1))
         if zeros is not None:
@@ -240,9 +243,9 @@ def _lstm(pieces: _Pieces) -> bool:
     if not pieces.stored(1, 2, 8, 9, 10, 11):
         return False
 
-    def weights(place: int, scale: int) -> Callable[[], Numbers]:
+    def weights(index: int, scale: int) -> Callable[[], Numbers]:
         def read() -> Numbers:
-            stored, factor, zero = (pieces.number(each) for each in (place, scale, scale + 1))
+            stored, factor, zero = (pieces.number(each) for each in (index, scale, scale + 1))
             assert stored is not None and factor is not None
             values = stored.astype(np.float32)
             values = values - _per_direction(np.zeros(1) if zero is None else zero, len(values))
@@ -252,7 +255,7 @@ def _lstm(pieces: _Pieces) -> bool:
         return read
 
     kernels = [pieces.constant("W", weights(1, 8)), pieces.constant("R", weights(2, 10))]
-    inputs = [pieces.input(0), *kernels, *(pieces.input(place) for place in range(3, 8))]
+    inputs = [pieces.input(0), *kernels, *(pieces.input(index) for index in range(3, 8))]
     while not inputs[-1]:
         inputs.pop()
     pieces.add("LSTM", inputs, pieces.operator.outputs, **pieces.operator.attributes)
@@ -283,7 +286,7 @@ def _many_heads(pieces: _Pieces) -> bool:
     """Rewrite a MultiHeadAttention of queries, keys and values with a bias each."""
     if any(map(pieces.input, (4, 6, 7, 8, 9))) or not all(map(pieces.input, range(3))):
         return False
-    parts = [pieces.input(place) for place in range(3)]
+    parts = [pieces.input(index) for index in range(3)]
     if pieces.input(3):
         biases = [pieces.name(f"{what}-bias") for what in ("query", "key", "value")]
         pieces.add("Split", [pieces.input(3)], biases, axis=0, num_outputs=3)
@@ -330,15 +333,15 @@ def _quantized(kind: str, tensors: Sequence[int], plain: Sequence[int] = ()) -> 
 
     Args:
         kind: ONNX's operator on real numbers.
-        tensors: places of the quantised inputs, each followed by its scale and its zero point. The scale of the result
+        tensors: indices of the quantised inputs, each followed by its scale and its zero point. The scale of the result
             follows them.
-        plain: places of the inputs that are not quantised. They come first.
+        plain: indices of the inputs that are not quantised. They come first.
     """
 
     def rewrite(pieces: _Pieces) -> bool:
-        inputs = [pieces.input(place) for place in plain]
-        for place in tensors:
-            read = [pieces.input(place + offset) for offset in range(3)]
+        inputs = [pieces.input(index) for index in plain]
+        for index in tensors:
+            read = [pieces.input(index + offset) for offset in range(3)]
             inputs.append(pieces.add("DequantizeLinear", read if read[2] else read[:2]))
         result = tensors[-1] + 3
         computed = pieces.add(kind, inputs, **pieces.operator.attributes)
@@ -398,8 +401,8 @@ def _cropped(pieces: _Pieces) -> bool:
     left, top, right, bottom = pieces.attribute("border", (0, 0, 0, 0))
     size = pieces.attribute("scale", ())
     ends = [top + size[0], left + size[1]] if size else [-bottom or 2**31, -right or 2**31]
-    given = {"starts": [top, left], "ends": ends, "axes": [2, 3]}
-    names = [pieces.constant(key, partial(np.asarray, value, np.int64)) for key, value in given.items()]
+    slice_options = {"starts": [top, left], "ends": ends, "axes": [2, 3]}
+    names = [pieces.constant(key, partial(np.asarray, value, np.int64)) for key, value in slice_options.items()]
     return pieces.end(pieces.add("Slice", [pieces.input(0), *names]))
 
 

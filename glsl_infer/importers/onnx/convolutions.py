@@ -1,14 +1,15 @@
-"""Convolutions, plain and transposed -> nodes."""
+"""Converters of convolutions, plain and transposed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.core.convolutions import Padding, same_padding, transposed
+from glsl_infer.graph import Shape
+from glsl_infer.importers.core.convolutions import Pair, Window, convolved, padded_window, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.parts import of_each
@@ -17,7 +18,7 @@ from glsl_infer.importers.onnx.view import View, fresh
 Weights = NDArray[np.float32]
 
 
-def pair(call: Call, name: str, axes: int, default: int = 1) -> tuple[int, int]:
+def pair(call: Call, name: str, axes: int, default: int = 1) -> Pair:
     """Return a per-axis attribute as (y, x); for a line, whose only axis is x, as (default, x)."""
     value = call.attribute(name, (default,) * axes)
     if len(value) != axes:
@@ -25,26 +26,25 @@ def pair(call: Call, name: str, axes: int, default: int = 1) -> tuple[int, int]:
     return (default, int(value[0])) if axes == 1 else (int(value[0]), int(value[1]))
 
 
-def padding(
-    call: Call, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> Padding:
-    """Return (top, bottom, left, right) of a window over a map."""
+def window_of(call: Call, size: Pair, shape: Sequence[int]) -> Window:
+    """Return the window of an operator over a map of ``shape``, by its attributes."""
+    axes = len(call.view().axes) - 2
+    window = Window(size, pair(call, "strides", axes), dilations=pair(call, "dilations", axes))
+    if min(*size, *window.strides, *window.dilations) < 1:
+        raise call.refused(f"a window of {size}, strides {window.strides}", "the file is damaged")
     auto = call.attribute("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
-        around = [same_padding(*each) for each in zip(size, window, strides, dilations)]
-        if auto == "SAME_LOWER":
-            around = [(after, before) for before, after in around]
-        return (*around[0], *around[1])
+        window = padded_window("same", shape, window)
+        top, bottom, left, right = window.padding
+        return window if auto == "SAME_UPPER" else replace(window, padding=(bottom, top, right, left))
     if auto not in ("NOTSET", "VALID", ""):
         raise call.refused(f"auto_pad {auto!r:.40}", "NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
     pads = call.attribute("pads", ())
     if auto == "VALID" or not pads:
-        return 0, 0, 0, 0
-    if len(pads) == 2:
-        return 0, 0, pads[0], pads[1]
-    if len(pads) != 4:
+        return window
+    if len(pads) not in (2, 4):
         raise call.refused(f"pads of {pads}", "give two for each axis of the image")
-    return pads[0], pads[2], pads[1], pads[3]
+    return replace(window, padding=(0, 0, *pads) if len(pads) == 2 else (pads[0], pads[2], pads[1], pads[3]))
 
 
 def kernel_of(call: Call, place: int = 1) -> Weights:
@@ -67,41 +67,27 @@ def bias_of(call: Call, place: int, count: int) -> Weights:
 
 def convolution(call: Call) -> list[View]:
     """Convert a Conv."""
-    return convolved(call, kernel_of(call), bias_of(call, 2, len(kernel_of(call))))
+    return by_kernel(call, kernel_of(call), bias_of(call, 2, len(kernel_of(call))))
 
 
-def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
+def by_kernel(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     """Return a convolution of the first input by weights (filters, channels of a group, y, x)."""
     view = call.view()
     rank = len(view.axes)
     groups = int(call.attribute("group", 1))
     if rank not in (3, 4):
         raise call.refused(f"on a tensor of shape {view.shape}", "images and lines can be convolved")
-    strides, dilations = (pair(call, name, rank - 2) for name in ("strides", "dilations"))
-    if view.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups or min(*strides, *dilations) < 1:
+    if view.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
         raise call.refused(f"a kernel of {kernel.shape} in {groups} groups on {view.shape}", "the file is damaged")
-    single = kernel.shape[2:] == (1, 1) and strides == (1, 1) and groups == 1 and not any(call.attribute("pads", ()))
-    if single and view.shape[0] != 1:
+    size = (kernel.shape[2], kernel.shape[3])
+    plain = {*size, *pair(call, "strides", rank - 2), groups} == {1} and not any(call.attribute("pads", ()))
+    if plain and view.shape[0] != 1:
         return [_of_batch(call, view, kernel, bias)]
     if rank == 4 and view.shape[0] != 1:
-        return of_each(lambda one: convolved(one, kernel, bias))(call)
+        return of_each(lambda one: by_kernel(one, kernel, bias))(call)
     source, shape = call.map(lines=True)
-    window = (kernel.shape[2], kernel.shape[3])
-    around = padding(call, shape, window, strides, dilations)
-    if min(around) < 0:
-        source = call.nodes.emit("zero_padding", source, part="cut", padding=around)
-        around = (0, 0, 0, 0)
-    node = call.nodes.emit(
-        "conv2d",
-        source,
-        part="conv",
-        weights={"kernel": kernel.transpose(2, 3, 1, 0), "bias": bias},
-        strides=strides,
-        padding=around,
-        groups=groups,
-        dilations=dilations,
-        activation="linear",
-    )
+    name, window = call.nodes.new_name("conv"), window_of(call, size, shape)
+    node = call.nodes.add(convolved(name, source, kernel.transpose(2, 3, 1, 0), bias, window, groups))
     return [call.mapped(node, rank, lines=True)]
 
 
@@ -125,63 +111,33 @@ def transposed_convolution(call: Call) -> list[View]:
     strides, dilations = (pair(call, name, rank - 2) for name in ("strides", "dilations"))
     if not all(1 <= stride <= 64 for stride in strides) or shape[2] != weights.shape[0] or shape[2] % max(groups, 1):
         raise call.refused(f"strides {strides}, a kernel of {weights.shape} on {shape}", "give strides of 1 to 64")
-    filters = weights.shape[1] * groups
-    bias = bias_of(call, 2, filters)
+    channels, filters = shape[2] // groups, weights.shape[1]
+    bias = bias_of(call, 2, filters * groups)
+    output_size, crop = _sizes(call, shape, window_of(call, (weights.shape[2], weights.shape[3]), shape))
     if strides != (1, 1) and dilations != (1, 1):
         weights, dilations = _spread(weights, dilations), (1, 1)
-    more = pair(call, "output_padding", rank - 2, 0)
-    output_size, crop = _sizes(call, shape, weights.shape[2:], strides, dilations, more)
     parts = []
-    for group in range(groups):
-        own = source
-        count = shape[2] // groups
+    for first in range(groups):
+        own, inputs = source, slice(first * channels, (first + 1) * channels)
         if groups > 1:
-            channels = tuple(range(group * count, (group + 1) * count))
-            own = call.nodes.emit("channel_gather", source, part=f"group-{group}", channels=channels)
-        parts.append(
-            _transposed(
-                call,
-                own,
-                weights[group * count : (group + 1) * count],
-                bias[group * weights.shape[1] : (group + 1) * weights.shape[1]],
-                (strides, dilations, output_size, crop),
-                (shape[0], shape[1], count),
-            )
+            own = call.nodes.emit("channel_gather", source, channels=tuple(range(shape[2]))[inputs])
+        nodes = transposed(
+            call.nodes.new_name("transposed"),
+            own,
+            weights[inputs].transpose(2, 3, 1, 0),
+            bias[first * filters : (first + 1) * filters],
+            strides=strides,
+            shape=shape,
+            output_size=output_size,
+            crop=crop,
+            dilations=dilations,
         )
+        parts.append(call.nodes.add(nodes))
     node = parts[0] if groups == 1 else call.nodes.emit("concat", *parts, part="joined")
     return [call.mapped(node, rank, lines=True)]
 
 
-def _transposed(
-    call: Call,
-    source: str,
-    weights: Weights,
-    bias: Weights,
-    how: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]],
-    shape: Shape,
-) -> str:
-    """Return one group of a transposed convolution. Leading pads are computed and then cropped."""
-    strides, dilations, output_size, crop = how
-    name = call.nodes.new_name("transposed")
-    full_size = (output_size[0] + crop[0], output_size[1] + crop[1])
-    nodes: list[Node] = transposed(
-        name,
-        source,
-        weights.transpose(2, 3, 1, 0),
-        bias,
-        strides=strides,
-        shape=shape,
-        output_size=full_size,
-        same=False,
-        dilations=dilations,
-    )
-    node = call.nodes.add(nodes)
-    if not any(crop):
-        return node
-    return call.nodes.emit("spatial_slice", node, part="begin", begin=crop, size=output_size, strides=(1, 1))
-
-
-def _spread(weights: Weights, dilations: tuple[int, int]) -> Weights:
+def _spread(weights: Weights, dilations: Pair) -> Weights:
     """Return dilated weights with zeros between the taps."""
     height, width = ((size - 1) * dilation + 1 for size, dilation in zip(weights.shape[2:], dilations))
     wide = np.zeros((*weights.shape[:2], height, width), np.float32)
@@ -189,30 +145,18 @@ def _spread(weights: Weights, dilations: tuple[int, int]) -> Weights:
     return wide
 
 
-def _sizes(
-    call: Call,
-    shape: Shape,
-    window: Sequence[int],
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-    more: tuple[int, int],
-) -> tuple[tuple[int, int], tuple[int, int]]:
+def _sizes(call: Call, shape: Shape, window: Window) -> tuple[Pair, Pair]:
     """Return (height, width) of the output, and the numbers of leading rows and columns to crop."""
     auto, output_shape = call.attribute("auto_pad", "NOTSET"), call.attribute("output_shape", ())
-    pads = (
-        padding(call, shape, window, strides, dilations) if auto not in ("SAME_UPPER", "SAME_LOWER") else (0, 0, 0, 0)
-    )
+    more = pair(call, "output_padding", len(call.view().axes) - 2, 0)
     output_size, crop = [], []
-    for axis in range(2):
-        span = strides[axis] * (shape[axis] - 1) + more[axis] + (window[axis] - 1) * dilations[axis] + 1
-        size, before = span - pads[2 * axis] - pads[2 * axis + 1], pads[2 * axis]
+    for axis, stride in enumerate(window.strides):
+        span = stride * (shape[axis] - 1) + more[axis] + (window.size[axis] - 1) * window.dilations[axis] + 1
+        before, after = window.padding[2 * axis : 2 * axis + 2]
+        size = span - before - after
         if auto in ("SAME_UPPER", "SAME_LOWER") or output_shape:
-            own = (
-                output_shape[axis - 2 + len(output_shape)]
-                if output_shape and len(output_shape) > 1 - axis
-                else shape[axis] * strides[axis]
-            )
-            size = int(own) if output_shape else shape[axis] * strides[axis]
+            declared = len(output_shape) > 1 - axis
+            size = int(output_shape[axis - 2 + len(output_shape)]) if declared else shape[axis] * stride
             total = max(span - size, 0)
             before = total // 2 if auto == "SAME_UPPER" else total - total // 2
         if size < 1 or before < 0:

@@ -61,12 +61,12 @@ def fold(operator: Operator, inputs: Inputs, most: int, kinds: Sequence[str] = (
     return results
 
 
-def integers_at(inputs: Inputs, place: int, options: Options, name: str) -> list[int] | None:
+def integers_at(inputs: Inputs, index: int, options: Options, name: str) -> list[int] | None:
     """Return integers from an attribute, as in old files, or from an input."""
     if name in options:
         return [int(number) for number in (options[name] if isinstance(options[name], tuple) else (options[name],))]
-    if place < len(inputs) and inputs[place] is not None:
-        return [int(number) for number in np.asarray(inputs[place]).reshape(-1)]
+    if index < len(inputs) and inputs[index] is not None:
+        return [int(number) for number in np.asarray(inputs[index]).reshape(-1)]
     return None
 
 
@@ -77,7 +77,7 @@ def slices(shape: Sequence[int], inputs: Inputs, options: Options) -> list[slice
         ValueError: the inputs do not match.
     """
     names = ("starts", "ends", "axes", "steps")
-    starts, ends, axes, steps = (integers_at(inputs, place, options, name) for place, name in enumerate(names, 1))
+    starts, ends, axes, steps = (integers_at(inputs, index, options, name) for index, name in enumerate(names, 1))
     if starts is None or ends is None:
         raise ValueError("no starts or no ends")
     axes = list(range(len(starts))) if axes is None else axes
@@ -145,8 +145,8 @@ def _split(folder: Folder, inputs: Inputs, options: Options) -> Any:
 def _pad(folder: Folder, inputs: Inputs, options: Options) -> Any:
     rank, pads = inputs[0].ndim, integers_at(inputs, 1, options, "pads") or []
     widths = [(0, 0)] * rank
-    for place, axis in enumerate(integers_at(inputs, 3, options, "axes") or range(rank)):
-        widths[axis] = (pads[place], pads[place + len(pads) // 2])
+    for index, axis in enumerate(integers_at(inputs, 3, options, "axes") or range(rank)):
+        widths[axis] = (pads[index], pads[index + len(pads) // 2])
     if options.get("mode", "constant") != "constant":
         raise ValueError(f"padding by {widths}")
     value = inputs[2].reshape(-1)[0] if len(inputs) > 2 and inputs[2] is not None else options.get("value", 0)
@@ -185,7 +185,7 @@ def _along(numbers: Numbers, part: Numbers, options: Options) -> Any:
         return blocks[tuple(slice(size) for size in numbers.shape)]
     if part.shape != (numbers.shape[axis],):
         raise ValueError(f"scales of {part.shape} for {numbers.shape}")
-    return part.reshape([-1 if place == axis else 1 for place in range(numbers.ndim)])
+    return part.reshape([-1 if index == axis else 1 for index in range(numbers.ndim)])
 
 
 def _quantized(folder: Folder, inputs: Inputs, options: Options) -> Any:
@@ -248,7 +248,7 @@ def _reduced(compute: Callable[..., Any]) -> Compute:
 
 def _clip(folder: Folder, inputs: Inputs, options: Options) -> Any:
     low, high = (
-        options.get(name, inputs[place] if place < len(inputs) else None) for place, name in ((1, "min"), (2, "max"))
+        options.get(name, inputs[index] if index < len(inputs) else None) for index, name in ((1, "min"), (2, "max"))
     )
     return np.clip(inputs[0], low, high).astype(inputs[0].dtype)
 

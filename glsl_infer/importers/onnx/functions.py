@@ -29,21 +29,21 @@ class _Inliner:
         self._calls = 0
 
     def graph(self, graph: Any) -> Any:
-        made = type(graph)()
-        made.CopyFrom(graph)
-        del made.node[:]
+        result = type(graph)()
+        result.CopyFrom(graph)
+        del result.node[:]
         for node in graph.node:
-            self._add(made.node, node, 0)
-        return made
+            self._add(result.node, node, 0)
+        return result
 
     def _add(self, nodes: Any, node: Any, depth: int) -> None:
         function = self._functions.get((node.domain, node.op_type))
         if function is None:
             if len(nodes) >= self._most:
                 raise ModelError(f"{self._source}: its functions make more than {self._most:,} operators")
-            made = nodes.add()
-            made.CopyFrom(node)
-            for attribute in made.attribute:
+            copy = nodes.add()
+            copy.CopyFrom(node)
+            for attribute in copy.attribute:
                 if attribute.HasField("g"):
                     attribute.g.CopyFrom(self.graph(attribute.g))
             return
@@ -66,12 +66,12 @@ def called(function: Any, node: Any, prefix: str, defaults: Sequence[Any] = ()) 
     names = dict(zip(function.input, node.input))
     names.update(dict.fromkeys(function.input[len(node.input) :], ""))
     names.update(zip(function.output, node.output))
-    given = {each.name: each for each in (*defaults, *function.attribute_proto, *node.attribute)}
+    attributes = {each.name: each for each in (*defaults, *function.attribute_proto, *node.attribute)}
     for inner in function.node:
-        yield _renamed(inner, names, prefix, given)
+        yield _renamed(inner, names, prefix, attributes)
 
 
-def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, Any]) -> Any:
+def _renamed(inner: Any, names: dict[str, str], prefix: str, attributes: dict[str, Any]) -> Any:
     """Return an operator of a function with the names and attributes of the caller."""
     node = type(inner)()
     node.CopyFrom(inner)
@@ -80,16 +80,16 @@ def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, An
     def outside(name: str) -> str:
         return names.setdefault(name, prefix + name) if name else ""
 
-    for place, name in enumerate(inner.input):
-        node.input[place] = outside(name)
-    for place, name in enumerate(inner.output):
-        node.output[place] = outside(name)
+    for index, name in enumerate(inner.input):
+        node.input[index] = outside(name)
+    for index, name in enumerate(inner.output):
+        node.output[index] = outside(name)
     del node.attribute[:]
     for attribute in inner.attribute:
         if attribute.ref_attr_name:
-            if attribute.ref_attr_name in given:
+            if attribute.ref_attr_name in attributes:
                 own = node.attribute.add()
-                own.CopyFrom(given[attribute.ref_attr_name])
+                own.CopyFrom(attributes[attribute.ref_attr_name])
                 own.name = attribute.name
         else:
             node.attribute.add().CopyFrom(attribute)
@@ -104,10 +104,10 @@ def _rename_inside(graph: Any, outside: Any) -> None:
     for value in (*graph.input, *graph.output, *graph.initializer):
         value.name = outside(value.name)
     for node in graph.node:
-        for place, name in enumerate(node.input):
-            node.input[place] = outside(name)
-        for place, name in enumerate(node.output):
-            node.output[place] = outside(name)
+        for index, name in enumerate(node.input):
+            node.input[index] = outside(name)
+        for index, name in enumerate(node.output):
+            node.output[index] = outside(name)
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 _rename_inside(attribute.g, outside)

@@ -1,4 +1,4 @@
-"""Operators that change a shape, or the order of axes or pixels -> views, and nodes if a view is not sufficient."""
+"""Converters of operators on shapes and the order of axes or pixels: to views, and nodes if a view is not enough."""
 
 from __future__ import annotations
 
@@ -17,49 +17,31 @@ from glsl_infer.importers.onnx.parts import concatenated, of_each
 from glsl_infer.importers.onnx.view import View, fresh
 
 
-def reshaped(call: Call, view: View, shape: Shape) -> View:
-    """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
-    if math.prod(shape) != view.size or any(size < 1 for size in shape):
-        raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
-    made = view.reshaped(shape)
-    if made is not None:
-        return made
-    moved = relayout.ordered(call.nodes, view, range(len(view.axes)))
-    made = moved.reshaped(shape)
-    assert made is not None  # in the file's order, all axes merge into one
-    return made
-
-
 def reshape(call: Call) -> list[View]:
     """Convert a Reshape."""
     view = call.view()
-    wanted = call.integers(1, "its shape", "shape")
-    if wanted is None:
+    sizes = call.integers(1, "its shape", "shape")
+    if sizes is None:
         raise call.refused("without a shape", "the file is damaged")
-    if (
-        wanted
-        and wanted[0] > 1
-        and -1 not in wanted
-        and math.prod(wanted) == view.size * wanted[0] // max(view.shape[0], 1)
-    ):
-        wanted[0] = view.shape[0]  # instead of the batch size at export
+    if sizes and sizes[0] > 1 and -1 not in sizes and math.prod(sizes) == view.size * sizes[0] // max(view.shape[0], 1):
+        sizes[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
-    return [reshaped(call, view, folding.reshaped(view.shape, wanted, zero_keeps=not zeros))]
+    return [call.reshaped(view, folding.reshaped(view.shape, sizes, zero_keeps=not zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, flattened(view.shape, int(call.attribute("axis", 1))))]
+    return [call.reshaped(view, flattened(view.shape, int(call.attribute("axis", 1))))]
 
 
 def _squeeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
+    return [call.reshaped(view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
 
 
 def _unsqueeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+    return [call.reshaped(view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
 
 
 def _transpose(call: Call) -> list[View]:
@@ -117,9 +99,9 @@ def _repeated(call: Call, view: View, shape: Shape) -> View:
     """Return a tensor with axes of length 1 repeated to the lengths of ``shape``."""
     call.file_shape(shape)
     if math.prod(shape) == view.size:
-        return reshaped(call, view, shape)
+        return call.reshaped(view, shape)
     rank = len(shape)
-    grown = reshaped(call, view, (1,) * (rank - len(view.shape)) + view.shape)
+    grown = call.reshaped(view, (1,) * (rank - len(view.shape)) + view.shape)
     longer = [axis for axis in range(rank) if grown.shape[axis] != shape[axis]]
     if rank == 4 and shape[0] == 1 and set(longer) <= {2, 3}:
         node, (height, width, _) = relayout.as_map(call.nodes, grown)
@@ -145,10 +127,10 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, block))
+    node = call.nodes.add(moves.space_to_depth(call.nodes.new_name("phases"), source, shape, (block, block)))
     if call.attribute("mode", "DCR") == "CRD":
         count = block * block
-        order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))
+        order = tuple(index * shape[2] + channel for channel in range(shape[2]) for index in range(count))
         node = call.nodes.emit("channel_gather", node, part="order", channels=order)
     return [call.mapped(node)]
 

@@ -111,22 +111,22 @@ def in_order(operators: Sequence[Operator]) -> tuple[Operator, ...]:
 
     Some tools append inserted operators at the end of a file, and runtimes sort them.
     """
-    makers = {name: place for place, operator in enumerate(operators) for name in operator.outputs if name}
+    makers = {name: index for index, operator in enumerate(operators) for name in operator.outputs if name}
     left = [{makers[name] for name in operator.reads if name in makers} for operator in operators]
     readers: dict[int, list[int]] = {}
-    for place, sources in enumerate(left):
+    for index, sources in enumerate(left):
         for source in sources:
-            readers.setdefault(source, []).append(place)
-    ready = [place for place, sources in enumerate(left) if not sources]
+            readers.setdefault(source, []).append(index)
+    ready = [index for index, sources in enumerate(left) if not sources]
     order: list[int] = []
     while ready:
         order.append(heapq.heappop(ready))
-        for place in readers.get(order[-1], ()):
-            left[place].discard(order[-1])
-            if not left[place]:
-                heapq.heappush(ready, place)
+        for index in readers.get(order[-1], ()):
+            left[index].discard(order[-1])
+            if not left[index]:
+                heapq.heappush(ready, index)
     circle = set(range(len(operators))) - set(order)
-    return tuple(operators[place] for place in (*order, *sorted(circle)))
+    return tuple(operators[index] for index in (*order, *sorted(circle)))
 
 
 def renamed(part: Part, prefix: str) -> Part:

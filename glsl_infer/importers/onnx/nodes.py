@@ -95,6 +95,10 @@ class Nodes:
                 node = self.with_constant(operation, node, value)
         return node if self._is_own(node) else self.emit("identity", node)
 
+    def scaled(self, node: str, scale: float, offset: float = 0.0) -> str:
+        """Return a node for ``scale * x + offset``."""
+        return self.affine(node, np.asarray([scale]), np.asarray([offset]))
+
     def with_constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
         """Return a node for an operation on another and a constant, which broadcasts to its shape."""
         return self.add(with_constant(self.new_name(operation), node, self.shape(node), operation, value, first=first))

@@ -33,16 +33,16 @@ class Network:
         self.makers: dict[str, int] = {}
         self.readers: dict[str, list[int]] = {}
         self._constants: dict[str, Numbers | None] = {}
-        for place, operator in enumerate(part.operators):
+        for index, operator in enumerate(part.operators):
             for name in operator.outputs:
-                self.makers.setdefault(name, place)
+                self.makers.setdefault(name, index)
             for name in operator.reads:
-                self.readers.setdefault(name, []).append(place)
+                self.readers.setdefault(name, []).append(index)
 
     def maker(self, name: str, *kinds: str) -> Operator | None:
         """Return the ONNX operator that computes a tensor, if its type is one of ``kinds``."""
-        place = self.makers.get(name)
-        operator = None if place is None else self.part.operators[place]
+        index = self.makers.get(name)
+        operator = None if index is None else self.part.operators[index]
         return operator if operator is not None and not operator.domain and operator.kind in kinds else None
 
     def only_reader(self, name: str) -> tuple[int, Operator] | None:
@@ -65,14 +65,14 @@ class Network:
         try:
             if name in self.part.constants:
                 return self.part.constants[name]()
-            place = self.makers.get(name)
-            if place is None or depth > 64:
+            index = self.makers.get(name)
+            if index is None or depth > 64:
                 return None
-            operator = self.part.operators[place]
-            given = [self.constant(read, depth + 1) for read in operator.inputs]
-            if any(value is None and read for value, read in zip(given, operator.inputs)):
+            operator = self.part.operators[index]
+            constants = [self.constant(read, depth + 1) for read in operator.inputs]
+            if any(value is None and read for value, read in zip(constants, operator.inputs)):
                 return None
-            results = fold(operator, given, 8 * MOST_NUMBERS)
+            results = fold(operator, constants, 8 * MOST_NUMBERS)
             return None if results is None else results[operator.outputs.index(name)]
         except ModelError:
             return None
@@ -86,7 +86,7 @@ class Network:
 
     def replaced(self, changed: dict[int, Operator]) -> Part:
         """Return the part with operators replaced by index. The import drops operators without a reader."""
-        operators: Sequence[Operator] = [changed.get(place, each) for place, each in enumerate(self.part.operators)]
+        operators: Sequence[Operator] = [changed.get(index, each) for index, each in enumerate(self.part.operators)]
         return Part(tuple(operators), self.part.constants, self.part.outputs)
 
 
@@ -104,17 +104,17 @@ def with_norms(part: Part) -> Part:
     """Return the operators of a file with each normalisation fused into its last operator."""
     network = Network(part)
     changed: dict[int, Operator] = {}
-    for place, operator in enumerate(part.operators):
+    for index, operator in enumerate(part.operators):
         if operator.domain or operator.kind not in ("Div", "Mul") or len(operator.inputs) != 2:
             continue
         try:
-            found = _norm(network, operator)
+            norm = _norm(network, operator)
         except MISFITS:
             continue
-        if found is None:
+        if norm is None:
             continue
-        source, kind, axes, epsilon = found
-        where, last, weights = _scaled(network, (place, operator), (lambda _: True) if kind != "unit" else None)
+        source, kind, axes, epsilon = norm
+        where, last, weights = _scaled(network, (index, operator), (lambda _: True) if kind != "unit" else None)
         attributes = {"norm": kind, "axes": axes, "epsilon": epsilon}
         changed[where] = replace(last, kind=NORM, domain="", inputs=(source, *weights), attributes=attributes)
     return network.replaced(changed) if changed else part
@@ -130,13 +130,13 @@ def _norm(network: Network, operator: Operator) -> tuple[str, str, _Axes, float]
         if maker is None:
             continue
         if maker.kind == "Reciprocal":
-            found = _quotient(network, above, maker.inputs[0])
+            norm = _quotient(network, above, maker.inputs[0])
         elif maker.kind == "Div":
-            found = _quotient(network, above, maker.inputs[1]) if network.number(maker.inputs[0]) == 1.0 else None
+            norm = _quotient(network, above, maker.inputs[1]) if network.number(maker.inputs[0]) == 1.0 else None
         else:
-            found = None if network.number(maker.inputs[1]) != -0.5 else _of_squares(network, above, maker.inputs[0])
-        if found is not None:
-            return found
+            norm = None if network.number(maker.inputs[1]) != -0.5 else _of_squares(network, above, maker.inputs[0])
+        if norm is not None:
+            return norm
     return None
 
 
@@ -158,10 +158,10 @@ def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str
     added = network.maker(under_root, "Add")
     if added is not None:
         numbers = [network.number(name) for name in added.inputs]
-        known = [number for number in numbers if number is not None]
-        if len(known) != 1 or not 0.0 <= known[0] <= _SMALL:
+        constants = [number for number in numbers if number is not None]
+        if len(constants) != 1 or not 0.0 <= constants[0] <= _SMALL:
             return None
-        epsilon, under_root = known[0], added.inputs[0 if numbers[0] is None else 1]
+        epsilon, under_root = constants[0], added.inputs[0 if numbers[0] is None else 1]
     mean = network.maker(_plain(network, under_root), "ReduceMean", "ReduceSum", "ReduceSumSquare")
     if mean is None or not mean.attributes.get("keepdims", 1):
         return None
@@ -241,11 +241,11 @@ def with_group_norms(part: Part) -> Part:
         if operator.domain or operator.kind != "InstanceNormalization" or len(operator.inputs) != 3:
             continue
         try:
-            found = _group_norm(network, operator)
+            replacement = _group_norm(network, operator)
         except MISFITS:
             continue
-        if found is not None:
-            changed[found[0]] = found[1]
+        if replacement is not None:
+            changed[replacement[0]] = replacement[1]
     return network.replaced(changed) if changed else part
 
 
@@ -259,7 +259,7 @@ def _scaled(
         last: index and operator before a multiplication and an addition, either of which can be missing.
         fits: function of a constant: whether it can be the factor or the addend; None if there are none.
     """
-    place, operator = last
+    index, operator = last
     weights = ["", ""]
     for number, kind in enumerate(("Mul", "Add") if fits else ()):
         after = network.only_reader(operator.outputs[0])
@@ -269,8 +269,8 @@ def _scaled(
         value = network.constant(other)
         if fits and value is not None and value.dtype.kind == "f" and fits(value):
             weights[number] = other
-            place, operator = after
-    return place, operator, weights
+            index, operator = after
+    return index, operator, weights
 
 
 def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None:
@@ -278,7 +278,7 @@ def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None
     apart, after = network.maker(norm.inputs[0], "Reshape"), network.only_reader(norm.outputs[0])
     if apart is None or after is None or after[1].domain or after[1].kind != "Reshape":
         return None
-    source, place, last = apart.inputs[0], *after
+    source, index, last = apart.inputs[0], *after
     groups = network.constant(apart.inputs[1])
     if groups is None or groups.size != 3 or groups[0] not in (0, 1) or groups[2] != -1 or groups[1] < 1:
         return None
@@ -286,8 +286,8 @@ def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None
     measured = network.maker(last.inputs[1], "Shape")
     if shape is None and (measured is None or measured.inputs[0] != source or measured.attributes):
         return None
-    place, last, weights = _scaled(
-        network, (place, last), lambda value: value.ndim in (3, 4) and value.size == value.shape[-3]
+    index, last, weights = _scaled(
+        network, (index, last), lambda value: value.ndim in (3, 4) and value.size == value.shape[-3]
     )
     attributes = {
         "norm": GROUP,
@@ -296,4 +296,4 @@ def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None
         "shape": () if shape is None else tuple(int(size) for size in shape),
     }
     inputs = (source, *norm.inputs[1:], *weights)
-    return place, replace(last, kind=NORM, domain="", inputs=inputs, attributes=attributes)
+    return index, replace(last, kind=NORM, domain="", inputs=inputs, attributes=attributes)

@@ -1,4 +1,4 @@
-"""Normalisations by learnt statistics and by the tensor's own statistics -> nodes."""
+"""Converters of normalisations by learnt statistics and by the tensor's own statistics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
 from glsl_infer.importers.onnx.norm_pieces import GROUP
@@ -28,7 +29,7 @@ def _batch(call: Call) -> list[View]:
     if call.attribute("training_mode", 0) or not call.attribute("spatial", 1) or len(view.axes) < 2:
         raise call.refused("in training mode, or with statistics of each pixel", "export the model for inference")
     rank, channels = len(view.axes), view.shape[1]
-    weights = {name: bias_of(call, place + 1, channels) for place, name in enumerate(_WEIGHTS)}
+    weights = {name: bias_of(call, index + 1, channels) for index, name in enumerate(_WEIGHTS)}
     epsilon = float(call.attribute("epsilon", 1e-5))
     if rank in (3, 4) and view.shape[0] == 1:
         node, _ = call.map()
@@ -37,13 +38,13 @@ def _batch(call: Call) -> list[View]:
     if rank == 2 and view.shape[0] == 1 and len(call.nodes.shape(view.node)) == 1:
         flat = relayout.ordered(call.nodes, view, (0, 1))
         normalized_node = call.nodes.emit("batch_norm", flat.node, part="norm", weights=weights, epsilon=epsilon)
-        return [View(normalized_node, flat.stored, flat.axes)]
+        return [flat.at(normalized_node)]
     scale = weights["gamma"] / np.sqrt(weights["variance"].astype(np.float64) + epsilon)
     offset = weights["beta"] - weights["mean"] * scale
     view, dim = placed(call.nodes, view, 1)
-    shape = [channels if place == dim else 1 for place in range(len(call.nodes.shape(view.node)))]
+    shape = [channels if index == dim else 1 for index in range(len(call.nodes.shape(view.node)))]
     normalized_node = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
-    return [View(normalized_node, view.stored, view.axes)]
+    return [view.at(normalized_node)]
 
 
 def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doubles) -> View:
@@ -59,7 +60,7 @@ def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doub
 
 def _instance(call: Call) -> list[View]:
     channels = call.view().shape[1]
-    gamma, beta = (bias_of(call, place, channels).astype(np.float64) for place in (1, 2))
+    gamma, beta = (bias_of(call, index, channels).astype(np.float64) for index in (1, 2))
     return [over_map(call, channels, float(call.attribute("epsilon", 1e-5)), gamma, beta)]
 
 
@@ -69,8 +70,8 @@ def _group(call: Call) -> list[View]:
     if groups < 1 or channels % groups:
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
     numbers = []
-    for place in (1, 2):
-        value = call.finite(call.constant(place, "weights"), "weights").reshape(-1)
+    for index in (1, 2):
+        value = call.finite(call.constant(index, "weights"), "weights").reshape(-1)
         numbers.append(np.repeat(value, channels // groups) if value.size == groups and groups != channels else value)
     if any(value.size not in (1, channels) for value in numbers):
         raise call.refused(f"weights of {[value.size for value in numbers]} numbers", "give one for each channel")
@@ -82,11 +83,15 @@ def _layer(call: Call) -> list[View]:
     rank = len(view.axes)
     axis = call.axis(int(call.attribute("axis", -1)), rank)
     kind = "rms" if call.kind in ("RMSNormalization", "SimplifiedLayerNormalization") else "layer"
-    weights = [
-        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
-        for place, default in ((1, 1.0), (2, 0.0))
+    return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), _weights(call))]
+
+
+def _weights(call: Call) -> list[Doubles]:
+    """Return the factors and the addends of a normalisation, which are its second and third input."""
+    return [
+        call.finite(call.constant(index, "weights"), "weights") if call.has(index) else np.asarray(default)
+        for index, default in ((1, 1.0), (2, 0.0))
     ]
-    return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), weights)]
 
 
 def normalized(
@@ -115,7 +120,7 @@ def normalized(
         view = relayout.ordered(nodes, view, last)
         if len(nodes.shape(view.node)) not in (1, 3) or nodes.shape(view.node)[-1] != view.shape[axis]:
             count = view.shape[axis]
-            view = View(nodes.shaped(view.node, (1, view.size // count, count)), view.stored, view.axes)
+            view = view.at(nodes.shaped(view.node, (1, view.size // count, count)))
     numbers: list[tuple[float, ...]] = []
     remaining = []
     for value, default in zip(weights, (1.0, 0.0)):
@@ -125,13 +130,11 @@ def normalized(
         remaining.append(np.asarray(default) if own else value)
     op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
     attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon, "gamma": numbers[0], "beta": numbers[1]}
-    result = View(nodes.emit(op, view.node, part="norm", **attrs), view.stored, view.axes)
+    result = view.at(nodes.emit(op, view.node, part="norm", **attrs))
     return _weighted(call, result, remaining)
 
 
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
-    from glsl_infer.importers.onnx.arithmetic import of_two
-
     for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
         if (value != neutral).any():
             view = of_two(call, operation, view, value)
@@ -144,16 +147,12 @@ def in_pieces(call: Call) -> list[View]:
         return [_of_groups(call)]
     view = call.view()
     axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
-    weights = [
-        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
-        for place, default in ((1, 1.0), (2, 0.0))
-    ]
     kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
     spatial = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
     if kind == "layer" and spatial and {axis for axis in axes if view.shape[axis] > 1} == spatial:
         result = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
-        return [_weighted(call, result, weights)]
-    return [normalized(call, view, axes, kind, epsilon, weights)]
+        return [_weighted(call, result, _weights(call))]
+    return [normalized(call, view, axes, kind, epsilon, _weights(call))]
 
 
 def _of_groups(call: Call) -> View:
@@ -166,10 +165,10 @@ def _of_groups(call: Call) -> View:
         raise call.refused(
             f"over {groups} groups of {view.shape}, then {grouped_shape}", "give each group as many channels"
         )
-    gamma, beta = (np.repeat(bias_of(call, place, groups).astype(np.float64), channels // groups) for place in (1, 2))
+    gamma, beta = (np.repeat(bias_of(call, index, groups).astype(np.float64), channels // groups) for index in (1, 2))
     more, plus = (
-        call.finite(call.constant(place, "weights"), "weights").reshape(-1) if call.has(place) else np.full(1, default)
-        for place, default in ((3, 1.0), (4, 0.0))
+        call.finite(call.constant(index, "weights"), "weights").reshape(-1) if call.has(index) else np.full(1, default)
+        for index, default in ((3, 1.0), (4, 0.0))
     )
     return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
 

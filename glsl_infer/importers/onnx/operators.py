@@ -114,6 +114,6 @@ def _by_function(call: Call, function: str) -> list[Operand]:
     plain = {
         name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
     }
-    sources, weights = as_in_file(call, call.operands, [f"constant{place}" for place in range(len(call.operands))])
+    sources, weights = as_in_file(call, call.operands, [f"constant{index}" for index in range(len(call.operands))])
     attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": plain})}
     return [fresh(call.nodes.emit(CUSTOM, *sources, part="function", weights=weights, **attrs), call.declared)]

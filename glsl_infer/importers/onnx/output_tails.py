@@ -27,11 +27,11 @@ def ended(view: View, name: str, builder: GraphBuilder) -> View:
         node_shape: Shape = tuple(shape[axis] for axis in axes)
         if sum(size > 1 for size in node_shape) < 2 and len(nodes.shape(ordered.node)) == 1:
             return ordered
-        return View(nodes.shaped(ordered.node, node_shape), ordered.stored, ordered.axes)
+        return ordered.at(nodes.shaped(ordered.node, node_shape))
     simple = relayout.simple(nodes, view)
     order = simple.order() or ()
     own = shape[1:] if len(shape) > 1 and shape[0] == 1 else shape
     node_shape = tuple(shape[axis] for axis in order) if len(order) > 1 else own
     if len(shape) == 3 and len(order) < 2 and min(own) == 1:
         node_shape = own
-    return View(nodes.shaped(simple.node, node_shape or (1,)), simple.stored, simple.axes)
+    return simple.at(nodes.shaped(simple.node, node_shape or (1,)))

@@ -1,4 +1,4 @@
-"""Operators that slice, split, concatenate and pad tensors -> nodes."""
+"""Converters of operators that slice, split, concatenate and pad tensors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.moves import MOST_JOINED
+from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import slices, split_sizes
@@ -21,8 +20,6 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 MOST_STEPS = 64
 """Largest number of vectors that shaders concatenate as the steps of a sequence."""
-
-_MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
 
 def sliced(call: Call, view: View, axis: int, part: range) -> View:
@@ -65,7 +62,7 @@ def of_each(convert: Converter, *, lines: bool = True) -> Converter:
 def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
     nodes = call.nodes
     if len(dims) in TEXTURE_RANKS or part.step == 1:
-        parts = [part if place == dim else range(size) for place, size in enumerate(dims)]
+        parts = [part if index == dim else range(size) for index, size in enumerate(dims)]
         return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), parts))
     block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
     attrs: dict[str, Any] = {
@@ -79,8 +76,8 @@ def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: ran
 
 def _slice(call: Call) -> list[View]:
     view = call.view()
-    bounds = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
-                     for place in range(1, len(call.operands)))]  # fmt: skip
+    bounds = [None, *(call.constant(index, "where it begins and ends") if call.has(index) else None
+                     for index in range(1, len(call.operands)))]  # fmt: skip
     for axis, part in enumerate(slices(view.shape, bounds, call.operator.attributes)):
         view = sliced(call, view, axis, range(view.shape[axis])[part])
     return [view]
@@ -108,15 +105,11 @@ def _gather(call: Call) -> list[View]:
     view, indices = call.view(), call.constant(1, "indices").astype(np.int64)
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     size = view.shape[axis]
-    places = [int(place) + size if place < 0 else int(place) for place in indices.reshape(-1)]
+    places = [int(index) + size if index < 0 else int(index) for index in indices.reshape(-1)]
     if not places or min(places) < 0 or max(places) >= size:
         raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
-    picked = _picked(call, view, axis, places)
     shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
-    reshaped = picked.reshaped(shape)
-    if reshaped is None:
-        raise call.refused(f"indices of shape {indices.shape}", "give a list of indices")
-    return [reshaped]
+    return [call.reshaped(_picked(call, view, axis, places), shape)]
 
 
 def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
@@ -132,7 +125,7 @@ def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
         return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
     if len(places) > 64:
         return picked(call, view, axis, places)
-    return concatenated(call, [sliced(call, view, axis, range(place, place + 1)) for place in places], axis)
+    return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in places], axis)
 
 
 def _concat(call: Call) -> list[View]:
@@ -150,7 +143,7 @@ def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
         if not isinstance(value, np.ndarray) or value.size
     ]
     all_views = [value for value in tensors if isinstance(value, View)]
-    shapes = {tuple(size for place, size in enumerate(view.shape) if place != axis) for view in all_views}
+    shapes = {tuple(size for index, size in enumerate(view.shape) if index != axis) for view in all_views}
     if len(shapes) != 1 or len(all_views) != len(tensors):
         raise call.refused(f"of shapes {[view.shape for view in all_views]}", "the file is damaged")
     return [concatenated(call, all_views, axis)]
@@ -159,13 +152,13 @@ def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
 def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> list[Operand]:
     """Return the inputs with constants of zeros merged as channels into the adjacent map. A shader computes those."""
     merged = list(operands)
-    for place, view in enumerate(operands):
+    for index, view in enumerate(operands):
         if not isinstance(view, View):
             continue
         fitting = [size for at, size in enumerate(view.shape) if at != axis]
         around = []
         for step in (-1, 1):
-            other = merged[place + step] if 0 <= place + step < len(merged) else None
+            other = merged[index + step] if 0 <= index + step < len(merged) else None
             shape = other.shape if isinstance(other, np.ndarray) and not other.any() else ()
             same = len(shape) == len(view.shape) and [size for at, size in enumerate(shape) if at != axis] == fitting
             around.append(shape[axis] if same else 0)
@@ -175,26 +168,25 @@ def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> l
         dims = call.nodes.shape(view.node)
         if len(dims) != 3 or dim != 2:
             continue
-        merged[place] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
+        merged[index] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
         for step, count in zip((-1, 1), around):
             if count:
-                merged[place + step] = np.zeros(0, np.float32)
+                merged[index + step] = np.zeros(0, np.float32)
     return merged
 
 
 def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
     """Return a map with channels of zeros before and after its own."""
-    widths = ((0, 0), (0, 0), tuple(around))
-    return call.nodes.add(emit.padded(call.nodes.new_name("channels"), node, call.nodes.shape(node), widths))
+    return _padded(call, node, [(0, 0), (0, 0), (around[0], around[1])], "constant", 0.0)
 
 
 def as_view(call: Call, value: Numbers, like: View) -> View:
     """Return a constant as a tensor: one value of another tensor, times 0, plus the constant."""
     shape = tuple(value.shape)
-    one = like
+    element = like
     for axis, size in enumerate(like.shape):
-        one = sliced(call, one, axis, range(min(size, 1)))
-    node = call.nodes.shaped(one.node, (1,) * max(len(shape), 2))
+        element = sliced(call, element, axis, range(min(size, 1)))
+    node = call.nodes.shaped(element.node, (1,) * max(len(shape), 2))
     zeros = call.nodes.constant("multiply", node, np.zeros(shape or (1,)))
     return fresh(call.nodes.constant("add", zeros, call.finite(value, "a constant")), shape)
 
@@ -226,9 +218,10 @@ def concatenated(call: Call, views: Sequence[View], axis: int) -> View:
         axes = (height, *order)  # a line is a map of height 1, as are the steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in ordered]
     dim = list(axes).index(axis)
-    few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    few = len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
     if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
-        return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
+        maps = moves.concatenated(nodes.new_name("placed"), sources, [nodes.shape(each) for each in sources], dim)
+        return fresh(nodes.add(maps), tuple(shape), order)
     return fresh(_concat_node(call, sources, dim, len(axes)), tuple(shape), order)
 
 
@@ -241,25 +234,6 @@ def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis
     node = _concat_node(call, [view.node for view in views], 2, 3)
     first = views[0].merged()
     return resized(first, axis, sum(shape[2] for shape in shapes), node)
-
-
-def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
-    """Return maps concatenated by shaders: each is padded with zeros to the full size, and they are added."""
-    nodes = call.nodes
-    sizes = [nodes.shape(source)[axis] for source in sources]
-    padded = []
-    for number, source in enumerate(sources):
-        around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
-        padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
-        padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
-    while len(padded) > MOST_JOINED:  # pairwise sums round each value as few times as possible
-        pairs = list(zip(padded[::2], padded[1::2]))
-        unpaired = padded[2 * len(pairs) :]
-        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + unpaired
-    total = padded[0]
-    for other in padded[1:]:
-        total = nodes.emit("add", total, other, part="joined", activation="linear")
-    return total
 
 
 def _concat_node(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:
@@ -282,7 +256,7 @@ def _pad(call: Call) -> list[View]:
     if len(pads) != 2 * len(axes or []):
         raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
     around = {
-        call.axis(axis, rank): (pads[place], pads[place + len(pads) // 2]) for place, axis in enumerate(axes or [])
+        call.axis(axis, rank): (pads[index], pads[index + len(pads) // 2]) for index, axis in enumerate(axes or [])
     }
     around = {axis: widths for axis, widths in around.items() if any(widths)}
     if not around:
@@ -291,7 +265,7 @@ def _pad(call: Call) -> list[View]:
         for axis, widths in around.items():
             view = _wrapped(call, view, axis, widths)
         return [view]
-    if mode not in ("constant", *_MIRRORED) or not np.isfinite(value):
+    if mode not in ("constant", "reflect", "edge") or not np.isfinite(value):
         raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
     if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
         return [_map_padded(call, around, mode, value, map_axes(view) if rank == 4 else None)]
@@ -305,30 +279,21 @@ def _map_padded(
 ) -> View:
     """Return a padded map with the axes (rows, columns, channels), or a padded line (1, channels, length)."""
     node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
-    rows = (0, 0) if axes is None else around.get(axes[0], (0, 0))
-    padding = (*rows, *around.get(2 if axes is None else axes[1], (0, 0)))
-    last = 1 if axes is None else axes[2]
+    rows, columns, last = axes or (0, 2, 1)
     channels = around.get(last, (0, 0))
-    if any(padding):
-        node = _padded(call, node, padding, mode, value)
-    if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
-        node = _zero_channels(call, node, channels)
+    zeros = mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= emit.MOST_ZEROS
+    widths = [around.get(rows, (0, 0)), around.get(columns, (0, 0)), channels if zeros else (0, 0)]
+    node = _padded(call, node, widths, mode, value)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:
         view = _axis_padded(call, view, last, (channels, mode, value))
     return view
 
 
-def _padded(call: Call, node: str, padding: tuple[int, ...], mode: str, value: float) -> str:
-    if mode != "constant":
-        return call.nodes.emit("mirror_padding", node, part="padded", padding=padding, mode=_MIRRORED[mode])
-    if value and min(padding) < 0:
-        cut = tuple(min(width, 0) for width in padding)
-        node = call.nodes.emit("zero_padding", node, part="cut", padding=cut)
-        padding = tuple(max(width, 0) for width in padding)
-    if value:
-        return call.nodes.emit("constant_padding", node, part="padded", padding=padding, value=value)
-    return call.nodes.emit("zero_padding", node, part="padded", padding=padding)
+def _padded(call: Call, node: str, widths: Sequence[tuple[int, int]], mode: str, value: float) -> str:
+    if not any(map(any, widths)):
+        return node
+    return call.nodes.add(emit.padded(call.nodes.new_name("padded"), node, call.nodes.shape(node), widths, mode, value))
 
 
 def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], str, float]) -> View:
@@ -337,7 +302,7 @@ def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], 
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     block = call.nodes.shaped(view.node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
-    padded = _padded(call, block, (0, 0, before, after), mode, value)
+    padded = _padded(call, block, [(0, 0), (before, after), (0, 0)], mode, value)
     size = dims[dim] + before + after
     node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
     return resized(view, axis, size, node, math.prod(dims[:dim]))

@@ -1,4 +1,4 @@
-"""Operators that return indices, or gather and scatter by computed indices -> nodes for the CPU."""
+"""Converters of operators that return indices, or gather and scatter by computed indices: nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _top_k(call: Call) -> list[View]:
     if less:
         node = call.nodes.constant("multiply", node, np.asarray([-1.0]))
     shape = (*view.shape[:axis], count, *view.shape[axis + 1 :])
-    made = [call.nodes.emit("top_k", node, part=result, k=count, result=result) for result in ("values", "indices")]
+    results = [call.nodes.emit("top_k", node, part=result, k=count, result=result) for result in ("values", "indices")]
     if less:
-        made[0] = call.nodes.constant("multiply", made[0], np.asarray([-1.0]))
-    return [fresh(each, shape, order) for each in made]
+        results[0] = call.nodes.constant("multiply", results[0], np.asarray([-1.0]))
+    return [fresh(each, shape, order) for each in results]
 
 
 def gathered(call: Call) -> list[View]:
@@ -107,7 +107,7 @@ def _summed(call: Call) -> list[View]:
         "exclusive": bool(call.attribute("exclusive", 0)),
         "reverse": bool(call.attribute("reverse", 0)),
     }
-    return [View(call.nodes.emit("cumulative_sum", view.node, part="sums", axis=dim, **attrs), view.stored, view.axes)]
+    return [view.at(call.nodes.emit("cumulative_sum", view.node, part="sums", axis=dim, **attrs))]
 
 
 def _one_hot(call: Call) -> list[View]:
@@ -147,8 +147,8 @@ def _suppressed(call: Call) -> list[View]:
     return [fresh(call.nodes.emit("tensor_pad", selected, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
 
 
-def _shape(call: Call, place: int) -> tuple[int, ...]:
-    value = call.operands[place] if place < len(call.operands) else None
+def _shape(call: Call, index: int) -> tuple[int, ...]:
+    value = call.operands[index] if index < len(call.operands) else None
     if value is None:
         raise call.refused("without its inputs", "the file is damaged")
     return tuple(value.shape)

@@ -14,19 +14,20 @@ from glsl_infer.importers.onnx.parts import concat_operands
 from glsl_infer.importers.onnx.view import View
 
 
-def real(call: Call, place: int, axis: int = -1) -> Operand:
-    """Return the real values of the input at ``place``, whose scale and zero point follow at the next places.
+def real(call: Call, index: int, axis: int = -1) -> Operand:
+    """Return the real values of the input at ``index``, whose scale and zero point are the next inputs.
 
     The scale is one value, or one per index of a kernel's first axis or of another tensor's ``axis``.
     """
-    value = call.operands[place] if place < len(call.operands) else None
+    value = call.operands[index] if index < len(call.operands) else None
     if not isinstance(value, np.ndarray):
         return value
-    zero = call.operands[place + 2] if place + 2 < len(call.operands) else None
-    return dequantized([value, call.constant(place + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
+    zero = call.operands[index + 2] if index + 2 < len(call.operands) else None
+    return dequantized([value, call.constant(index + 1, "a scale"), zero], {"axis": 0 if value.ndim == 4 else axis})
 
 
 def _same(call: Call) -> list[View]:
+    """Return the input unchanged: its values are real already."""
     return [call.view()]
 
 
@@ -38,12 +39,17 @@ def _with(call: Call, kind: str, operands: Sequence[Operand], **attributes: obje
     return Call(operator, operands, call.nodes)
 
 
+def _real_bias(call: Call, index: int) -> Operand:
+    """Return the real values of a bias, whose scale is the product of the scales of the input and of the weights."""
+    bias = call.operands[index] if call.has(index) else None
+    if not isinstance(bias, np.ndarray):
+        return bias
+    scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
+    return np.asarray(bias * scale, np.float32)
+
+
 def _convolution(call: Call) -> list[View]:
-    kernel, bias = real(call, 3), call.operands[8] if call.has(8) else None
-    if isinstance(bias, np.ndarray):
-        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
-        bias = (bias * scale).astype(np.float32)
-    return convolutions.convolution(_with(call, "Conv", [call.operands[0], kernel, bias]))
+    return convolutions.convolution(_with(call, "Conv", [call.operands[0], real(call, 3), _real_bias(call, 8)]))
 
 
 def _matmul(call: Call) -> list[View]:
@@ -51,10 +57,7 @@ def _matmul(call: Call) -> list[View]:
 
 
 def _gemm(call: Call) -> list[View]:
-    bias = call.operands[6] if call.has(6) else None
-    if isinstance(bias, np.ndarray):
-        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
-        bias = (bias * scale).astype(np.float32)
+    bias = _real_bias(call, 6)
     alpha = float(call.attribute("alpha", 1.0))
     operands: list[Operand] = [call.operands[0], real(call, 3, 0 if call.attribute("transB", 0) else -1), None]
     results = products.CONVERTERS["Gemm"](_with(call, "Gemm", operands, alpha=alpha))
@@ -89,7 +92,7 @@ def _softmax(call: Call) -> list[View]:
 
 
 def _concat(call: Call) -> list[View]:
-    return concat_operands(call, [real(call, place) for place in range(2, len(call.operands), 3)])
+    return concat_operands(call, [real(call, index) for index in range(2, len(call.operands), 3)])
 
 
 def _integers(kind: str) -> Converter:

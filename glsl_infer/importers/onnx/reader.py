@@ -1,4 +1,4 @@
-"""ONNX file -> graph.
+"""Import of an ONNX file as a graph.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
 support are refused later, by name.
@@ -61,18 +61,18 @@ class Imported:
         return self.outputs[name].as_in_file(np.asarray(values))
 
 
-def load(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
+def load(source: Source, input_range: Range | None = None, io_options: IoOptions | None = None) -> Graph:
     """Read an ``.onnx`` file, or an ``onnx.ModelProto``, and return its graph; see ``to_graph``.
 
     Raises:
         ModelError: the file is missing, damaged or not an ONNX file, or an operator is not supported (by name).
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
         MissingExtraError: the package ``onnx`` is not installed.
     """
-    return survey(source, input_range, ends).whole()
+    return survey(source, input_range, io_options).whole()
 
 
-def survey(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
+def survey(source: Source, input_range: Range | None = None, io_options: IoOptions | None = None) -> ImportReport:
     """Read a model and return the report: for each operator, where it runs, or why it cannot be exported.
 
     Args: as for ``to_graph``.
@@ -81,15 +81,15 @@ def survey(source: Source, input_range: Range | None = None, ends: IoOptions | N
         ModelError: the file is missing, damaged or not an ONNX file.
         MissingExtraError: the package ``onnx`` is not installed.
     """
-    return imported(source, input_range, ends).survey
+    return imported(source, input_range, io_options).survey
 
 
-def imported(source: Source, input_range: Range | None = None, ends: IoOptions | None = None) -> Imported:
+def imported(source: Source, input_range: Range | None = None, io_options: IoOptions | None = None) -> Imported:
     """Return the same as ``survey``, with the mapping between the file's tensors and the graph's."""
-    ends = ends or IoOptions()
+    io_options = io_options or IoOptions()
     if not isinstance(source, (str, Path)):
-        return _imported(parse(source), input_range, ends)
-    return _imported(read_model(source), input_range, ends)
+        return _imported(parse(source), input_range, io_options)
+    return _imported(read_model(source), input_range, io_options)
 
 
 def declared(path: str | Path) -> dict[str, Sizes | None]:
@@ -102,7 +102,7 @@ def tensors(path: str | Path) -> set[str]:
     return set(read_model(path).tensors)
 
 
-def to_graph(model: Model, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
+def to_graph(model: Model, input_range: Range | None = None, io_options: IoOptions | None = None) -> Graph:
     """Return the graph of a file.
 
     Inputs and outputs have the file's names. An input of 1, 3 or 4 channels is an image; any other is a plain tensor.
@@ -112,18 +112,18 @@ def to_graph(model: Model, input_range: Range | None = None, ends: IoOptions | N
         model: the result of ``file.read_model``.
         input_range: the values of byte 0 and byte 255 of the image. Default: the range in a quantised file, else
             (0, 1).
-        ends: options for inputs and outputs, including open sizes.
+        io_options: options for inputs and outputs, including open sizes.
 
     Raises:
         ModelError: unsupported operators. The message names them and the required change.
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
     """
-    return _imported(model, input_range, ends or IoOptions()).survey.whole()
+    return _imported(model, input_range, io_options or IoOptions()).survey.whole()
 
 
-def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Imported:
-    walk = Walk(model, ends)
-    outputs = list(ends.outputs) or [output.name for output in model.outputs]
+def _imported(model: Model, input_range: Range | None, io_options: IoOptions) -> Imported:
+    walk = Walk(model, io_options)
+    outputs = list(io_options.outputs) or [output.name for output in model.outputs]
     walk.import_outputs(outputs)
     builder = walk.builder
     views: dict[str, View] = {}
@@ -139,7 +139,7 @@ def _imported(model: Model, input_range: Range | None, ends: IoOptions) -> Impor
     report = builder.report(
         model.name,
         [(name, view.node) for name, view in views.items()],
-        lambda graph: with_file_ranges(ends, graph, input_range, walk.spans),
+        lambda graph: with_file_ranges(io_options, graph, input_range, walk.spans),
         problems=problems,
         complete=len(views) == len(outputs),
     )

@@ -1,4 +1,4 @@
-"""Means, sums, extrema and their indices along axes; softmax -> nodes."""
+"""Converters of means, sums, extrema and their indices along axes, and of softmax."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def reduced(call: Call) -> list[View]:
     if most is not None:  # the exponential of a value of at most 0 is at most 1
         view = of_two(call, "subtract", view, most)
     if call.kind in _BEFORE:
-        view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
+        view = view.at(call.nodes.function(view.node, _BEFORE[call.kind]))
     result = along(call, view, kind, axes)
     if call.kind in _AFTER:
-        result = View(call.nodes.function(result.node, _AFTER[call.kind]), result.stored, result.axes)
+        result = result.at(call.nodes.function(result.node, _AFTER[call.kind]))
     if most is not None:
         result = of_two(call, "add", result, most)
     if not call.attribute("keepdims", 1):
-        remaining = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
+        remaining = tuple(axis for index, axis in enumerate(result.axes) if index not in axes)
         result = View(result.node, result.stored, remaining)
     return [result]
 
@@ -86,16 +86,8 @@ def _softmax(call: Call) -> list[View]:
     over_several = call.opset < 13
     axis = call.axis(int(call.attribute("axis", 1 if over_several else -1)), rank)
     if over_several and math.prod(view.shape[axis:]) != view.shape[axis]:
-        flat = view.reshaped((math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
-        if flat is None:
-            flat = relayout.ordered(call.nodes, view, range(rank)).reshaped(
-                (math.prod(view.shape[:axis]), math.prod(view.shape[axis:]))
-            )
-        assert flat is not None
-        result = _of_softmax(call, flat, 1).reshaped(view.shape)
-        if result is None:
-            raise call.refused(f"over all axes from {axis} on of {view.shape}", "export with opset 13 or later")
-        return [result]
+        flat = call.reshaped(view, (math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
+        return [call.reshaped(_of_softmax(call, flat, 1), view.shape)]
     return [_of_softmax(call, view, axis)]
 
 
@@ -115,35 +107,35 @@ def _of_softmax(call: Call, view: View, axis: int) -> View:
     if view.shape[axis] > 1 and len(call.nodes.shape(view.node)) > 1:
         differences, exponentials = _exponentials(call, view, axis)
         total = along(call, exponentials, "sum", [axis])
-        logarithm = View(call.nodes.function(total.node, "log"), total.stored, total.axes)
+        logarithm = total.at(call.nodes.function(total.node, "log"))
         return of_two(call, "subtract", differences, logarithm)
     exponentials = probabilities(call, view, axis)
-    return View(call.nodes.function(exponentials.node, "log"), exponentials.stored, exponentials.axes)
+    return exponentials.at(call.nodes.function(exponentials.node, "log"))
 
 
 def _exponentials(call: Call, view: View, axis: int) -> tuple[View, View]:
     """Return values minus their maximum along an axis, and the exponentials of these, which are at most 1."""
     differences = of_two(call, "subtract", view, along(call, view, "max", [axis]))
-    return differences, View(call.nodes.function(differences.node, "exponential"), differences.stored, differences.axes)
+    return differences, differences.at(call.nodes.function(differences.node, "exponential"))
 
 
 def probabilities(call: Call, view: View, axis: int) -> View:
     """Return a softmax along one axis."""
     nodes = call.nodes
     if view.shape[axis] == 1:
-        ones = nodes.affine(view.node, np.zeros(1), np.ones(1))
-        return View(ones, view.stored, view.axes)
+        ones = nodes.scaled(view.node, 0.0, 1.0)
+        return view.at(ones)
     view, dim = placed(nodes, view, axis)
     dims = nodes.shape(view.node)
     if len(dims) == 3 and dim < 2 and len(view.axes) == 4 and axis == 1:
         node, _ = relayout.as_map(nodes, view)
         return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
     if nodes.in_textures(view.node) and dim == len(dims) - 1:
-        return View(nodes.emit("softmax", view.node, part="softmax"), view.stored, view.axes)
+        return view.at(nodes.emit("softmax", view.node, part="softmax"))
     if nodes.in_textures(view.node) and len(view.axes) == 4 and view.shape[0] == 1 and axis > 1:
         _, exponentials = _exponentials(call, view, axis)
         return of_two(call, "divide", exponentials, along(call, exponentials, "sum", [axis]))
-    return View(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim), view.stored, view.axes)
+    return view.at(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim))
 
 
 def _extreme_index(call: Call) -> list[View]:
@@ -156,9 +148,9 @@ def _extreme_index(call: Call) -> list[View]:
     nodes = call.nodes
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
-    shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
+    shape = tuple(1 if index == axis else size for index, size in enumerate(view.shape))
     if view.shape[axis] == 1:
-        indices = View(nodes.affine(view.node, np.zeros(1), np.zeros(1)), view.stored, view.axes)
+        indices = view.at(nodes.scaled(view.node, 0.0))
     elif rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
         node, _ = relayout.as_map(nodes, view)
         indices = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
@@ -174,7 +166,7 @@ def _extreme_index(call: Call) -> list[View]:
         indices = fresh(node, shape, [each for each in order if each != axis])
     if keep:
         return [indices]
-    return [View(indices.node, indices.stored, tuple(each for place, each in enumerate(indices.axes) if place != axis))]
+    return [View(indices.node, indices.stored, tuple(each for index, each in enumerate(indices.axes) if index != axis))]
 
 
 def _lp_normalized(call: Call) -> list[View]:
@@ -185,7 +177,7 @@ def _lp_normalized(call: Call) -> list[View]:
         return [unit_length(call, view, axis)]
     if exponent != 1:
         raise call.refused(f"p={exponent}", "give p=1 or p=2")
-    sizes = View(call.nodes.function(view.node, "absolute"), view.stored, view.axes)
+    sizes = view.at(call.nodes.function(view.node, "absolute"))
     return [of_two(call, "divide", view, along(call, sizes, "sum", [axis]))]
 
 
@@ -202,10 +194,10 @@ def unit_length(call: Call, view: View, axis: int) -> View:
         else:
             view = relayout.ordered(nodes, view, [*(a for a in range(len(view.axes)) if a != axis), axis])
             node = nodes.shaped(view.node, (1, view.size // view.shape[axis], view.shape[axis]))
-            view = View(node, view.stored, view.axes)
+            view = view.at(node)
     op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
     node = nodes.emit(op, view.node, part="norm", kind="unit", epsilon=0.0, gamma=gamma, beta=(0.0,))
-    return View(node, view.stored, view.axes)
+    return view.at(node)
 
 
 CONVERTERS: dict[str, Converter] = {

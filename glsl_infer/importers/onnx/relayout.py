@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from glsl_infer.cpu.kernel import LARGEST_RANK
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core import moves
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import Atom, View, default_order, fresh
 
@@ -74,7 +73,7 @@ def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
 
 
 def _transposed(nodes: Nodes, node: str, shadow: View) -> str:
-    places = {atom: place for place, atom in enumerate(shadow.stored)}
+    places = {atom: index for index, atom in enumerate(shadow.stored)}
     axes = tuple(places[atom] for atom in shadow.axes[0])
     if len(axes) > LARGEST_RANK:
         raise ModelError(f"a transposition of {len(axes)} axes; at most {LARGEST_RANK} are possible")
@@ -113,13 +112,13 @@ def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: At
     rows, columns, channels = groups
     if list(target[: len(rows)]) != rows:
         return None
-    place = len(rows)
-    down = _run(target, place, channels)
-    place += len(down)
-    if list(target[place : place + len(columns)]) != columns:
+    index = len(rows)
+    down = _run(target, index, channels)
+    index += len(down)
+    if list(target[index : index + len(columns)]) != columns:
         return None
-    place += len(columns)
-    last = list(target[place:])
+    index += len(columns)
+    last = list(target[index:])
     for count in range(len(last) + 1):
         across, left = last[:count], last[count:]
         if not all(atom in channels for atom in last) or not (down or across):
@@ -151,11 +150,11 @@ def _block(block: Sequence[int]) -> int | tuple[int, ...]:
     return block[0] if block[0] == block[1] else tuple(block)
 
 
-def _run(target: Atoms, place: int, among: Atoms) -> list[Atom]:
+def _run(target: Atoms, index: int, among: Atoms) -> list[Atom]:
     run = []
-    while place < len(target) and target[place] in among:
-        run.append(target[place])
-        place += 1
+    while index < len(target) and target[index] in among:
+        run.append(target[index])
+        index += 1
     return run
 
 
@@ -168,19 +167,14 @@ def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: 
         return None
     inner = [rows[len(outer_rows) :], columns[len(outer_columns) :]]
     down, across = (math.prod(atom.size for atom in part) for part in inner)
-    height, width, _ = nodes.shape(node)
-    parts = []
-    for y, x in product(range(down), range(across)):
-        attrs: dict[str, Any] = {"begin": (y, x), "size": (height // down, width // across), "strides": (down, across)}
-        parts.append(nodes.emit("spatial_slice", node, part=f"{y}-{x}", **attrs))
-    blocks = nodes.emit("concat", *parts, part="joined")
+    blocks = nodes.add(moves.space_to_depth(nodes.new_name("phases"), node, nodes.shape(node), (down, across)))
     return _channels(nodes, blocks, [*inner[0], *inner[1], *channels], target[len(outer_rows) + len(outer_columns) :])
 
 
-def _head(atoms: Atoms, target: Atoms, place: int) -> list[Atom]:
+def _head(atoms: Atoms, target: Atoms, index: int) -> list[Atom]:
     """Return the leading atoms that are consecutive in the target from a position on."""
     head: list[Atom] = []
-    for atom, expected in zip(atoms, target[place:]):
+    for atom, expected in zip(atoms, target[index:]):
         if atom is not expected:
             break
         head.append(atom)
@@ -204,7 +198,7 @@ def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
     node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
-    return View(node, contiguous.stored, contiguous.axes), list(axes).index(axis)
+    return contiguous.at(node), list(axes).index(axis)
 
 
 def _found(nodes: Nodes, view: View, axis: int) -> int | None:
@@ -276,10 +270,10 @@ def resized(view: View, axis: int, size: int, node: str, before: int | None = No
     new = (Atom(size),) if size > 1 else ()
     stored: tuple[Atom, ...]
     if old:
-        place = view.stored.index(old[0])
-        stored = (*view.stored[:place], *new, *view.stored[place + 1 :])
+        index = view.stored.index(old[0])
+        stored = (*view.stored[:index], *new, *view.stored[index + 1 :])
     else:
-        counts = [math.prod(atom.size for atom in view.stored[:place]) for place in range(len(view.stored) + 1)]
-        place = counts.index(counts[-1] if before is None else before)
-        stored = (*view.stored[:place], *new, *view.stored[place:])
+        counts = [math.prod(atom.size for atom in view.stored[:index]) for index in range(len(view.stored) + 1)]
+        index = counts.index(counts[-1] if before is None else before)
+        stored = (*view.stored[:index], *new, *view.stored[index:])
     return View(node, stored, (*view.axes[:axis], new, *view.axes[axis + 1 :]))

@@ -38,17 +38,17 @@ def with_real_values(part: Part) -> Part:
     network = Network(part)
     changed: dict[int, Operator] = {}
     constants = dict(part.constants)
-    for place, operator in enumerate(part.operators):
+    for index, operator in enumerate(part.operators):
         if operator.kind == "QuantizeLinear" and len(operator.inputs) > 1:
             plain = _plain_scales(network, operator)
             changed.update(plain)
             if plain:
-                changed[place] = replace(operator, kind="Identity", domain="", inputs=operator.inputs[:1])
+                changed[index] = replace(operator, kind="Identity", domain="", inputs=operator.inputs[:1])
         elif not operator.domain and operator.kind in _OF_VALUES:
             real = _real_constants(network, operator)
             constants.update({name: read for name, read in real.values()})
             inputs = tuple(real[at][0] if at in real else name for at, name in enumerate(operator.inputs))
-            changed[place] = replace(operator, inputs=inputs)
+            changed[index] = replace(operator, inputs=inputs)
     network_of_reals = network.replaced(changed)
     return Part(network_of_reals.operators, constants, network_of_reals.outputs)
 
@@ -57,13 +57,13 @@ def _plain_scales(network: Network, operator: Operator) -> dict[int, Operator]:
     """Return a scale of 1 and a zero point of 0 for those that the network computes from the quantised tensor."""
     changed = {}
     for name, value in zip(operator.inputs[1:3], (np.ones((), np.float32), np.zeros((), np.uint8))):
-        place = network.makers.get(name)
-        if place is None or name in network.part.outputs or len(network.part.operators[place].outputs) > 1:
+        index = network.makers.get(name)
+        if index is None or name in network.part.outputs or len(network.part.operators[index].outputs) > 1:
             continue
         if operator.inputs[0] in _sources(network, name):
             attributes = {"value": partial(np.copy, value)}
-            changed[place] = replace(
-                network.part.operators[place], kind="Constant", domain="", inputs=(), attributes=attributes
+            changed[index] = replace(
+                network.part.operators[index], kind="Constant", domain="", inputs=(), attributes=attributes
             )
     return changed
 
@@ -72,8 +72,8 @@ def _sources(network: Network, name: str) -> set[str]:
     """Return the tensors from which a few operators compute a tensor."""
     sources, pending = set[str](), [name]
     while pending and len(sources) < _MOST_STEPS:
-        place = network.makers.get(pending.pop())
-        reads = () if place is None else network.part.operators[place].reads
+        index = network.makers.get(pending.pop())
+        reads = () if index is None else network.part.operators[index].reads
         pending += [read for read in reads if read not in sources]
         sources.update(reads)
     return sources
@@ -83,14 +83,14 @@ def _real_constants(network: Network, operator: Operator) -> dict[int, tuple[str
     """Return (name, value) of the real form of each quantised constant that an operator reads, by its place."""
     quantization = None
     real: dict[int, tuple[str, Callable[[], Numbers]]] = {}
-    for place, name in enumerate(operator.inputs):
-        if place not in _OF_VALUES[operator.kind] or name not in network.part.constants:
+    for index, name in enumerate(operator.inputs):
+        if index not in _OF_VALUES[operator.kind] or name not in network.part.constants:
             continue
         read = network.part.constants[name]
         quantization = quantization or _quantization(network, operator.outputs[0])
         if quantization is None or read().dtype not in (np.int8, np.uint8):
             continue
-        real[place] = (f"{operator.outputs[0]}/real-{place}", partial(_real, read, *quantization))
+        real[index] = (f"{operator.outputs[0]}/real-{index}", partial(_real, read, *quantization))
     return real
 
 
@@ -101,7 +101,7 @@ def _real(read: Callable[[], Numbers], scale: Numbers, zero: Numbers | None) -> 
 def _quantization(network: Network, name: str) -> tuple[Numbers, Numbers | None] | None:
     """Return the scale and the zero point of a quantised tensor, from an operator that reads it; else None."""
     for _ in range(_MOST_STEPS):
-        readers = [network.part.operators[place] for place in network.readers.get(name, ())]
+        readers = [network.part.operators[index] for index in network.readers.get(name, ())]
         for reader in readers:
             if reader.kind not in _READERS and not reader.kind.startswith("QLinear"):
                 continue

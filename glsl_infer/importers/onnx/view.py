@@ -49,6 +49,10 @@ class View:
         """The number of its elements."""
         return math.prod(atom.size for atom in self.stored)
 
+    def at(self, node: str) -> View:
+        """Return a tensor of the same shape, stored in the same order by another node."""
+        return replace(self, node=node)
+
     def transposed(self, order: Sequence[int]) -> View:
         """Return the tensor with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in order))
@@ -69,8 +73,8 @@ class View:
                     if atom.size % left:
                         return None
                     outer, inner = Atom(left), Atom(atom.size // left)
-                    place = stored.index(atom)
-                    stored[place : place + 1] = [outer, inner]
+                    index = stored.index(atom)
+                    stored[index : index + 1] = [outer, inner]
                     remaining.insert(0, inner)
                     atom = outer
                 atoms.append(atom)
@@ -121,13 +125,13 @@ class View:
         """
         stored, axes = list(self.stored), [list(axis) for axis in self.axes]
         groups: list[list[Atom]] = []
-        place = 0
+        index = 0
         for size in dims:
             left, group = size, []
             while left > 1:
-                if place >= len(stored):
+                if index >= len(stored):
                     return None
-                atom = stored[place]
+                atom = stored[index]
                 if atom.size > left or left % atom.size:
                     if atom.size % left:
                         return None
@@ -139,7 +143,7 @@ class View:
                     atom = parts[0]
                 group.append(atom)
                 left //= atom.size
-                place += 1
+                index += 1
             groups.append(group)
         return View(self.node, tuple(stored), tuple(map(tuple, axes))), groups
 
@@ -153,13 +157,13 @@ class View:
         fine: list[int] = []
         for axis, size in zip(self.axes, sizes):
             fine += [1 if size == 1 else atom.size for atom in axis]
-        places = {atom: place for place, atom in enumerate(atom for axis in self.axes for atom in axis)}
+        places = {atom: index for index, atom in enumerate(atom for axis in self.axes for atom in axis)}
         stored: NDArray[Any] = value.reshape(fine).transpose([places[atom] for atom in self.stored])
         return stored
 
     def as_in_file(self, stored: NDArray[Any]) -> NDArray[Any]:
         """Return the result of the node in the file's shape: the inverse of ``as_stored``."""
-        places = {atom: place for place, atom in enumerate(self.stored)}
+        places = {atom: index for index, atom in enumerate(self.stored)}
         order = [places[atom] for axis in self.axes for atom in axis]
         fine = np.asarray(stored).reshape([atom.size for atom in self.stored])
         in_file: NDArray[Any] = fine.transpose(order).reshape(self.shape)

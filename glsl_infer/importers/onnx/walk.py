@@ -11,7 +11,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.core.builder import GraphBuilder
-from glsl_infer.importers.core.io_options import IoOptions, Range, by_name
+from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.core.io_options import IoOptions, Range, by_name, require_inputs
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.onnx import ranges, types
 from glsl_infer.importers.onnx.call import Call, Operand, broadcast
@@ -27,12 +28,6 @@ from glsl_infer.importers.onnx.row_names import clean, placeholder
 from glsl_infer.importers.onnx.scales import with_real_values
 from glsl_infer.importers.onnx.sequence_products import with_sequence_products
 from glsl_infer.importers.onnx.view import View
-
-_NO_OPTIONS = (
-    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(MemoryError, RuntimeError),
-)
-"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 MOST_FOLDED = 2**28
 """Largest number of bytes of all folded constants."""
@@ -55,8 +50,8 @@ class Walk:
         constants: inputs of the file that became constants.
     """
 
-    def __init__(self, model: Model, ends: IoOptions) -> None:
-        self._model, self._ends = model, ends
+    def __init__(self, model: Model, io_options: IoOptions) -> None:
+        self._model, self._io_options = model, io_options
         self.builder = GraphBuilder()
         self.values: dict[str, Operand] = {"": None}
         self.tensors: dict[str, View] = {}
@@ -82,8 +77,9 @@ class Walk:
         """
         problems = []
         names = [declared.name for declared in self._model.inputs]
-        constants = by_name("--constant", self._ends.constants, names)
-        shapes = by_name("--input-shape", self._ends.shapes, [name for name in names if name not in constants])
+        constants = by_name("--constant", self._io_options.constants, names)
+        require_inputs(self._io_options.sizes, [name[:96] for name in names])
+        shapes = by_name("--input-shape", self._io_options.shapes, [name for name in names if name not in constants])
         for declared in self._model.inputs:
             shape = shapes.get(declared.name)
             if not agrees(shape, declared):
@@ -93,7 +89,7 @@ class Walk:
                     value = constant_of(declared, constants[declared.name])
                     self.values[declared.name] = self.constants[declared.name] = value
                     continue
-                view = input_view(declared, self._model, self._ends.sizes, self.builder, shape)
+                view = input_view(declared, self._model, self._io_options.sizes, self.builder, shape)
             except ModelError as error:
                 problems.append(error)
                 continue
@@ -180,13 +176,13 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             operands = [self._operand(read) for read in operator.inputs]
-            if self._folded(name, operator, operands):
+            kinds_read = self._kinds(operator, operands)
+            if self._folded(name, operator, operands, kinds_read):
                 return
             if operator.parts:
                 self._branch(operator, operands, name)
                 return
             declared = self._declared(operator.outputs[0])
-            kinds_read = self._kinds(operator, operands)
             call = Call(
                 self._without_unread_outputs(operator), operands, Nodes(self.builder, name), kinds_read, declared
             )
@@ -200,10 +196,10 @@ class Walk:
             return
         self.spans.update(ranges.store_range(self.builder, operator, operands, views, before, self.spans))
         kinds = tuple(node.op for node in self.builder.nodes[before:])
-        place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
+        placement = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, place, kinds)
-        self._types.update(zip(operator.outputs, types.results(operator, self._kinds(operator, operands))))
+        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, kinds)
+        self._types.update(zip(operator.outputs, types.results(operator, kinds_read)))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
@@ -236,10 +232,12 @@ class Walk:
 
     def _without_unread_outputs(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
-        read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
+        read = max((index for index, name in enumerate(operator.outputs) if name in self._needed), default=0)
         options = operator.attributes
         if operator.kind == "Split":
             options = {"num_outputs": len(operator.outputs), **options}
+        elif read + 1 == len(operator.outputs):
+            return operator
         return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
     def _kinds(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
@@ -263,7 +261,7 @@ class Walk:
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
-        except _NO_OPTIONS as error:
+        except MISFITS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
         count = len(call.operator.outputs)
@@ -274,13 +272,12 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, name: str, operator: Operator, given: Sequence[Operand]) -> bool:
+    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
         room = MOST_FOLDED - self._bytes
-        kinds = self._kinds(operator, given)
-        results = fold(operator, given, room, kinds)
-        if results is None and not operator.parts and not any(isinstance(value, View) for value in given):
-            results = computed(name, operator, given, kinds, room)
+        results = fold(operator, operands, room, kinds)
+        if results is None and not operator.parts and not any(isinstance(value, View) for value in operands):
+            results = computed(name, operator, operands, kinds, room)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)
@@ -325,11 +322,11 @@ class Walk:
         """Import both branches of an If whose condition the network computes, and add the selection."""
         yes = self._inside(operator, True, f"{name}/then/")
         no = self._inside(operator, False, f"{name}/else/")
-        for output, one, other in zip(operator.outputs, yes, no):
-            if not output or {one, other} & self._unknown:
+        for output, if_true, if_false in zip(operator.outputs, yes, no):
+            if not output or {if_true, if_false} & self._unknown:
                 self._unknown.add(output)
                 continue
-            pair = [self._operand(each) for each in (one, other)]
+            pair = [self._operand(each) for each in (if_true, if_false)]
             shapes = [() if value is None else tuple(value.shape) for value in pair]
             if shapes[0] != shapes[1] or condition.size != 1:
                 what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
@@ -342,17 +339,17 @@ class Walk:
                 *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair),
             ]
             self.values[output] = broadcast(call, "select", operands, ("condition", "yes", "no"))
-            self._types[output] = self._types.get(one, types.FLOAT)
+            self._types[output] = self._types.get(if_true, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerStatus, refusal: ModelError) -> None:
         """Record an unsupported operator, and continue with placeholders of its outputs' shapes in the file."""
         self.builder.rows[name] = row
         self.builder.refusals.append(refusal)
-        for place, output in enumerate(operator.outputs):
+        for index, output in enumerate(operator.outputs):
             if not output:
                 continue
             shape = self._declared(output)
-            own = name if not place else self.builder.free_name(clean(output))
+            own = name if not index else self.builder.free_name(clean(output))
             view = None if shape is None else placeholder(self.builder, own, shape)
             if view is None:
                 self._unknown.add(output)

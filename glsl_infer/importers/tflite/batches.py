@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core.emit import Chain
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import shaped
 
@@ -25,18 +26,16 @@ def to_batch(call: Call) -> list[Node]:
     tall, wide = height + sum(around[:2]), width + sum(around[2:])
     if tall % down or wide % across or min(around) < 0 or count * tall * wide * channels > MOST_NUMBERS:
         raise call.refused(f"{tall}x{wide} pixels in blocks of {down}x{across}", "the file is damaged; get it anew")
-    widths = (0, 0, *around, 0, 0)
-    nodes = [shaped(call.name, call.inputs[0], (count, height, width, channels))]
-
-    def add(op: str, part: str, **attrs: object) -> None:
-        nodes.append(Node(f"{call.name}-{part}", op, (nodes[-1].name,), attrs))
-
+    chain = Chain(call.name, call.inputs[0], ())
+    chain.add("tensor_reshape", shape=(count, height, width, channels))
     if any(around):
-        add("tensor_pad", "padded", padding=widths)
-    add("tensor_reshape", "blocks", shape=(count, tall // down, down, wide // across, across, channels))
-    add("tensor_transpose", "order", axes=(2, 4, 0, 1, 3, 5))
-    add("tensor_reshape", "maps", shape=(down * across * count, tall // down, wide // across, channels))
-    return nodes
+        chain.add("tensor_pad", part="padded", padding=(0, 0, *around, 0, 0))
+    blocks = (count, tall // down, down, wide // across, across, channels)
+    chain.add("tensor_reshape", part="blocks", shape=blocks)
+    chain.add("tensor_transpose", part="order", axes=(2, 4, 0, 1, 3, 5))
+    maps = (down * across * count, tall // down, wide // across, channels)
+    chain.add("tensor_reshape", part="maps", shape=maps)
+    return chain.nodes
 
 
 def to_space(call: Call) -> list[Node]:
@@ -47,17 +46,14 @@ def to_space(call: Call) -> list[Node]:
     if count % (down * across) or min(cut) < 0 or min(size) < 1:
         raise call.refused(f"{count} maps in blocks of {down}x{across}, cut by {cut}", "the file is damaged")
     left = count // (down * across)
-    nodes = [shaped(call.name, call.inputs[0], (down, across, left, height, width, channels))]
-
-    def add(op: str, part: str, **attrs: object) -> None:
-        nodes.append(Node(f"{call.name}-{part}", op, (nodes[-1].name,), attrs))
-
-    add("tensor_transpose", "order", axes=(2, 3, 0, 4, 1, 5))
-    add("tensor_reshape", "maps", shape=(left, height * down, width * across, channels))
+    chain = Chain(call.name, call.inputs[0], ())
+    chain.add("tensor_reshape", shape=(down, across, left, height, width, channels))
+    chain.add("tensor_transpose", part="order", axes=(2, 3, 0, 4, 1, 5))
+    chain.add("tensor_reshape", part="maps", shape=(left, height * down, width * across, channels))
     if any(cut):
-        add("tensor_slice", "cut", begin=(0, cut[0], cut[2], 0), size=(left, *size, channels))
-    add("tensor_reshape", "shape", shape=(*size, channels) if left == 1 else (left, *size, channels))
-    return nodes
+        chain.add("tensor_slice", part="cut", begin=(0, cut[0], cut[2], 0), size=(left, *size, channels))
+    chain.add("tensor_reshape", part="shape", shape=(*size, channels) if left == 1 else (left, *size, channels))
+    return chain.nodes
 
 
 def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
@@ -73,9 +69,9 @@ def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
     )
     nodes: list[Node] = []
     outputs: list[str] = []
-    for place in range(batch):
-        name = f"{call.name}-{place}" if place else call.name
-        cut = {"begin": (place, 0, 0, 0), "size": (1, *shape[1:])}
+    for index in range(batch):
+        name = f"{call.name}-{index}" if index else call.name
+        cut = {"begin": (index, 0, 0, 0), "size": (1, *shape[1:])}
         nodes.append(Node(name, "tensor_slice", call.inputs, cut))
         nodes.append(shaped(f"{name}-map", name, shape[1:]))
         own = replace(call, name=f"{name}-made", inputs=(nodes[-1].name,), shapes=(shape[1:],), tensor=single)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.convolutions import Padding, padding_of
+from glsl_infer.importers.core.convolutions import Pair, Window, padded_window
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
@@ -25,6 +25,9 @@ MOST_NUMBERS = 2**28
 
 MOST_AXES = 8
 """Largest rank of a tensor, with the batch (``cpu.kernel.LARGEST_RANK``)."""
+
+AROUND = "Around"
+"""Option of a fused convolution with its padding in pixels: (top, bottom, left, right)."""
 
 _PADDINGS = ("same", "valid")
 
@@ -90,54 +93,54 @@ class Call:
             raise self.refused(f"without its option {name}", "the file is damaged; convert the model anew")
         return value
 
-    def constant(self, place: int, what: str) -> NDArray[Any]:
-        """Return the constant at the input ``place``.
+    def constant(self, index: int, what: str) -> NDArray[Any]:
+        """Return the constant of the input at ``index``.
 
         Raises:
             ModelError: the input is not a constant.
         """
-        value = self.constants[place] if place < len(self.constants) else None
+        value = self.constants[index] if index < len(self.constants) else None
         if value is None:
             raise self.refused(f"{what} that the network computes", f"{what} must be a constant of the file")
         return value
 
-    def integers(self, place: int, what: str) -> list[int]:
-        """Return the constant at ``place`` as integers."""
-        return [int(number) for number in self.constant(place, what).reshape(-1)]
+    def integers(self, index: int, what: str) -> list[int]:
+        """Return the constant at ``index`` as integers."""
+        return [int(number) for number in self.constant(index, what).reshape(-1)]
 
-    def weights(self, place: int, what: str, rank: int) -> NDArray[np.float32]:
-        """Return the constant at ``place`` as weights.
+    def weights(self, index: int, what: str, rank: int) -> NDArray[np.float32]:
+        """Return the constant at ``index`` as weights.
 
         Raises:
             ModelError: the input is not a constant, or has another rank.
         """
-        value = self.constant(place, what)
+        value = self.constant(index, what)
         if value.ndim != rank or not value.size:
             raise self.refused(f"{what} of shape {value.shape}", f"{what} must have {rank} axes")
         return np.ascontiguousarray(value, np.float32)
 
-    def bias(self, place: int, outputs: int) -> NDArray[np.float32]:
-        """Return the bias at ``place``, or zeros if it is left out."""
-        if place >= len(self.operator.inputs) or self.operator.inputs[place] < 0:
+    def bias(self, index: int, outputs: int) -> NDArray[np.float32]:
+        """Return the bias at ``index``, or zeros if it is left out."""
+        if index >= len(self.operator.inputs) or self.operator.inputs[index] < 0:
             return np.zeros(outputs, np.float32)
-        value = self.constant(place, "a bias")
+        value = self.constant(index, "a bias")
         if value.size != outputs:
             raise self.refused(f"a bias of shape {value.shape} for {outputs} outputs", "make them equal")
         return np.ascontiguousarray(value.reshape(-1), np.float32)
 
-    def feature_map(self, place: int = 0) -> Shape:
+    def feature_map(self, index: int = 0) -> Shape:
         """Return the shape of an input, which must be a feature map.
 
         Raises:
             ModelError: the input is not a feature map.
         """
-        if place >= len(self.shapes) or len(self.shapes[place]) != 3:
+        if index >= len(self.shapes) or len(self.shapes[index]) != 3:
             raise self.refused("on no feature map", "give it one tensor with 4 axes that the network computes")
-        return self.shapes[place]
+        return self.shapes[index]
 
-    def axis(self, axis: int, place: int = 0) -> int:
-        """Return an axis of the file's input at ``place`` as an axis of the first node, which has no batch."""
-        tensor, rank = self.tensors[place], len(self.shapes[0])
+    def axis(self, axis: int, index: int = 0) -> int:
+        """Return an axis of the file's input at ``index`` as an axis of the first node, which has no batch."""
+        tensor, rank = self.tensors[index], len(self.shapes[0])
         own = axis - (0 if tensor is None else len(tensor.shape)) if axis >= 0 else axis
         if tensor is None or not tensor.shape or not -rank <= own < 0:
             raise self.refused(f"along axis {axis}", "the batch stays as it is")
@@ -147,13 +150,16 @@ class Call:
         """Return the node for the operator."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
-    def padding(self, window: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Padding:
-        """Return the padding (top, bottom, left, right) of a window over its first input."""
-        height, width, _ = self.feature_map()
-        kind = self.option("Padding")
-        if kind >= len(_PADDINGS) or min(strides) < 1 or min(dilation) < 1:
-            raise self.refused(f"padding {kind}, strides {strides}, dilation {dilation}", "the file is damaged")
-        return padding_of(_PADDINGS[kind], (height, width), window, strides, dilation)
+    def window(self, size: Pair) -> Window:
+        """Return the window of the operator over its first input, a map."""
+        strides = (self.option("StrideH"), self.option("StrideW"))
+        dilations = (self.option("DilationHFactor", 1), self.option("DilationWFactor", 1))
+        shape, kind, around = self.feature_map(), self.option("Padding"), self.option(AROUND, ())
+        if kind >= len(_PADDINGS) or min(*size, *strides, *dilations) < 1:
+            problem = f"padding {kind}, a window of {size}, strides {strides}, dilation {dilations}"
+            raise self.refused(problem, "the file is damaged; convert the model anew")
+        window = Window(size, strides, dilations=dilations)
+        return replace(window, padding=around) if around else padded_window(_PADDINGS[kind], shape, window)
 
     def activated(self, nodes: list[Node]) -> list[Node]:
         """Return the nodes, followed by the node of the operator's fused activation, if any."""

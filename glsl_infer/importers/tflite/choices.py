@@ -1,9 +1,10 @@
-"""Comparisons, selection, rounding, and gathers by computed indices -> nodes for the CPU."""
+"""Converters of comparisons, selection, rounding, and gathers by computed indices: nodes for the CPU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +22,19 @@ _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
 _MOST_PARTS = 64
 
 
-def source(call: Call, place: int, what: str) -> str:
+def source(call: Call, index: int, what: str) -> str:
     """Return the node of an operator's input at a place.
 
     Raises:
         ModelError: the input is a constant, or is left out.
     """
-    if place >= len(call.constants) or call.constants[place] is not None or call.tensors[place] is None:
+    if index >= len(call.constants) or call.constants[index] is not None or call.tensors[index] is None:
         raise call.refused(f"a constant as {what}", f"{what} must be what the network computes")
-    return call.inputs[_before(call, place)]
+    return call.inputs[_before(call, index)]
 
 
-def _before(call: Call, place: int) -> int:
-    pairs = zip(call.constants[:place], call.tensors[:place])
+def _before(call: Call, index: int) -> int:
+    pairs = zip(call.constants[:index], call.tensors[:index])
     return sum(value is None and tensor is not None for value, tensor in pairs)
 
 
@@ -42,9 +43,9 @@ def shaped(name: str, read: str, shape: Shape) -> Node:
     return Node(name, "tensor_reshape", (read,), {"shape": shape or (1,)})
 
 
-def is_whole(call: Call, place: int) -> bool:
+def is_whole(call: Call, index: int) -> bool:
     """Return whether the input at a place has an integer type and is not quantised."""
-    tensor = call.tensors[place] if place < len(call.tensors) else None
+    tensor = call.tensors[index] if index < len(call.tensors) else None
     return tensor is not None and tensor.type.startswith(WHOLE) and tensor.quantization is None
 
 
@@ -84,51 +85,46 @@ def gathered(call: Call) -> list[Node]:
     assert tensor is not None
     axis = int(call.option("Axis", 0)) % max(len(tensor.shape), 1)
     batch = int(call.option("BatchDims", 0))
-    if math.prod(tensor.shape[:batch]) != 1:
-        return _row_by_row(call, batch if axis == batch else -1)
-    table, indices = _file_shape(call, 0), _file_shape(call, 1)[batch:]
-    if call.constants[0] is not None:
-        if axis:
-            raise call.refused(f"of a constant along axis {axis}", "take its rows, axis 0")
-        nodes = [shaped(call.name, source(call, 1, "indices"), (*indices, 1))]
-        weights = {"table": np.asarray(call.constants[0], np.float32)}
-        return [*nodes, Node(f"{call.name}-taken", "gather_points", (call.name,), {}, weights)]
-    nodes = [
-        shaped(call.name, source(call, 0, "a table"), table),
-        shaped(f"{call.name}-places", source(call, 1, "indices"), indices),
-    ]
-    read = tuple(node.name for node in nodes)
-    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather", read, {"axis": axis})])
-
-
-def _row_by_row(call: Call, batch: int) -> list[Node]:
-    """Return the nodes of a gather from each row of a table by the row's indices, as in Keras' ``take_along_axis``."""
     table, indices = _file_shape(call, 0), _file_shape(call, 1)
-    if not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
-        raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one image")
-    nodes = [
-        shaped(call.name, source(call, 0, "a table"), table),
-        shaped(f"{call.name}-places", source(call, 1, "indices"), indices),
-    ]
-    read = tuple(node.name for node in nodes)
-    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_elements", read, {"axis": batch})])
+    if math.prod(table[:batch]) != 1:  # each row by its own indices, as in Keras' ``take_along_axis``
+        if axis != batch or not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
+            raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one image")
+        return _of_operands(call, "gather_elements", _READ, {"axis": batch})
+    if call.constants[0] is None:
+        return _of_operands(call, "gather", _READ, {"axis": axis})
+    if axis:
+        raise call.refused(f"of a constant along axis {axis}", "take its rows, axis 0")
+    nodes = [shaped(call.name, source(call, 1, "indices"), (*indices[batch:], 1))]
+    weights = {"table": np.asarray(call.constants[0], np.float32)}
+    return [*nodes, Node(f"{call.name}-taken", "gather_points", (call.name,), {}, weights)]
 
 
-def _points(call: Call) -> list[Node]:
-    nodes: list[Node] = []
-    weights, read = {}, []
-    for place, name in enumerate(_READ):
-        value = call.constants[place]
+def _of_operands(
+    call: Call,
+    op: str,
+    names: Sequence[str],
+    attrs: Mapping[str, Any],
+    others: Mapping[str, NDArray[np.float32]] | None = None,
+) -> list[Node]:
+    """Return the nodes of an operator on the file's inputs, in their shapes in the file, and on other constants.
+
+    Args:
+        call: the operator of the file.
+        op: the operator of the node.
+        names: of its operands, which are the first inputs.
+        attrs: its attributes.
+        others: other constants, by name.
+    """
+    nodes, weights = list[Node](), dict(others or {})
+    for index, name in enumerate(names):
+        value = call.constants[index]
         if value is not None:
             weights[name] = np.asarray(value, np.float32)
             continue
-        nodes.append(
-            shaped(
-                call.name if not nodes else f"{call.name}-{name}", source(call, place, name), _file_shape(call, place)
-            )
-        )
-        read.append(nodes[-1].name)
-    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_points", tuple(read), {}, weights)])
+        own = f"{call.name}-{name}" if nodes else call.name
+        nodes.append(shaped(own, source(call, index, name), _file_shape(call, index)))
+    read = tuple(node.name for node in nodes)
+    return _ended(call, [*nodes, Node(f"{call.name}-taken", op, read, attrs, weights)])
 
 
 def _scattered(call: Call) -> list[Node]:
@@ -136,17 +132,8 @@ def _scattered(call: Call) -> list[Node]:
     shape = tuple(call.integers(2, "its shape"))
     if math.prod(shape) > MOST_NUMBERS or min(shape, default=0) < 1:
         raise call.refused(f"to a shape of {shape}", f"make 1 to {MOST_NUMBERS} numbers")
-    weights: dict[str, NDArray[np.float32]] = {"table": np.zeros(shape, np.float32)}
-    nodes: list[Node] = []
-    for place, name in enumerate(("indices", "updates")):
-        value = call.constants[place]
-        if value is not None:
-            weights[name] = np.asarray(value, np.float32)
-            continue
-        own = f"{call.name}-{name}" if nodes else call.name
-        nodes.append(shaped(own, source(call, place, name), _file_shape(call, place)))
-    read = tuple(node.name for node in nodes)
-    return _ended(call, [*nodes, Node(f"{call.name}-sums", "scatter", read, {"reduction": "add"}, weights)])
+    zeros: NDArray[np.float32] = np.zeros(shape, np.float32)
+    return _of_operands(call, "scatter", ("indices", "updates"), {"reduction": "add"}, {"table": zeros})
 
 
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
@@ -154,9 +141,9 @@ def _ended(call: Call, nodes: list[Node]) -> list[Node]:
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
 
-def _file_shape(call: Call, place: int) -> Shape:
+def _file_shape(call: Call, index: int) -> Shape:
     """Return the shape of an operator's input, with the batch."""
-    tensor = call.tensors[place]
+    tensor = call.tensors[index]
     if tensor is None or tensor.free:
         raise call.refused("a tensor of unknown shape", "convert the model with fixed shapes")
     return tensor.shape or (1,)
@@ -188,7 +175,7 @@ def _repeated(call: Call) -> list[Node]:
 
 def _one_hot(call: Call) -> list[Node]:
     (depth,) = call.integers(1, "how many classes")
-    on, off = (float(call.constant(place, "a value").reshape(-1)[0]) for place in (2, 3))
+    on, off = (float(call.constant(index, "a value").reshape(-1)[0]) for index in (2, 3))
     indices_shape = _file_shape(call, 0)
     axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:
@@ -202,7 +189,7 @@ CHOICES: Mapping[str, Converter] = {
     **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CAST": cast,
     "CUMSUM": _summed,
-    "GATHER_ND": _points,
+    "GATHER_ND": lambda call: _of_operands(call, "gather_points", _READ, {}),
     "ONE_HOT": _one_hot,
     "SCATTER_ND": _scattered,
 }

@@ -52,7 +52,7 @@ def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[A
     count = 1
     for axis, level in zip(sparsity.order, sparsity.levels):
         parents, own = _children(level, sizes[axis], count, values.size, problem)
-        places = [place[parents] for place in places] + [own]
+        places = [index[parents] for index in places] + [own]
         count = len(own)
     if count > values.size:
         raise problem

@@ -1,4 +1,4 @@
-"""Convolutions and dense layers -> nodes."""
+"""Converters of convolutions and dense layers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import PLAIN, transposed
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Pair, convolved, transposed
 from glsl_infer.importers.tflite.call import Call
-from glsl_infer.importers.tflite.rewrites import AROUND
 
 
 def convolution(call: Call) -> list[Node]:
@@ -33,27 +33,17 @@ def depthwise(call: Call) -> list[Node]:
 
 
 def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
-    strides = (call.option("StrideH"), call.option("StrideW"))
-    dilations = (call.option("DilationHFactor", 1), call.option("DilationWFactor", 1))
-    around = call.option(AROUND, ())
-    padding = around or call.padding((weights.shape[0], weights.shape[1]), strides, dilations)
-    nodes: list[Node] = []
-    if around and min(around) < 0:
-        nodes = [Node(call.name, "zero_padding", call.inputs[:1], {"padding": around})]
-        padding = (0, 0, 0, 0)
-    attrs = {"strides": strides, "padding": padding, "groups": groups, "dilations": dilations, "activation": "linear"}
-    kernel, bias = np.ascontiguousarray(weights), call.bias(2, weights.shape[3])
-    name, source = (f"{call.name}-conv", call.name) if nodes else (call.name, call.inputs[0])
-    node = Node(name, "conv2d", (source,), attrs, {"kernel": kernel, "bias": bias})
-    return call.activated([*nodes, node])
+    bias, window = call.bias(2, weights.shape[3]), call.window((weights.shape[0], weights.shape[1]))
+    return call.activated(convolved(call.name, call.inputs[0], weights, bias, window, groups))
 
 
 def transposed_convolution(call: Call) -> list[Node]:
     """Convert a TRANSPOSE_CONV. Its inputs are the output's shape, weights, a map and optionally a bias."""
     weights = call.weights(1, "a kernel", 4)
     strides = (call.option("StrideH"), call.option("StrideW"))
-    output_size = tuple(call.integers(0, "its output's shape"))[1:3]
-    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, output_size, call.option("Padding") == 0)
+    height, width = call.integers(0, "its output's shape")[1:3]
+    same = call.option("Padding") == 0
+    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, (height, width), same)
 
 
 def transposed_with_bias(call: Call) -> list[Node]:
@@ -63,17 +53,17 @@ def transposed_with_bias(call: Call) -> list[Node]:
     except struct.error:
         raise call.refused("without its options", "the file is damaged; get it anew") from None
     weights = call.weights(1, "a kernel", 4)
-    return _transposed(
-        call, weights, call.bias(2, weights.shape[0]), (stride_y, stride_x), call.shape[:2], padding == 1
-    )
+    height, width = call.shape[:2]
+    bias = call.bias(2, weights.shape[0])
+    return _transposed(call, weights, bias, (stride_y, stride_x), (height, width), padding == 1)
 
 
 def _transposed(
     call: Call,
     weights: NDArray[np.float32],
     bias: NDArray[np.float32],
-    strides: tuple[int, int],
-    output_size: tuple[int, ...],
+    strides: Pair,
+    output_size: Pair,
     same: bool,
 ) -> list[Node]:
     shape = call.feature_map()
@@ -89,8 +79,8 @@ def _transposed(
         strides=strides,
         shape=shape,
         output_size=output_size,
-        same=same,
-        activation=call.activated([Node(call.name, "identity")])[1:],
+        crop=None if same else (0, 0),
+        activated=call.activated,
     )
 
 
@@ -102,16 +92,12 @@ def fully_connected(call: Call) -> list[Node]:
     if not call.inputs:
         raise call.refused("of a constant", "the file is damaged")
     kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
-    shape, source = call.shapes[0], call.inputs[0]
-    if len(shape) == 3 and (shape[2] == len(kernel) and math.prod(shape) > len(kernel)):
-        kernel = kernel[None, None]
-        return call.activated([Node(call.name, "conv2d", (source,), dict(PLAIN), {"kernel": kernel, "bias": bias})])
-    if math.prod(shape) != len(kernel):
-        raise call.refused(f"weights for {len(kernel)} numbers on {shape}", "the file is damaged")
-    nodes: list[Node] = []
-    if len(shape) == 3:
-        nodes = [Node(call.name, "reshape", (source,), {"shape": (len(kernel),)})]
-        source = call.name
-    name = f"{call.name}-sum" if nodes else call.name
-    nodes.append(Node(name, "dense", (source,), {"activation": "linear"}, {"kernel": kernel, "bias": bias}))
-    return call.activated(nodes)
+    shape, inputs = call.shapes[0], len(kernel)
+    rows, rest = divmod(math.prod(shape), inputs)
+    if rest or not rows:
+        raise call.refused(f"weights for {inputs} numbers on {shape}", "the file is damaged")
+    chain = emit.Chain(call.name, call.inputs[0], shape)
+    if shape[-1] != inputs or (len(shape) == 3 and rows == 1):
+        chain.reshaped((inputs,) if rows == 1 and emit.in_textures(shape) else (rows, inputs))
+    chain.extend([emit.product(chain.free("sum"), chain.last, chain.shape, kernel, bias)])
+    return call.activated(chain.nodes)

@@ -1,4 +1,4 @@
-"""Postprocessing of detectors -> nodes for the CPU: SSD's TFLite_Detection_PostProcess, and NON_MAX_SUPPRESSION.
+"""Converters of detectors' postprocessing for the CPU: TFLite_Detection_PostProcess and NON_MAX_SUPPRESSION.
 
 A network of this engine has outputs of fixed shapes. Unused rows are zeros, and another output has the number of used
 rows.
@@ -23,14 +23,17 @@ MOST = 10000
 def post_process(call: Call) -> list[Node]:
     """Convert one output of a TFLite_Detection_PostProcess: boxes, classes, scores, or their number."""
     options = _options(call)
-    most, each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
-    boxes, scores = (_rows(call, place) for place in (0, 1))
+    most, classes_each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
+    boxes, scores = (_rows(call, index) for index in (0, 1))
     by_class = bool(options.get("use_regular_nms", False))
-    if not 1 <= most <= MOST or (each != 1 and not by_class):
-        raise call.refused(f"{most} detections of {each} classes each", f"ask for 1 to {MOST}, of one class each")
+    if not 1 <= most <= MOST or (classes_each != 1 and not by_class):
+        raise call.refused(
+            f"{most} detections of {classes_each} classes each", f"ask for 1 to {MOST}, of one class each"
+        )
     scales = tuple(float(options[f"{axis}_scale"]) for axis in "yxhw")
     if not all(scale > 0 for scale in scales):
         raise call.refused(f"scales of {scales}", "give numbers above 0")
+    # The first column, the number of columns and the shape of each output: boxes, classes, scores, number.
     begin, count, shape = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))[call.output]
     nodes: list[Node] = []
     detections = call.earlier
@@ -58,8 +61,8 @@ def post_process(call: Call) -> list[Node]:
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, shape[1:] if len(shape) == 2 else shape)]
 
 
-def _rows(call: Call, place: int) -> Shape:
-    shape = call.shapes[place] if place < len(call.shapes) else ()
+def _rows(call: Call, index: int) -> Shape:
+    shape = call.shapes[index] if index < len(call.shapes) else ()
     if len(shape) < 2 or int(np.prod(shape[:-2])) != 1:
         raise call.refused(f"boxes or scores of shape {shape}", "give those of one image")
     return shape[-2:]
@@ -78,7 +81,7 @@ def _options(call: Call) -> dict[str, Any]:
 def _suppressed(call: Call) -> list[Node]:
     """Convert one output of a NON_MAX_SUPPRESSION_V4 or V5: indices, scores, or their number."""
     most = call.integers(2, "how many")[0]
-    overlap, least = (float(call.constant(place, "a limit").reshape(-1)[0]) for place in (3, 4))
+    overlap, least = (float(call.constant(index, "a limit").reshape(-1)[0]) for index in (3, 4))
     if not 1 <= most <= MOST or (call.kind.endswith("V5") and call.constant(5, "sigma").reshape(-1)[0] != 0):
         raise call.refused(f"{most} boxes, or with a sigma", f"ask for 1 to {MOST}, with a sigma of 0")
     nodes: list[Node] = []

@@ -1,4 +1,4 @@
-"""Operators that move or pad pixels and channels, or change a shape -> nodes."""
+"""Converters of operators that move or pad pixels and channels, or change a shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit, moves
 from glsl_infer.importers.core.moves import MOST_JOINED, concatenated
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
-from glsl_infer.importers.tflite.choices import cast
+from glsl_infer.importers.tflite.choices import cast, gathered
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -64,24 +64,15 @@ def transpose(call: Call) -> list[Node]:
     return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 
 
-def gathered(call: Call) -> list[Node]:
-    """Convert a GATHER of constant rows, columns or channels, or of elements of a vector."""
-    indices, rank = call.integers(1, "its indices"), len(call.file_shape)
-    axis = call.option("Axis", 0) % rank - rank
-    shape = call.shapes[0]
-    if not indices or not all(0 <= index < shape[axis] for index in indices) or len(call.shapes) != 1:
+def gather(call: Call) -> list[Node]:
+    """Convert a GATHER, of constant indices or of those that the network computes."""
+    if len(call.constants) > 1 and call.constants[1] is None:
+        return gathered(call)
+    axis, shape, indices = call.axis(call.option("Axis", 0)), call.shapes[0], call.integers(1, "its indices")
+    size = shape[axis]
+    if not indices or not all(-size <= index < size for index in indices) or len(call.shapes) != 1:
         raise call.refused(f"{indices[:8]} of {shape}", "give indices that there are")
-    if axis == -1:
-        op = "vector_gather" if len(shape) == 1 else "channel_gather"
-        return [Node(call.name, op, call.inputs, {"channels": tuple(indices)})]
-    step = indices[1] - indices[0] if len(indices) > 1 else 1
-    line = range(indices[0], indices[0] + step * len(indices), step or 1)
-    call.feature_map()
-    if axis < -3 or list(line) != indices:
-        raise call.refused(f"{indices[:8]} of {shape}", "rows and columns can be taken at equal steps")
-    taken = [range(length) for length in shape]
-    taken[axis] = line
-    return moves.part_of(call.name, call.inputs[0], shape, (taken[0], taken[1], taken[2]))
+    return emit.taken(call.name, call.inputs[0], shape, [index % size for index in indices], axis)
 
 
 def reversed_(call: Call) -> list[Node]:
@@ -134,7 +125,7 @@ def space_to_depth(call: Call) -> list[Node]:
     shape, block = call.feature_map(), call.option("BlockSize")
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    return moves.space_to_depth(call.name, call.inputs[0], shape, block)
+    return moves.space_to_depth(call.name, call.inputs[0], shape, (block, block))
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -158,7 +149,7 @@ def sliced(call: Call) -> list[Node]:
         slices = zip(file_shape, call.integers(1, "where it begins"), call.integers(2, "its size"))
         parts = [range(length)[begin : None if size == -1 else begin + size] for length, begin, size in slices]
     else:
-        operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
+        operands = [call.constant(index, "its ends") for index in (1, 2, 3)]
         try:
             parts, _ = slices_of(file_shape, operands, call.operator.options)
         except (ValueError, KeyError) as error:
@@ -201,7 +192,7 @@ CONVERTERS: dict[str, Converter] = {
     "DEPTH_TO_SPACE": depth_to_space,
     "DEQUANTIZE": identity,
     "EXPAND_DIMS": reshape,
-    "GATHER": gathered,
+    "GATHER": gather,
     **dict.fromkeys(("MIRROR_PAD", "PAD", "PADV2"), pad),
     "QUANTIZE": identity,
     "RESHAPE": reshape,

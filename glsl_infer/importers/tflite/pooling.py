@@ -1,10 +1,11 @@
-"""Pooling, reductions and normalisations -> nodes."""
+"""Converters of pooling, reductions and normalisations."""
 
 from __future__ import annotations
 
-from glsl_infer.graph import Node, Shape
+from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.emit import over_channels
+from glsl_infer.importers.core.pooling import pooled
 from glsl_infer.importers.tflite.call import Call, Converter
 
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
@@ -21,18 +22,9 @@ REDUCTIONS = {
 
 
 def pool(call: Call) -> list[Node]:
-    """Convert a pooling by a window. A mean of the entire map is a global pooling."""
-    shape = call.feature_map()
-    window = (call.option("FilterHeight"), call.option("FilterWidth"))
-    strides = (call.option("StrideH"), call.option("StrideW"))
-    if min(window) < 1:
-        raise call.refused(f"a window of {window}", "the file is damaged; convert the model anew")
-    padding = call.padding(window, strides)
-    if call.kind == "AVERAGE_POOL_2D" and window == shape[:2] and not any(padding):
-        return call.activated(_mean(call, shape))
-    op = _POOLS[call.kind]
-    attrs = {"pool": window, "strides": strides, "padding": padding}
-    return call.activated([Node(call.name, op, call.inputs[:1], attrs)])
+    """Convert a pooling by a window."""
+    window = call.window((call.option("FilterHeight"), call.option("FilterWidth")))
+    return call.activated(pooled(call.name, call.inputs[0], call.shapes[0], _POOLS[call.kind], window))
 
 
 def reduced(call: Call) -> list[Node]:
@@ -48,12 +40,6 @@ def normalized(call: Call) -> list[Node]:
     names = {"alpha": "Alpha", "beta": "Beta", "bias": "Bias"}
     attrs = {key: float(call.option(name)) for key, name in names.items()}
     return [call.node("local_response_norm", {**attrs, "size": 2 * call.option("Radius") + 1, "region": "across"})]
-
-
-def _mean(call: Call, shape: Shape) -> list[Node]:
-    """Return the nodes of a mean over all pixels: a vector, reshaped to a 1x1 map."""
-    mean = Node(call.name, "global_average_pool", call.inputs[:1], {"scale": None})
-    return [mean, Node(f"{call.name}-map", "reshape", (call.name,), {"shape": (1, 1, shape[2])})]
 
 
 CONVERTERS: dict[str, Converter] = {

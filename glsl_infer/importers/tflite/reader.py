@@ -1,4 +1,4 @@
-"""TensorFlow Lite file -> graph.
+"""Import of a TensorFlow Lite file as a graph.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
 support are refused later, by name.
@@ -18,16 +18,16 @@ from glsl_infer.importers.tflite.walk import Walk, span_of
 from glsl_infer.support.plain_text import first_of
 
 
-def load(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> Graph:
+def load(path: str | Path, input_range: Range | None = None, io_options: IoOptions | None = None) -> Graph:
     """Read a ``.tflite`` file and return its graph, as ``to_graph`` does.
 
     Raises:
         ModelError: the file is missing, damaged or not a TensorFlow Lite file, or an operator is not supported (by
             name).
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
         MissingExtraError: the package ``tflite`` is not installed.
     """
-    return survey(path, input_range, ends).whole()
+    return survey(path, input_range, io_options).whole()
 
 
 def read(path: str | Path) -> Graph:
@@ -35,7 +35,7 @@ def read(path: str | Path) -> Graph:
     return load(path)
 
 
-def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions | None = None) -> ImportReport:
+def survey(path: str | Path, input_range: Range | None = None, io_options: IoOptions | None = None) -> ImportReport:
     """Read a ``.tflite`` file and return the report: for each operator, where it runs, or why it cannot be exported.
 
     Args: as for ``to_graph``.
@@ -44,11 +44,11 @@ def survey(path: str | Path, input_range: Range | None = None, ends: IoOptions |
         ModelError: the file is missing, damaged or not a TensorFlow Lite file.
         MissingExtraError: the package ``tflite`` is not installed.
     """
-    return survey_of(read_model(path), input_range, ends)
+    return survey_of(read_model(path), input_range, io_options)
 
 
 def to_graph(
-    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
+    model: Model, input_range: Range | None = None, io_options: IoOptions | None = None, *, sizes: Sizes | None = None
 ) -> Graph:
     """Return the graph of a file.
 
@@ -59,25 +59,25 @@ def to_graph(
         model: the result of ``file.read_model``.
         input_range: the values of byte 0 and byte 255 of the image. Default: the range in a quantised file, else
             (0, 1).
-        ends: options for inputs and outputs.
+        io_options: options for inputs and outputs.
         sizes: (height, width) of inputs with open sizes, by name. An empty name selects all of them.
 
     Raises:
         ModelError: unsupported operators. The message names them and the required change.
-        InputError: ``input_range`` or ``ends`` do not fit the model.
+        InputError: ``input_range`` or ``io_options`` do not fit the model.
     """
-    return survey_of(model, input_range, ends, sizes=sizes).whole()
+    return survey_of(model, input_range, io_options, sizes=sizes).whole()
 
 
 def survey_of(
-    model: Model, input_range: Range | None = None, ends: IoOptions | None = None, *, sizes: Sizes | None = None
+    model: Model, input_range: Range | None = None, io_options: IoOptions | None = None, *, sizes: Sizes | None = None
 ) -> ImportReport:
     """Return the same as ``to_graph``, with the refused operators as a part of the result.
 
     Raises:
         ModelError: the file is damaged.
     """
-    options = ends or IoOptions()
+    options = io_options or IoOptions()
     model = as_given(model, options)
     walk = _walked(model, sizes or options.sizes)
     files = {name: model.tensors[index].shape for name, index in walk.tensors.items()}

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core.convolutions import dilated_padding, same_padding
 from glsl_infer.importers.core.folding import MISFITS
+from glsl_infer.importers.tflite.call import AROUND
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.evaluate import MOVES, computed
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-
-AROUND = "Around"
-"""Option of a convolution with its padding in pixels: (top, bottom, left, right)."""
 
 
 def dilated(model: Model, constants: Constants, makers: Mapping[int, Operator], last: Operator) -> Operator | None:
@@ -110,7 +108,7 @@ class BatchMoves:
             if not open_tensors:
                 break
             if len(open_tensors) == 1:
-                pieces.append((next(iter(open_tensors)), [chosen[place] for place in sorted(chosen)]))
+                pieces.append((next(iter(open_tensors)), [chosen[index] for index in sorted(chosen)]))
         return pieces[::-1]
 
     def _batch_back(self, last: Operator) -> Operator | None:

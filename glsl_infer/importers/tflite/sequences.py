@@ -1,10 +1,13 @@
-"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM -> nodes.
+"""Converters of LSTM, and of recurrent layers over a sequence.
 
 A bundle does not keep state between frames, so variables of a file start at zero in every frame. The basic LSTM, whose
 state is an input and an output of the network, consists of operators with shaders.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ from glsl_infer.importers.tflite.choices import shaped, source
 
 _TANH, _BASIC = 4, 1
 _FORGET, _OUTPUT = 2, 3
+_FUNCTIONS = {1: "relu", _TANH: "tanh"}
 _GATES = ("sigmoid", "tanh", "sigmoid", "sigmoid")
 """Functions of a basic LSTM's gates: input, new, forget, output."""
 _PLAIN = 16
@@ -44,11 +48,11 @@ def basic(call: Call) -> list[Node]:
 
     needed_gates = range(4) if call.output == 0 else range(3)
     gates = []
-    for place in needed_gates:
-        rows = slice(place * hidden, (place + 1) * hidden)
+    for index in needed_gates:
+        rows = slice(index * hidden, (index + 1) * hidden)
         own = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
-        nodes.append(Node(f"{call.name}-gate{place}", "dense", (call.name,), {"activation": "linear"}, own))
-        gates.append(add(f"gate{place}-open", "activation", nodes[-1].name, function=_GATES[place]))
+        nodes.append(Node(f"{call.name}-gate{index}", "dense", (call.name,), {"activation": "linear"}, own))
+        gates.append(add(f"gate{index}-open", "activation", nodes[-1].name, function=_GATES[index]))
     new = add("new", "binary", gates[0], gates[1], operation="multiply")
     remembered = add("kept", "binary", gates[_FORGET], state, operation="multiply")
     add("state", "add", new, remembered, activation="linear")
@@ -58,34 +62,56 @@ def basic(call: Call) -> list[Node]:
     return nodes
 
 
+def simple_sequence(call: Call) -> list[Node]:
+    """Convert a simple recurrent layer over an entire sequence, from a state of zeros."""
+    function = _FUNCTIONS.get(int(call.option("FusedActivationFunction", 0)))
+    if function is None:
+        raise call.refused("with another function than tanh and relu", "use tanh or relu")
+    kernel, state_kernel = (np.ascontiguousarray(call.weights(index, "weights", 2).T) for index in (1, 2))
+    weights: dict[str, Floats] = {"kernel": kernel[None], "recurrent": state_kernel[None]}
+    weights["bias"] = call.bias(3, len(state_kernel))[None]
+    return _over_sequence(call, "recurrent", {"function": function}, {**weights, **_states(call, {"first": 4})})
+
+
 def sequence(call: Call) -> list[Node]:
     """Convert an LSTM over an entire sequence, from a state of zeros."""
     _require_plain(call)
-    extra = [place for place in range(9, len(call.tensors)) if place in range(9, 12) or place >= _PLAIN]
-    used = [place for place in extra if place not in _STATES and call.tensors[place] is not None]
+    extra = [index for index in range(9, len(call.tensors)) if index in range(9, 12) or index >= _PLAIN]
+    used = [index for index in extra if index not in _STATES and call.tensors[index] is not None]
     if used:
         raise call.refused(f"with its inputs {used}", "peepholes, projections and layer norms cannot be exported")
-    long_sizes = [size for size in call.file_shape if size != 1]
-    length, width = call.file_shape[0 if call.option("TimeMajor", False) else 1], call.file_shape[-1]
-    if len(call.file_shape) != 3 or int(np.prod(long_sizes, initial=1)) != length * width:
-        raise call.refused(f"of shape {call.file_shape}", "give one sequence: (1, length, width)")
     # Gates in the file, and in the kernel: input, forget, cell, output.
     kernel, recurrent = (
-        np.concatenate([call.weights(place, "weights", 2).T for place in range(first, first + 4)], axis=1)
+        np.concatenate([call.weights(index, "weights", 2).T for index in range(first, first + 4)], axis=1)
         for first in (1, 5)
     )
     hidden = recurrent.shape[0]
     weights: dict[str, Floats] = {"kernel": kernel[None], "recurrent": recurrent[None]}
-    weights["bias"] = np.concatenate([call.bias(place, hidden) for place in range(12, 16)])[None]
-    for name, place in zip(("first", "first_cell"), _STATES):
-        value = call.constants[place] if place < len(call.constants) else None
+    weights["bias"] = np.concatenate([call.bias(index, hidden) for index in range(12, 16)])[None]
+    return _over_sequence(call, "lstm", {}, {**weights, **_states(call, dict(zip(("first", "first_cell"), _STATES)))})
+
+
+def _states(call: Call, indices: Mapping[str, int]) -> dict[str, Floats]:
+    """Return the first states that are not zero, by weight; ``indices`` has the index of each input."""
+    states: dict[str, Floats] = {}
+    for name, index in indices.items():
+        value = call.constants[index] if index < len(call.constants) else None
         if value is not None and np.any(value):
-            weights[name] = np.asarray(value, np.float32).reshape(1, -1)
-        elif value is None and place < len(call.tensors) and call.tensors[place] is not None:
+            states[name] = np.asarray(value, np.float32).reshape(1, -1)
+        elif value is None and index < len(call.tensors) and call.tensors[index] is not None:
             raise call.refused("from a state that the network computes", "begin with zeros")
+    return states
+
+
+def _over_sequence(call: Call, op: str, attrs: dict[str, Any], weights: Mapping[str, Floats]) -> list[Node]:
+    """Return the nodes of a recurrent operator over one sequence."""
+    long_sizes = [size for size in call.file_shape if size != 1]
+    length, width = call.file_shape[0 if call.option("TimeMajor", False) else 1], call.file_shape[-1]
+    if len(call.file_shape) != 3 or int(np.prod(long_sizes, initial=1)) != length * width:
+        raise call.refused(f"of shape {call.file_shape}", "give one sequence: (1, length, width)")
     return [
         shaped(call.name, source(call, 0, "a sequence"), (length, width)),
-        Node(f"{call.name}-sequence", "lstm", (call.name,), {}, weights),
+        Node(f"{call.name}-sequence", op, (call.name,), attrs, weights),
         shaped(f"{call.name}-shape", f"{call.name}-sequence", call.shape),
     ]
 
@@ -96,4 +122,8 @@ def _require_plain(call: Call) -> None:
         raise call.refused(f"with another function than tanh, or clipped at {clips}", "use tanh and no clip")
 
 
-SEQUENCES: dict[str, Converter] = {"LSTM": basic, "UNIDIRECTIONAL_SEQUENCE_LSTM": sequence}
+SEQUENCES: dict[str, Converter] = {
+    "LSTM": basic,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": sequence,
+    "UNIDIRECTIONAL_SEQUENCE_RNN": simple_sequence,
+}

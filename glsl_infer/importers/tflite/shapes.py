@@ -16,11 +16,10 @@ import numpy as np
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers.core.folding import MISFITS, Folder
-from glsl_infer.importers.core.io_options import IoOptions, by_name
+from glsl_infer.importers.core.io_options import IoOptions, by_name, require_inputs
 from glsl_infer.importers.tflite.constants import TYPES, Constants
 from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, FOLDED, integers, results_of, unknown
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
-from glsl_infer.support.near_names import did_you_mean
 
 Shape = tuple[int, ...]
 Sizes = Mapping[str, tuple[int, int]]
@@ -74,11 +73,7 @@ def _misfits(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]]) -> set[int]:
     """Set the sizes of inputs; return the changed tensors."""
     changed: set[int] = set()
-    unknown = [name for name in sizes if name and name not in dict(model.inputs)]
-    if unknown:
-        names = [name for name, _ in model.inputs]
-        meant = did_you_mean(unknown[0], names)
-        raise InputError(f"--input-size {unknown[0]}: the model has no such input{meant}; it has {', '.join(names)}")
+    require_inputs(sizes, [name for name, _ in model.inputs])
     for name, index in model.inputs:
         tensor = tensors[index]
         size = sizes.get(name) or (sizes.get("") if tensor.free else None)
@@ -194,18 +189,18 @@ _RULES: Mapping[str, Rule] = {
 """Shape rules of the operators that are not folded."""
 
 
-def as_given(model: Model, ends: IoOptions) -> Model:
-    """Return a file whose inputs have the shapes and constants in ``ends``. All other shapes follow from them.
+def as_given(model: Model, io_options: IoOptions) -> Model:
+    """Return a file whose inputs have the shapes and constants in ``io_options``. All other shapes follow from them.
 
     Raises:
         InputError: a shape or a constant is given for an unknown input.
         ModelError: a shape has another rank than the input, or a constant does not match the input.
     """
-    if not ends.shapes and not ends.constants:
+    if not io_options.shapes and not io_options.constants:
         return model
     tensors, names = list(model.tensors), [name for name, _ in model.inputs]
-    constants = by_name("--constant", ends.constants, names)
-    shapes = by_name("--input-shape", ends.shapes, [name for name in names if name not in constants])
+    constants = by_name("--constant", io_options.constants, names)
+    shapes = by_name("--input-shape", io_options.shapes, [name for name in names if name not in constants])
     if shapes:
         for index in {index for operator in model.operators for index in operator.outputs if index >= 0}:
             tensors[index] = replace(tensors[index], free=tuple(range(len(tensors[index].shape))))

@@ -1,4 +1,4 @@
-"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store."""
+"""Converters of operators whose inputs or outputs textures cannot store: nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glsl_infer.importers.core.moves import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
-from glsl_infer.importers.tflite.choices import CHOICES, gathered
+from glsl_infer.importers.tflite.choices import CHOICES
 from glsl_infer.importers.tflite.detections import DETECTIONS
-from glsl_infer.importers.tflite.geometry import split
+from glsl_infer.importers.tflite.geometry import gather, split
 from glsl_infer.importers.tflite.rewrites import PLACES
 from glsl_infer.importers.tflite.sequences import SEQUENCES
 
@@ -41,14 +41,14 @@ def _concat_with_constants(call: Call, axis: int) -> list[Node]:
     The tensors are padded with zeros, and the constants are added in the padding.
     """
     axis %= len(call.shapes[0])
-    computed = [place for place, constant in enumerate(call.constants) if constant is None]
+    computed = [index for index, constant in enumerate(call.constants) if constant is None]
     if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
         raise call.refused("with a constant between tensors", "put constants before or after them")
     rank = len(call.shapes[0])
     size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
     margins: list[NDArray[np.float32]] = []
     for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
-        parts = [np.asarray(call.constants[place], np.float32) for place in places]
+        parts = [np.asarray(call.constants[index], np.float32) for index in places]
         shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
         margins.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
     around = tuple(end.shape[axis] for end in margins)
@@ -110,65 +110,14 @@ def matmul(call: Call) -> list[Node]:
     return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 
 
-def _dense(call: Call) -> list[Node]:
-    weights = call.weights(1, "weights", 2)
-    kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
-    nodes: list[Node] = []
-    source = call.inputs[0]
-    if call.shapes[0][-1] != len(kernel):
-        nodes = [
-            Node(
-                call.name,
-                "reshape",
-                (source,),
-                {"shape": (-(-int(np.prod(call.shapes[0])) // len(kernel)), len(kernel))},
-            )
-        ]
-        source = call.name
-    name = f"{call.name}-sum" if nodes else call.name
-    return call.activated([*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
-
-
-def _gather(call: Call) -> list[Node]:
-    """Convert a GATHER of constant indices: runs of neighbours are sliced, and concatenated."""
-    if len(call.constants) > 1 and call.constants[1] is None:
-        return gathered(call)
-    axis, shape = call.axis(call.option("Axis", 0)), call.shapes[0]
-    indices = call.integers(1, "its indices")
-    if not indices or not all(-shape[axis] <= index < shape[axis] for index in indices):
-        raise call.refused(f"{indices[:8]} of {shape[axis]}", "give indices that there are")
-    runs: list[list[int]] = []
-    for index in (index % shape[axis] for index in indices):
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    if len(runs) > MOST_PARTS:
-        raise call.refused(f"{len(runs)} separate parts", f"take at most {MOST_PARTS}")
-    names = [call.name, *(f"{call.name}-{number}" for number in range(1, len(runs)))]
-    nodes = []
-    for name, run in zip(names, runs):
-        begin, size = [0] * len(shape), list(shape)
-        begin[axis], size[axis] = run[0], len(run)
-        nodes.append(Node(name, "tensor_slice", call.inputs[:1], {"begin": tuple(begin), "size": tuple(size)}))
-    if len(nodes) > 1:
-        nodes.append(Node(f"{call.name}-joined", "tensor_concat", tuple(names), {"axis": axis}))
-    return nodes
-
-
 def _packed(call: Call) -> list[Node]:
     rank = len(call.tensor.shape)
     axis = call.option("Axis", 0) % rank
     if len(call.inputs) != len(call.constants) or not 2 <= len(call.inputs) <= MOST_PARTS:
         raise call.refused("with a constant", "join tensors that the network computes")
-    wide = tuple(1 if place == axis else size for place, size in enumerate(call.tensor.shape))
+    wide = tuple(1 if index == axis else size for index, size in enumerate(call.tensor.shape))
     inner = wide[1:] if wide[0] == 1 and axis else wide
-    nodes = [
-        Node(call.name if not number else f"{call.name}-{number}", "reshape", (source,), {"shape": inner})
-        for number, source in enumerate(call.inputs)
-    ]
-    attrs = {"axis": axis - rank}
-    return [*nodes, Node(f"{call.name}-joined", "tensor_concat", tuple(node.name for node in nodes), attrs)]
+    return emit.stacked(call.name, call.inputs, inner, axis - rank)
 
 
 def _argmax(call: Call) -> list[Node]:
@@ -193,8 +142,8 @@ def custom(call: Call, function: str) -> list[Node]:
     settings = {"options": call.operator.custom_options.hex(), "output": call.output}
     attrs = {"calls": function, "shape": call.shape, "settings": json.dumps(settings)}
     weights = {
-        f"constant{place}": np.asarray(value, np.float32)
-        for place, value in enumerate(call.constants)
+        f"constant{index}": np.asarray(value, np.float32)
+        for index, value in enumerate(call.constants)
         if value is not None
     }
     return [Node(call.name, CUSTOM_OPERATOR, call.inputs, attrs, weights)]
@@ -209,8 +158,7 @@ TENSORS: Mapping[str, Converter] = {
     "BATCH_MATMUL": matmul,
     PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
     "CONCATENATION": lambda call: concat(call, call.axis(call.option("Axis"))),
-    "FULLY_CONNECTED": _dense,
-    "GATHER": _gather,
+    "GATHER": gather,
     "PACK": _packed,
     "TOPK_V2": _top_k,
     "UNPACK": split,

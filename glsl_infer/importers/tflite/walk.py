@@ -14,6 +14,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.core.builder import GraphBuilder
+from glsl_infer.importers.core.folding import MISFITS
 from glsl_infer.importers.core.io_options import Range, in_rows, input_attrs, numbers_map
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, SHADER, UNKNOWN, LayerStatus, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
@@ -32,9 +33,6 @@ STORED: Mapping[str, tuple[float, float]] = {
     "INT16": (-32768.0, 32767.0),
 }
 """The lowest and the highest stored value of quantised types."""
-
-_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 _FLOATS = ("FLOAT32", "FLOAT16")
 
@@ -178,8 +176,8 @@ class Walk:
             self._names[index] = builder.refuse(refusal, name, inputs, _sizes(tensor))
             return
         operators = tuple(node.op for node in builder.nodes[before:])
-        place = DROPPED if operators == ("identity",) else runs(operators)
-        builder.rows[name] = replace(row, shape=builder.shapes[last], runs=place, operators=operators)
+        placement = DROPPED if operators == ("identity",) else runs(operators)
+        builder.rows[name] = replace(row, shape=builder.shapes[last], runs=placement, operators=operators)
         self._names[index] = last
         self.tensors[last] = index
         for node in reversed(builder.nodes):  # a reshape keeps the values
@@ -205,7 +203,7 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             last = self.builder.add(convert(call))
-        except _NO_OPTIONS as error:
+        except MISFITS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
         shared = [node.name for node in self.builder.nodes[before:] if node.op in SHARED]
@@ -227,9 +225,9 @@ class Walk:
     def _store_range(self, span: Range, first: int) -> None:
         """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.builder.nodes
-        for place in range(len(nodes) - 1, first - 1, -1):
-            nodes[place] = nodes[place].with_attrs(**{OBSERVED_RANGE: span})
-            operator = ops.get(nodes[place].op)
+        for index in range(len(nodes) - 1, first - 1, -1):
+            nodes[index] = nodes[index].with_attrs(**{OBSERVED_RANGE: span})
+            operator = ops.get(nodes[index].op)
             if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
                 break
 

@@ -105,12 +105,12 @@ def fit_into_memory(image: ImageFile.ImageFile, *, full_image: bool, least: int)
 def _scans(image: ImageFile.ImageFile) -> int:
     """Return the number of scans in a JPEG file. Compressed data never contains the marker of a scan."""
     file: Any = image.fp
-    place, count, last = file.tell(), 0, b""
+    offset, count, last = file.tell(), 0, b""
     file.seek(0)
     while chunk := file.read(_CHUNK):
         count += (last + chunk).count(_SCAN)
         last = chunk[-1:] if chunk[-1:] == _SCAN[:1] else b""
-    file.seek(place)
+    file.seek(offset)
     return count
 
 

@@ -38,9 +38,9 @@ def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
         also: suffixes of other files to return.
     """
     files = []
-    for place, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not is_hidden(name)]
-        paths = [Path(place, name) for name in names]
+        paths = [Path(directory, name) for name in names]
         files += [
             path
             for path in paths

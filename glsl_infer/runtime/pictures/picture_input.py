@@ -184,9 +184,9 @@ class PictureInput:
 
     def pixels(self, handles: Handles) -> NDArray[np.uint8]:
         """Return the picture as the network reads it, uint8 (height, width, channels)."""
-        place = self._place
+        region = self._place
         texels = self._transfers.read_texture(self._texture.name, handles)
-        rows, columns = slice(place.top, place.top + place.height), slice(place.left, place.left + place.width)
+        rows, columns = slice(region.top, region.top + region.height), slice(region.left, region.left + region.width)
         return texels[rows, columns, : self._entry.channels]
 
     def _fitted(self, width: int, height: int) -> Fitted:

@@ -140,6 +140,8 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
     except FileNotFoundError:
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
+        if not isinstance(source, Image.Image) and Path(source).stat().st_size == 0:
+            raise ImageError(f"{what}: the file is empty; copy it again") from None
         raise ImageError(
             f"{what}: {missing or 'not an image that Pillow can read; give a JPEG, PNG, WebP, GIF, BMP or TIFF file'}"
         ) from None

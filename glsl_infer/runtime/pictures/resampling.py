@@ -173,15 +173,15 @@ class Resampler(Closing):
 
     def _clear(self, target: Target, inner: Region) -> None:
         """Clear the texture: black in the unused region of the network's picture, its own clear colour elsewhere."""
-        gl, place = self._gl, target.place
+        gl, region = self._gl, target.place
         gl.Viewport(0, 0, target.width, target.height)
         if any(target.clear):
             gl.ClearColor(*(byte / 255.0 for byte in target.clear))
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-        if (inner.width, inner.height) == (place.width, place.height):
+        if (inner.width, inner.height) == (region.width, region.height):
             return
         gl.Enable(GL.GL_SCISSOR_TEST)
-        gl.Scissor(place.left, place.top, place.width, place.height)
+        gl.Scissor(region.left, region.top, region.width, region.height)
         gl.ClearColor(0.0, 0.0, 0.0, 1.0)
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.Disable(GL.GL_SCISSOR_TEST)

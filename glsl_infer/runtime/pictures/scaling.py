@@ -159,7 +159,7 @@ def _overlap_sums(values: NDArray[np.integer], side: int, size: int, windows: ra
     """
     start = windows[0] * side // size
     out = np.empty((len(windows), *values.shape[1:]), np.int64)
-    for place, index in enumerate(windows):
+    for position, index in enumerate(windows):
         first, before = divmod(index * side - start * size, size)
         last, after = divmod((index + 1) * side - start * size, size)
         # All of first .. last-1, minus the share of first before the window, plus the share of last inside it.
@@ -167,5 +167,5 @@ def _overlap_sums(values: NDArray[np.integer], side: int, size: int, windows: ra
         window -= values[first].astype(np.int64) * before
         if after:
             window += values[last].astype(np.int64) * after
-        out[place] = window
+        out[position] = window
     return out

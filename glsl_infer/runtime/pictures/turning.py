@@ -46,10 +46,10 @@ class Turner(Closing):
         Raises:
             ShaderError: the driver refuses the shader.
         """
-        gl, place = self._gl, target.place
+        gl, region = self._gl, target.place
         (x, y), *others = corners
         across, down = (
-            ((to_x - x) / size, (to_y - y) / size) for (to_x, to_y), size in zip(others, (place.width, place.height))
+            ((to_x - x) / size, (to_y - y) / size) for (to_x, to_y), size in zip(others, (region.width, region.height))
         )
         locations = self._use(taps(across, down), picture.external)
         gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
@@ -57,13 +57,13 @@ class Turner(Closing):
         gl.ClearColor(*(byte / 255.0 for byte in target.clear))
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)
-        gl.Viewport(place.left, place.top, place.width, place.height)
+        gl.Viewport(region.left, region.top, region.width, region.height)
         gl.ActiveTexture(GL.GL_TEXTURE0)
         gl.BindTexture(TEXTURE_EXTERNAL if picture.external else TEXTURE_2D, picture.texture)
         for name, pair in (
             ("source_texel", (1.0 / picture.width, 1.0 / picture.height)),
             ("last", (picture.width - 1.0, picture.height - 1.0)),
-            ("rectangle", (place.width, place.height)),
+            ("rectangle", (region.width, region.height)),
             ("first", (x - 0.5, y - 0.5)),
             ("across", across),
             ("down", down),
@@ -91,8 +91,8 @@ class Turner(Closing):
             self._programs.drop_shaders()
             gl.UseProgram(program)
             gl.Uniform1i(gl.GetUniformLocation(program, b"source"), 0)
-            places = {name: gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
-            self._linked[key] = program, places
+            locations = {name: gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
+            self._linked[key] = program, locations
         program, locations = self._linked[key]
         gl.UseProgram(program)
         return locations

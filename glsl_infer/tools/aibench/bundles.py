@@ -16,7 +16,7 @@ from pathlib import Path
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
-from glsl_infer.support.child_process import ROOT, module_command
+from glsl_infer.support.child_process import ROOT, last_line, module_command
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import Test
@@ -176,5 +176,4 @@ def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
 def _run(command: list[str], what: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise RunError(f"{what} cannot be built: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        raise RunError(f"{what} cannot be built: {last_line(done.stderr)}")

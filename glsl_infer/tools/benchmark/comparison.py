@@ -47,9 +47,8 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, progress
         As ``results``; the ratio is that of each pair of successive frames.
 
     Raises:
-        InputError: as ``measuring.measure``.
+        InputError: a file cannot be used.
     """
-    frames.check_counts(runs, warm_up)
     with contextlib.ExitStack() as stack:
         shared = stack.enter_context(Context(context))
         sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.runtime.statistics import PartRun
@@ -61,12 +60,7 @@ def timed_frame(session: Session, inputs: Named) -> FrameTimes:
 
 
 def many(session: Session, inputs: Named, runs: int, warm_up: int, progress: CountCallback) -> list[FrameTimes]:
-    """Run ``warm_up`` frames, then ``runs`` frames; return the times of the latter. Call ``progress`` after each frame.
-
-    Raises:
-        InputError: ``runs`` is below 1 or ``warm_up`` below 0.
-    """
-    check_counts(runs, warm_up)
+    """Run ``warm_up`` frames, then ``runs`` frames; return their times. Call ``progress`` after each frame."""
     for _ in range(warm_up):
         timed_frame(session, inputs)
         progress(1)
@@ -100,18 +94,6 @@ def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
         }
         for part in zip(*seen)
     ]
-
-
-def check_counts(runs: int, warm_up: int) -> None:
-    """Check the counts of measured and warm-up runs.
-
-    Raises:
-        InputError: a number is too small; the message names the option.
-    """
-    if runs < 1:
-        raise InputError(f"--runs {runs}; at least 1 is needed (100 give a steady median)")
-    if warm_up < 0:
-        raise InputError(f"--warm-up {warm_up}; give 0 or more (10 is usual)")
 
 
 def series(frames: list[FrameTimes]) -> dict[str, list[float]]:

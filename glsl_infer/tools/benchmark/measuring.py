@@ -48,9 +48,8 @@ def measure(
         The result in the format of result.schema.json; docs/engineering/performance.md explains it.
 
     Raises:
-        InputError: a number is out of range, or ``Session`` raises it.
+        InputError: as for ``Session``, or a model with parts cannot be timed layer by layer.
     """
-    frames.check_counts(runs, warm_up)
     if layers:
         read(path).require_one_part("--profile")
     load = machine.load()

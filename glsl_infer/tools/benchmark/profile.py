@@ -13,7 +13,7 @@ from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
-from glsl_infer.tools.benchmark.frames import check_counts, milliseconds, summary
+from glsl_infer.tools.benchmark.frames import milliseconds, summary
 
 FINISHES = "glFinish before and after each layer"
 QUERIES = timer_queries.EXTENSION
@@ -38,10 +38,8 @@ def profile(
         ``op``, ``shape`` of the output, ``draws``, ``ms`` (a summary), ``share`` of the sum.
 
     Raises:
-        InputError: ``runs`` or ``warm_up`` is too small.
         RunError: the GPU's clock was disturbed in every run.
     """
-    check_counts(runs, warm_up)
     manifest = session.bundle.manifest
     names = list(dict.fromkeys(entry.layer for entry in manifest.passes))
     by_query = timer_queries.available(session.context) if queries is None else queries

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.progress import CountCallback
@@ -18,16 +17,6 @@ WINDOWS = 120
 
 SHARE_OF_END = 0.1
 """Share of the windows at either end compared by ``slowdown``."""
-
-
-def check_minutes(minutes: float) -> None:
-    """Check the duration of a sustained run.
-
-    Raises:
-        InputError: it is not a number above 0 and up to 1440 (a day).
-    """
-    if not 0.0 < minutes <= 1440.0:
-        raise InputError(f"--minutes {minutes:g}; give more than 0, and 1440 (a day) at most")
 
 
 def sustain(session: Session, inputs: Named, minutes: float, progress: CountCallback) -> dict[str, Any]:
@@ -42,11 +31,7 @@ def sustain(session: Session, inputs: Named, minutes: float, progress: CountCall
     Returns:
         ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each window with a frame ``from_s``,
         its beginning, ``runs`` and ``ms``; and ``slowdown`` of the windows' medians, see ``slowdown``.
-
-    Raises:
-        InputError: ``minutes`` is out of range.
     """
-    check_minutes(minutes)
     length, reported = 60.0 * minutes, 0
     count = max(1, min(WINDOWS, int(length)))
     seconds: dict[int, list[float]] = {}

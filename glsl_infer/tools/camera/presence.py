@@ -60,13 +60,7 @@ class Reaction:
         self._option = option
         self._words = _words(command, option)
         if self._words and shutil.which(self._words[0]) is None:
-            program = Path(self._words[0])
-            advice = "give the path of a program, such as ./ring.sh"
-            if program.is_file():
-                advice = f"chmod +x {shlex.quote(str(program))}"
-            elif len(self._words) > 1:
-                advice += "; a path with spaces stands in quotes: '\"./my ring.sh\" hall'"
-            print(one_line(f"warning: {option}: {program} is not an executable program; {advice}"), file=sys.stderr)
+            print(one_line(f"warning: {option} {_not_a_program(self._words)}"), file=sys.stderr)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         if folder is not None:
@@ -109,6 +103,19 @@ def _words(command: str | None, option: str) -> list[str]:
     if not words:
         raise InputError(f"{option}: the command is empty; give a program and its arguments")
     return words
+
+
+def _not_a_program(words: list[str]) -> str:
+    """Return why the first word of a command cannot be started, with the fix."""
+    program = words[0]
+    if Path(program).is_file():
+        if os.access(program, os.X_OK):  # in this folder, and the command has no folder
+            return f"{program}: no such program; for the file in this folder, give ./{program}"
+        return f"{program}: is not executable; make it so: chmod +x {shlex.quote(program)}"
+    quotes = "; a path with spaces needs quotes: '\"./my ring.sh\" hall'" if len(words) > 1 else ""
+    if Path(program).name != program:
+        return f"{program}: no such file{quotes}"
+    return f"{program}: no such program; give the path of a program, such as ./ring.sh{quotes}"
 
 
 def _written(picture: Image.Image, folder: Path) -> Path:

@@ -15,9 +15,11 @@ from typing import Any
 from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.support.child_process import module_command
+from glsl_infer.runtime.none_of_these import NONE
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.support.plain_text import ANYWHERE, one_line
+from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
 from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
@@ -75,6 +77,8 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
     models = [_model(model, sources, new, say) for model in deployment.models]
     files = {model["file"]: model["sha256"] for model in models}
     service = deployment.service
+    if not service.task:
+        _check_labels(deployment, new)
     if service.task and deployment.target == "raspberry-pi":
         say(f"task {service.task}: copying")
         files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new, sources.key)})
@@ -101,6 +105,21 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
         description["service"] = {"unit": raspberry_pi.UNIT, **asdict(service), "model": deployment.served}
     (new / CONTENTS).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return description
+
+
+def _check_labels(deployment: Deployment, new: Path) -> None:
+    """Check that the service's model has the labels that the service reacts to."""
+    service = deployment.service
+    pinned = [service.gpio.rpartition("=")[0]] if service.gpio else []
+    labels = bundles.read(new / "models" / f"{deployment.served}{bundles.SUFFIX}").labels
+    for key, names in (("on", [reaction.label for reaction in service.on]), ("gpio", pinned)):
+        for name in names:
+            if name not in labels and name != NONE:
+                advice = f"give one of {first_of(labels, 10)}" if labels else "it is not a classifier"
+                raise InputError(
+                    f"service.{key}: model '{deployment.served}' has no label '{name}'"
+                    f"{did_you_mean(name, labels)}; {advice}"
+                )
 
 
 def _programs(deployment: Deployment, base: Path, new: Path) -> list[str]:
@@ -151,9 +170,8 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         error_class = InputError if done.returncode == InputError.exit_code else RunError
-        raise error_class(f"model '{model.name}': {last_line.replace('error: ', '', 1)}")
+        raise error_class(f"model '{model.name}': {last_line(done.stderr)}")
 
 
 def check_locations(deployment: Deployment, base: Path) -> None:

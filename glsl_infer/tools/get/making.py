@@ -10,12 +10,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from glsl_infer.compiler.build import Options
 from glsl_infer.errors import ForeignRangesError, InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import FITS
+from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.tflite import file as tflite
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.progress import ProgressCallback
@@ -116,11 +116,11 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
 
 def compile_kept(model: Model, progress: ProgressCallback) -> None:
     """Export the stored file of a network again, with the catalogue's ranges or else with calibration images."""
-    options, stored = options_of(model), ranges_of(model)
+    io_options, stored = io_options_of(model), ranges_of(model)
     source, labels = source_of(model), labels_of(model) if _has_labels(model) else None
     if stored.is_file():
         try:
-            export(source, bundle_of(model), labels, options=options, ranges=stored, progress=progress)
+            export(source, bundle_of(model), labels, io_options=io_options, ranges=stored, progress=progress)
             return
         except ForeignRangesError:
             # The ranges come from an earlier importer. Learning them from images is as exact, but slower.
@@ -131,7 +131,7 @@ def compile_kept(model: Model, progress: ProgressCallback) -> None:
             source = Path(folder) / f"{model.name}.keras"
             classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
             whole_of(kept_file(model), classes, source, progress)
-        export(source, bundle_of(model), labels, options=options, calibration=files, progress=progress)
+        export(source, bundle_of(model), labels, io_options=io_options, calibration=files, progress=progress)
 
 
 def _has_labels(model: Model) -> bool:
@@ -154,11 +154,9 @@ def _fit_of(model: Model) -> str:
     return FITS[FIT_NAMES.index(model.fit)]
 
 
-def options_of(model: Model) -> Options:
-    """Return the export options of a network."""
-    if model.network:
-        return Options()
-    return Options(input_range=model.input_range, fits={"": _fit_of(model)})
+def io_options_of(model: Model) -> IoOptions:
+    """Return the options of a network's input."""
+    return IoOptions(ranges={"": model.input_range}, fits={"": _fit_of(model)})
 
 
 def pictures_of(model: Model, folder: Path) -> list[Path]:
@@ -184,16 +182,10 @@ def whole_of(weights: Path, classes: int, out: Path, progress: ProgressCallback)
         )
     progress("loading weights by the names of layers")
     arguments = (weights.absolute(), "-o", out, "--classes", classes)
-    done = subprocess.run(
-        module_command("training.named_weights", *arguments),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    command = module_command("training.named_weights", *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        raise InputError(one_line(lines[-1].removeprefix("error: ")))
+        raise InputError(one_line(last_line(done.stderr)))
 
 
 def _licence(model: Model, file: File) -> str:

@@ -69,7 +69,7 @@ def inspect_file(path: Path, io_options: IoOptions | None = None) -> Inspected:
     Raises:
         InputError: the file cannot be read as a model, or has no such inputs.
     """
-    return inspected(importers.survey(path, ends=io_options), str(path))
+    return inspected(importers.survey(path, io_options=io_options), str(path))
 
 
 def inspected(survey: ImportReport, path: str) -> Inspected:

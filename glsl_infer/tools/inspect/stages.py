@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from glsl_infer.compiler import lower
@@ -50,10 +50,6 @@ class StageNode:
     attrs: Mapping[str, Any]
     weights: Mapping[str, tuple[int, ...]]
     part: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain data."""
-        return asdict(self)
 
 
 def nodes_at(graph: Graph, stage: str) -> list[StageNode]:

@@ -15,7 +15,6 @@ from glsl_infer.support.child_process import json_answer
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.support.resources import default_model
 from glsl_infer.tools.benchmark.machine import cores, load
-from glsl_infer.tools.benchmark.sustained import check_minutes
 from glsl_infer.tools.doctor import Machine
 from glsl_infer.tools.report.saved import FORMAT, VERSION
 
@@ -50,7 +49,7 @@ def collect(
     A part that fails is in the report with its message, and does not raise an error.
 
     Args:
-        models: ``.glslnn`` files.
+        models: ``.glslnn`` files, at least one.
         context: as for ``Session``.
         runs: counted frames of each model.
         minutes: duration of an additional sustained run of the first model; None omits it.
@@ -58,9 +57,11 @@ def collect(
         progress: called before every part.
 
     Raises:
-        InputError: ``models`` is empty, a file is missing, or ``minutes`` is out of range.
+        InputError: a file is missing.
     """
-    _check(models, minutes)
+    missing = [str(path) for path in models if not path.is_file()]
+    if missing:
+        raise InputError(f"no such file: {', '.join(missing)}; give *{SUFFIX} files")
     progress("driver")
     machine = Machine()
     doctor = json_answer("glsl_infer", "doctor", "--json", "--no-selfcheck", "--context", context, seconds=MOST_SECONDS)
@@ -93,16 +94,6 @@ def collect(
         report["sustained"] = {"model": models[0].stem, **result.get("sustained", {"failed": result.get("failed")})}
     report["machine"]["after"] = machine.state()
     return report
-
-
-def _check(models: Sequence[Path], minutes: float | None) -> None:
-    if not models:
-        raise InputError(f"no model to report on; give a *{SUFFIX} file")
-    missing = [str(path) for path in models if not path.is_file()]
-    if missing:
-        raise InputError(f"no such file: {', '.join(missing)}; give *{SUFFIX} files")
-    if minutes is not None:
-        check_minutes(minutes)
 
 
 def _model(path: Path, context: str, runs: int, progress: ProgressCallback) -> dict[str, Any]:

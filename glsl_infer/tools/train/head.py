@@ -1,4 +1,4 @@
-"""Last layer: features -> classes and ``none of these``, by logistic regression with calibrated confidence.
+"""Last layer of a training: classes and ``none of these`` from features, by logistic regression with calibration.
 
 ``none of these`` is a class. Its examples are photographs of other things, shipped with the package as features, and
 those of the folder ``none``. In measurements (docs/engineering/refusals.md) it refuses more unknown things than the
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.support.progress import ProgressCallback, no_progress
 
 Numbers = NDArray[np.float64]
@@ -175,13 +176,6 @@ def _logistic(x: Numbers, y: NDArray[np.int64], weights: Numbers, classes: int, 
         w += speed
     kernel = w[:-1] / deviation[:, None]
     return Head(kernel, w[-1] - mean @ kernel)
-
-
-def softmax(logits: Numbers) -> Numbers:
-    """Return probabilities (..., classes)."""
-    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    result: Numbers = shifted / shifted.sum(axis=-1, keepdims=True)
-    return result
 
 
 def _accuracy(examples: Examples, logits: Numbers) -> float:

@@ -98,12 +98,7 @@ def compare(
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        job: dict[str, Any] = {
-            "input_ranges": {name: list(bounds) for name, bounds in io_options.ranges.items()},
-            "input_shapes": {name: list(shape) for name, shape in io_options.shapes.items()},
-            "constants": {name: list(values) for name, values in io_options.constants.items()},
-        }
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, job, progress)
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, io_options, progress)
         outputs = [
             (output, _in_shape(model, bundle, output, np.load(folder / outputs_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
@@ -184,7 +179,7 @@ def _in_framework(
     folder: Path,
     layers: Sequence[Layer | Node],
     layer_pictures: int,
-    options: Mapping[str, Any],
+    io_options: IoOptions,
     progress: CountCallback,
 ) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
@@ -205,7 +200,9 @@ def _in_framework(
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
         "layer_pictures": layer_pictures,
-        **options,
+        "input_ranges": dict(io_options.ranges),
+        "input_shapes": dict(io_options.shapes),
+        "constants": dict(io_options.constants),
         "out": str(folder),
     }
     framework, module = _framework(model)

@@ -28,6 +28,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.graph.picture import is_picture, picture_values
+from glsl_infer.importers.core.io_options import NO_PICTURE, IoOptions
 
 ABOUT = "about.json"
 
@@ -40,6 +41,16 @@ def outputs_file(index: int) -> str:
 def layer_file(index: int, layer: int) -> str:
     """Return the file name of a layer of a sample, both by index; one file each, so a reader loads one at a time."""
     return f"layer-{index}-{layer}.npy"
+
+
+def options_of(job: Mapping[str, Any]) -> IoOptions:
+    """Return the options of the model's inputs, as at the export. A map that is not an image has no fit."""
+    return IoOptions(
+        ranges={name: tuple(bounds) for name, bounds in job["input_ranges"].items()},
+        fits=dict.fromkeys(job["numbers"], NO_PICTURE),
+        shapes={name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()},
+        constants=job.get("constants", {}),
+    )
 
 
 def computed_nodes(graph: Graph) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
-from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import (
     ABOUT,
@@ -27,6 +27,7 @@ from glsl_infer.tools.validate.job import (
     computed_nodes,
     layer_file,
     load_inputs,
+    options_of,
     outputs_file,
     write_about,
 )
@@ -40,14 +41,13 @@ def work(job: dict[str, Any]) -> None:
     custom.load_all(job["operators"])
     own_modules.remember(job["imports"])
     network = importer.load_model(job["model"])
-    shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
-    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
-    numbers = dict.fromkeys(job["numbers"], NO_PICTURE)
+    options = options_of(job)
     try:
         if not getattr(network, "inputs", None):
             raise ModelError("the model is not functional")
-        network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
-        graph = importer.to_graph(network, ends=importer.IoOptions(ranges, numbers))
+        sizes = {} if options.shapes else _free(network, job["inputs"])
+        network = importer.with_sizes(network, sizes, options.shapes)
+        graph = importer.to_graph(network, io_options=replace(options, shapes={}))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.graph import Graph
 from glsl_infer.importers import tflite as importer
-from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
@@ -30,6 +29,7 @@ from glsl_infer.tools.validate.job import (
     computed_nodes,
     layer_file,
     load_inputs,
+    options_of,
     output_of,
     outputs_file,
     write_about,
@@ -124,25 +124,22 @@ def _real(detail: Mapping[str, Any], stored: NDArray[Any]) -> NDArray[np.float32
 
 def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
-    given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
+    options = options_of(job)
     full_model = read_model(job["model"])
-    model = as_given(full_model, importer.IoOptions(shapes=given_shapes, constants=job.get("constants", {})))
-    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
+    model = as_given(full_model, options)
     sizes = _free(model, job["inputs"])
-    graph = importer.to_graph(
-        model, ends=importer.IoOptions(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes)
-    )
+    graph = importer.to_graph(model, io_options=replace(options, sizes=sizes, shapes={}, constants={}))
     tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs, selected = dict(model.outputs), []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
         selected.append((tensors[node] if node else outputs[name], is_softmax))
-    samples, numbers = load_inputs(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
+    samples, numbers = load_inputs(graph, job["inputs"]), [dict(model.inputs)[node.name] for node in graph.inputs]
     shapes = {
         tensor: (1, *graph.shapes[node.name]) for tensor, node in zip(numbers, graph.inputs) if node.name in sizes
     }
-    if given_shapes:
+    if options.shapes:
         shapes = {tensor: model.tensors[tensor].shape for tensor in numbers}
     constants = {index: np.asarray(Constants(model)[index]) for _, index in full_model.inputs if index not in numbers}
     runner, out = LiteRt(job["model"], every_tensor=True, shapes=shapes), Path(job["out"])
@@ -196,11 +193,6 @@ def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
             _, height, width, *_ = np.load(files.get(name, alone), mmap_mode="r").shape
             sizes[name] = (height, width)
     return sizes
-
-
-def _input_tensors(graph: Graph, tensors: Mapping[str, int]) -> list[int]:
-    """Return the tensor of each input."""
-    return [tensors[node.name] for node in graph.inputs]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.core.io_options import NO_PICTURE
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.support.child_process import execute, report_progress
@@ -26,6 +25,7 @@ from glsl_infer.tools.validate.job import (
     computed_nodes,
     layer_file,
     load_inputs,
+    options_of,
     output_of,
     outputs_file,
     write_about,
@@ -135,18 +135,12 @@ def _stored(data_type: str, value: NDArray[np.float32], span: tuple[float, float
 
 def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
-    ranges = {name: tuple(bounds) for name, bounds in job["input_ranges"].items()}
+    options = options_of(job)
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    io_options = importer.IoOptions(
-        ranges,
-        dict.fromkeys(job["numbers"], NO_PICTURE),
-        sizes={} if job.get("input_shapes") else _free(job["model"], sizes),
-        shapes={name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()},
-        constants=job.get("constants", {}),
-    )
+    io_options = replace(options, sizes={} if options.shapes else _free(job["model"], sizes))
     outputs = tuple(output["name"] for output in job["outputs"])
-    imported = importer.imported(job["model"], ends=_chosen(job["model"], io_options, outputs))
+    imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
     graph = imported.survey.whole()
     nodes = computed_nodes(graph)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]

@@ -7,13 +7,16 @@ scripts/vc4/run-on-executor.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 
@@ -21,35 +24,11 @@ ROUNDINGS = ("hardware", "nearest")
 """Rounding of its floats: toward zero like the hardware, or to the nearest like other drivers."""
 
 COUNTERS = (
-    "jobs",
-    "draws",
-    "tiles_stored",
-    "tiles_loaded",
-    "pixels",
-    "quads",
-    "groups",
-    "fragment_instructions",
-    "vertex_instructions",
-    "uniform_words",
-    "varyings",
-    "sfu",
-    "texels",
-    "texture_quads",
-    "tmu_hits",
-    "tmu_misses",
-    "code_bytes",
-    "lost_flags",
-    "code_hits",
-    "code_misses",
-    "uniform_hits",
-    "uniform_misses",
-    "second_level_hits",
-    "second_level_misses",
-    "clocks",
-    "clocks_computing",
-    "clocks_moving",
-    "clocks_waiting",
-    "memory_bytes",
+    *("jobs", "draws", "tiles_stored", "tiles_loaded", "pixels", "quads", "groups"),
+    *("fragment_instructions", "vertex_instructions", "uniform_words", "varyings", "sfu"),
+    *("texels", "texture_quads", "tmu_hits", "tmu_misses", "code_bytes", "lost_flags"),
+    *("code_hits", "code_misses", "uniform_hits", "uniform_misses", "second_level_hits", "second_level_misses"),
+    *("clocks", "clocks_computing", "clocks_moving", "clocks_waiting", "memory_bytes"),
 )
 """Counters; scripts/vc4/executor/count.c defines them. Clocks and memory traffic count only while ``TIME`` is set."""
 
@@ -83,6 +62,30 @@ class Executor:
         if counts is not None:
             variables["VC4_EXECUTOR_COUNT"] = str(counts)
         return variables
+
+    def answer_of(self, module: str, path: str | Path, *arguments: object) -> Any:
+        """Run a module on the executor, in a separate process; return the JSON that it prints.
+
+        Args:
+            module: full name of the module.
+            path: the bundle, its first argument.
+            arguments: its other arguments.
+
+        Raises:
+            InputError: the bundle, or a file of the arguments, cannot be read.
+            RunError: the executor does not support the driver's commands, or the driver refuses a shader.
+        """
+        command = module_command(module, path, *arguments)
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        message = done.stderr.strip()
+        if done.returncode == InputError.exit_code:
+            raise InputError(message.rpartition("error: ")[2])
+        named = [
+            line for line in message.splitlines() if line.startswith("vc4 executor: ") and "flags are used" not in line
+        ]
+        raise RunError(f"{path}: {named[0] if named else message or f'the executor ended with code {done.returncode}'}")
 
 
 def find(driver: Driver | None = None) -> Executor:

@@ -18,9 +18,8 @@ from glsl_infer.bundle.shader_check import parse
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.program import Pass
-from glsl_infer.program.layout import slices_of
 from glsl_infer.tools.videocore.estimate import BOARDS, CYCLES, QPUS, costs
-from glsl_infer.tools.videocore.report import LANES
+from glsl_infer.tools.videocore.report import groups_of
 from glsl_infer.tools.videocore.transcript import Shader
 
 ABSURD_MS = 1000.0
@@ -129,7 +128,7 @@ def foresee(bundle: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
             shader = shaders.get(entry.program)
             text = bundle.members[fragments[entry.program]].decode("ascii")
             cached[key] = _foreseen(bundle, layers[entry.layer], text) if shader is None else float(shader.executed)
-        groups = sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
+        groups = groups_of(entry)
         milliseconds = 1e3 * cached[key] * groups * CYCLES / QPUS / board.clock
         computing[entry.layer] += milliseconds
         if entry.program in shaders:

@@ -7,7 +7,6 @@ draws in both roundings and prints the differences as JSON.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Array, Node, reference
 from glsl_infer.graph.picture import picture_values
@@ -29,7 +27,7 @@ from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
-from glsl_infer.support.child_process import exit_code_of, module_command
+from glsl_infer.support.child_process import exit_code_of
 from glsl_infer.tools.videocore.executor import ROUNDINGS, Controls, Executor
 
 
@@ -126,20 +124,10 @@ def compare(path: str | Path, executor: Executor, pictures: Sequence[Path] = ())
         pictures: images for entire frames, in addition to the probe's image, which is the first.
 
     Raises:
-        InputError: the bundle or an image cannot be read.
-        RunError: the executor does not support the driver's commands, or the driver refuses a shader.
+        InputError, RunError: as for ``Executor.answer_of``.
     """
-    command = module_command("glsl_infer.tools.videocore.pixels", path, *pictures)
-    done = subprocess.run(command, env=executor.environment(), capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return tuple(from_json(data) for data in json.loads(done.stdout))
-    message = done.stderr.strip()
-    if done.returncode == InputError.exit_code:
-        raise InputError(message.rpartition("error: ")[2])
-    named = [
-        line for line in message.splitlines() if line.startswith("vc4 executor: ") and "flags are used" not in line
-    ]
-    raise RunError(f"{path}: {named[0] if named else message or f'the executor ended with code {done.returncode}'}")
+    answer = executor.answer_of("glsl_infer.tools.videocore.pixels", path, *pictures)
+    return tuple(from_json(data) for data in answer)
 
 
 def draw(bundle: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Iterator[Pixels]:

@@ -182,17 +182,17 @@ def _row(
         op,
         len(passes),
         len({entry.program for entry in passes}),
-        sum(_pixels(entry) for entry in passes),
-        sum(_groups(entry) for entry in passes),
+        sum(entry.pixels for entry in passes),
+        sum(groups_of(entry) for entry in passes),
         min((shader.instructions for shader in shaders), default=0),
         max((shader.instructions for shader in shaders), default=0),
-        sum(shader.executed * _pixels(entry) for entry, shader in compiled),
-        sum(shader.executed * _groups(entry) for entry, shader in compiled),
+        sum(shader.executed * entry.pixels for entry, shader in compiled),
+        sum(shader.executed * groups_of(entry) for entry, shader in compiled),
         min((shader.threads for shader in waiting or shaders), default=0),
         max((shader.uniforms for shader in shaders), default=0),
         max((shader.cycles for shader in shaders), default=0),
         max((shader.fetches for shader in shaders), default=0),
-        sum(shader.fetches * _pixels(entry) for entry, shader in compiled),
+        sum(shader.fetches * entry.pixels for entry, shader in compiled),
         products,
         len(jobs),
         sum(job.tiles for job in jobs),
@@ -203,11 +203,8 @@ def _row(
     )
 
 
-def _pixels(entry: Pass) -> int:
-    return sum(quad.width * quad.height for quad in entry.quads)
-
-
-def _groups(entry: Pass) -> int:
+def groups_of(entry: Pass) -> int:
+    """Return the groups of ``LANES`` pixels that a pass draws; the last of each quad can be incomplete."""
     return sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
 
 

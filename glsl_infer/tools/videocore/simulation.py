@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,12 +16,11 @@ from pathlib import Path
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
 from glsl_infer.bundle.manifest import PICTURE
-from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.runtime.session import Session
-from glsl_infer.support.child_process import exit_code_of, module_command
+from glsl_infer.support.child_process import exit_code_of
 from glsl_infer.tools.videocore.executor import Controls, Executor
 
 SETS = ("low", "middle", "high")
@@ -73,19 +71,11 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
     """Draw a frame of a bundle on the executor, in a separate process, and return its clocks.
 
     Raises:
-        InputError: the bundle cannot be read.
-        RunError: the executor does not support the driver's commands.
+        InputError, RunError: as for ``Executor.answer_of``.
     """
-    command = module_command("glsl_infer.tools.videocore.simulation", path)
-    done = subprocess.run(command, env=executor.environment(), capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        data = json.loads(done.stdout)
-        sets = tuple(Clocks(**{**entry, "of_jobs": tuple(entry["of_jobs"])}) for entry in data.pop("sets"))
-        return Simulation(sets, **{**data, "draws_of_jobs": tuple(data["draws_of_jobs"])})
-    message = done.stderr.strip()
-    if done.returncode == InputError.exit_code:
-        raise InputError(message.rpartition("error: ")[2])
-    raise RunError(f"{path}: the virtual VideoCore IV failed: {message or done.returncode}")
+    data = executor.answer_of("glsl_infer.tools.videocore.simulation", path)
+    sets = tuple(Clocks(**{**entry, "of_jobs": tuple(entry["of_jobs"])}) for entry in data.pop("sets"))
+    return Simulation(sets, **{**data, "draws_of_jobs": tuple(data["draws_of_jobs"])})
 
 
 def draw(bundle: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:

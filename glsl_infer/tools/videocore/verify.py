@@ -21,7 +21,7 @@ from pathlib import Path
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.program import PRELUDE
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 from glsl_infer.tools.videocore.report import SMALL
@@ -29,7 +29,7 @@ from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, pa
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
-A_PROCESS = 8
+PROGRAMS_PER_PROCESS = 8
 """Programs for each process: compiling them takes about as long as its start."""
 
 
@@ -38,6 +38,7 @@ class LayerCheck:
     """Result of VideoCore IV's compiler for a layer.
 
     Attributes:
+        layer: its name.
         programs: number of programs the layer draws with.
         compiled: number of programs passed to the driver. If all were, the layer is verified, else predicted.
         threads: fewest threads of the compiled programs; None before any is compiled.
@@ -133,7 +134,7 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
         "prelude": bundle.members[PRELUDE].decode("ascii"),
         "attributes": ["position", *(f"corner{index}" for index in range(most))],
     }
-    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / A_PROCESS)))
+    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / PROGRAMS_PER_PROCESS)))
     until = time.monotonic() + seconds
     outputs, note, loops = [], "", loops_of(bundle)
     with tempfile.TemporaryDirectory() as folder:
@@ -154,8 +155,7 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
                 output, messages = process.communicate()
             else:
                 if process.returncode:
-                    last = messages.strip().splitlines()[-1] if messages.strip() else f"exit code {process.returncode}"
-                    note = f"the driver in {driver.prefix} does not work here ({last.removeprefix('error: ')})"
+                    note = f"the driver in {driver.prefix} does not work here ({last_line(messages)})"
             outputs.append(parse_compiled(output.splitlines(), loops))
     shaders: dict[str, Shader] = {}
     failures: dict[str, str] = {}
@@ -182,8 +182,7 @@ def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measur
     work: dict[str, int] = defaultdict(int)
     for entry in bundle.manifest.passes:
         if entry.program in measured.programs:
-            pixels = sum(quad.width * quad.height for quad in entry.quads)
-            work[entry.layer] += measured.programs[entry.program].executed * pixels
+            work[entry.layer] += measured.programs[entry.program].executed * entry.pixels
     frame = sum(work.values())
     for layer, programs in users.items():
         shaders = [measured.programs[name] for name in programs if name in measured.programs]

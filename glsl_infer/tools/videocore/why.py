@@ -111,9 +111,8 @@ def explain(bundle: Bundle, measured: Measured, report: Report, layer: str) -> W
         if row.failed or not listing:
             reason = measured.failures.get(entry.program) or measured.failures.get(layer, "nothing was compiled")
             raise RunError(f"{report.file}: layer '{layer}': {reason}")
-        pixels = sum(quad.width * quad.height for quad in entry.quads)
         for purpose, times in zip(purposes(listing), executions(listing, loops.get(entry.program, ()))):
-            totals[purpose] += times * pixels
+            totals[purpose] += times * entry.pixels
     floors = dict.fromkeys(PURPOSES, None if row.products is None else 0)
     if row.products is not None:
         floors.update(products=row.products, fetches=floor.COORDINATES * row.fetched)

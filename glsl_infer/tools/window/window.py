@@ -201,11 +201,11 @@ class PictureWindow(Closing):
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
         for texture, (left, top, wide, high) in self._boxes:
-            place = (2 * left / width - 1, 1 - 2 * top / height, 2 * wide / width, -2 * high / height)
+            corners = (2 * left / width - 1, 1 - 2 * top / height, 2 * wide / width, -2 * high / height)
             uniform = self._place_location
             if self._masked is not None and texture == self._textures[0]:
                 uniform = self._composite.use(*self._masked)
-            gl.Uniform4fv(uniform, 1, (ctypes.c_float * 4)(*place))
+            gl.Uniform4fv(uniform, 1, (ctypes.c_float * 4)(*corners))
             gl.BindTexture(TEXTURE_2D, texture)
             gl.DrawArrays(GL.GL_TRIANGLES, 0, 6)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)

@@ -86,8 +86,8 @@ def fields(manifest: Any, table: bytes) -> Iterator[tuple[int, str]]:
 
     def number(form: str) -> tuple[int, str]:
         nonlocal at
-        place, at = at, at + struct.calcsize(f"<{form}")
-        return place, form
+        start, at = at, at + struct.calcsize(f"<{form}")
+        return start, form
 
     def last(form: str) -> int:
         value: int = struct.unpack_from(f"<{form}", table, at - struct.calcsize(f"<{form}"))[0]
@@ -306,19 +306,19 @@ def _container(rng: Random, data: bytes) -> bytes:
         elif how == 2:
             changed[at:at] = junk
         elif how == 3:
-            place = at + rng.randint(4, 45)
-            if place < len(changed):
-                changed[place] ^= 1 << rng.randint(0, 7)
+            offset = at + rng.randint(4, 45)
+            if offset < len(changed):
+                changed[offset] ^= 1 << rng.randint(0, 7)
         elif how == 4:
             name = at + rng.randint(30, 60)
             changed[name : name + 1] = rng.choice((b"x", b"", b"\0", b"\xc3\xa9"))
         elif how == 5:
-            place = directory + rng.randint(4, 45)
-            if 0 <= place < len(changed):
-                changed[place] ^= 1 << rng.randint(0, 7)
+            offset = directory + rng.randint(4, 45)
+            if 0 <= offset < len(changed):
+                changed[offset] ^= 1 << rng.randint(0, 7)
         elif len(changed) > 30:
-            place = rng.randint(max(0, directory - 400), len(changed) - 1)
-            changed[place] ^= 1 << rng.randint(0, 7)
+            offset = rng.randint(max(0, directory - 400), len(changed) - 1)
+            changed[offset] ^= 1 << rng.randint(0, 7)
     return bytes(changed)
 
 

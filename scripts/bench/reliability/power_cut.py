@@ -57,13 +57,13 @@ def calls(trace: str) -> Iterator[tuple[int, Call]]:
         if not match or int(match[3]) < 0:
             continue
         words = match[2]
-        base = [_plain(one).decode() for one in _DESCRIPTOR.findall(words)]
-        strings = [_plain(one) for one in _STRING.findall(words)]
+        base = [_plain(match).decode() for match in _DESCRIPTOR.findall(words)]
+        strings = [_plain(match) for match in _STRING.findall(words)]
         if name in ("write", "pwrite64"):
             yield number, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
         elif strings:
             relative = [os.fsdecode(text) for text in strings]
-            absolute = [os.path.join(base[0], one) if base else one for one in relative]  # noqa: PTH118
+            absolute = [os.path.join(base[0], name) if base else name for name in relative]  # noqa: PTH118
             yield number, Call(name, tuple(absolute), b"", int(match[3]), words)
         else:
             yield number, Call(name, tuple(base), b"", int(match[3]), words)

@@ -437,7 +437,7 @@ def _preprocessed(text: str, device: frozenset[str]) -> Iterator[str]:
     live = [True]
     waiting: list[str] = []
     for line in [*text.split("\n"), "#end"]:
-        word, _, rest = line.partition(" ")
+        word, _, arguments = line.partition(" ")
         if not line.startswith("#"):
             if all(live):
                 waiting += _TOKEN.findall(line.split("//")[0])
@@ -445,18 +445,18 @@ def _preprocessed(text: str, device: frozenset[str]) -> Iterator[str]:
         yield from _expanded(waiting, macros, frozenset())
         waiting = []
         if word in ("#ifdef", "#ifndef"):
-            live.append((rest in macros) == (word == "#ifdef"))
+            live.append((arguments in macros) == (word == "#ifdef"))
         elif word == "#if":
-            terms = re.findall(r"(!?)defined\((\w+)\)", rest)
+            terms = re.findall(r"(!?)defined\((\w+)\)", arguments)
             live.append(all((name in macros) != bool(sign) for sign, name in terms))
         elif word == "#else":
             live[-1] = not live[-1]
         elif word == "#endif":
             live.pop()
         elif word == "#undef" and all(live):
-            macros.pop(rest, None)
+            macros.pop(arguments, None)
         elif word == "#define" and all(live):
-            definition = re.fullmatch(r"(\w+)(?:\(([^)]*)\))?(?: (.*))?", rest)
+            definition = re.fullmatch(r"(\w+)(?:\(([^)]*)\))?(?: (.*))?", arguments)
             assert definition is not None
             macros[definition[1]] = (
                 definition[2].split(", ") if definition[2] else None,

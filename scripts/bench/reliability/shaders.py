@@ -112,9 +112,9 @@ def _draw(
             gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
             gl.BindTexture(GL.GL_TEXTURE_2D, texture)
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, triangle)
-        for place in range(1 + varyings):
-            gl.VertexAttribPointer(place, 2, GL.GL_FLOAT, 0, 0, None)
-            gl.EnableVertexAttribArray(place)
+        for index in range(1 + varyings):
+            gl.VertexAttribPointer(index, 2, GL.GL_FLOAT, 0, 0, None)
+            gl.EnableVertexAttribArray(index)
         gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
         objects.read(SIDE, SIDE)
 

@@ -1,14 +1,14 @@
-// What the browser's reader says of files, in Node: for each path on standard input a line, the refusal or "ok"
-// and what it read: name, passes and labels, as a sum (Java's hashCode).
+// The verdicts of the browser's reader, in Node: a line for each path on standard input. It is the refusal, or "ok" with
+// a sum (Java's hashCode) of the content: name, number of passes, and labels.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { read } from "../../../web/src/bundle.ts";
 import { BundleError } from "../../../web/src/errors.ts";
 
 function sum(text: string): number {
-  let made = 0;
-  for (let index = 0; index < text.length; index++) made = (Math.imul(31, made) + text.charCodeAt(index)) | 0;
-  return made;
+  let hash = 0;
+  for (let index = 0; index < text.length; index++) hash = (Math.imul(31, hash) + text.charCodeAt(index)) | 0;
+  return hash;
 }
 
 for await (const path of createInterface({ input: process.stdin })) {

@@ -84,7 +84,7 @@ def totals(bundle: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
     passes = [entry for entry in bundle.manifest.passes if layers is None or entry.layer in layers]
     fetched = 0
     for entry in passes:
-        fetched += _fetches(shaders[entry.program]) * sum(quad.width * quad.height for quad in entry.quads)
+        fetched += _fetches(shaders[entry.program]) * entry.pixels
     return len(passes), fetched
 
 

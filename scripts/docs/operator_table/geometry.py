@@ -35,6 +35,7 @@ PARTS = Group(
         Row("`x[:, 1:-1, ::2]`", "8 channels", _on_stem(lambda x: x[:, 1:-1, ::2]), "slices; not of the batch"),
         Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "slices of 4 are free"),
         Row("`keras.ops.flip`", "along rows; 8 channels", _on_stem(lambda x: K.flip(x, 1)), "rows and columns"),
+        Row("`keras.ops.diff`", "axis=1; 8 channels", _on_stem(lambda x: K.diff(x, axis=1)), "not of the batch"),
         Row("Permute", "(2, 1, 3); 8 channels", _on_stem(lambda x: L.Permute((2, 1, 3))(x)), "channels stay last"),
         Row(
             "`keras.ops.pad`",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operator_table.row import Build, Group, L, Row, stem
+from operator_table.row import Build, Group, K, L, Row, stem
 
 
 def _two(join: Any, channels: int = 8) -> Build:
@@ -37,6 +37,7 @@ OPERANDS = Group(
             "a map of 8 channels and one of 1",
             lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")]),
         ),
+        Row("`keras.ops.logaddexp`", "two maps; 8 channels", _operator(lambda a, b: K.logaddexp(a, b))),
         Row("`x / y`", "two maps; 8 channels", _operator(lambda a, b: a / (b + 1.0)), "y must not be 0"),
     ),
 )

@@ -86,8 +86,8 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
 
 def with_names(text: str) -> str:
     """Return the text of a page with the present operators of files."""
-    head, _, rest = text.partition("\nOther operators of ")
-    return f"{head}{other_names()}\n{rest[rest.index('Made of these') :]}"
+    head, _, following = text.partition("\nOther operators of ")
+    return f"{head}{other_names()}\n{following[following.index('Made of these') :]}"
 
 
 def other_names() -> str:

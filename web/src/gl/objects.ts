@@ -12,10 +12,10 @@ export function objectsOf(gl: WebGLRenderingContext) {
   /** Functions that delete the objects. */
   const ends: (() => void)[] = [];
 
-  function keep<T>(made: T | null, what: string, end: (made: T) => void): T {
-    if (!made) throw new GlError(`the browser makes no ${what}`);
-    ends.push(() => end(made));
-    return made;
+  function keep<T>(handle: T | null, what: string, end: (handle: T) => void): T {
+    if (!handle) throw new GlError(`the browser makes no ${what}`);
+    ends.push(() => end(handle));
+    return handle;
   }
 
   /** Disable features that change stored values (dithering is on by default) or uploaded pixels. */

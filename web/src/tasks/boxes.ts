@@ -73,13 +73,13 @@ export function likely(
  */
 export function decode(numbers: Float32Array, anchor: Float32Array, { units, order, sizes }: Code): number[] {
   const raw = Array.from(numbers, (_, i) => numbers[order === "yxhw" ? i ^ 1 : i]!);
-  const place = (i: number): number => (raw[i]! / units[i & 1]!) * anchor[2 + (i & 1)]! + anchor[i & 1]!;
+  const coordinate = (i: number): number => (raw[i]! / units[i & 1]!) * anchor[2 + (i & 1)]! + anchor[i & 1]!;
   const half = (axis: number): number => {
     const grown = raw[2 + axis]! / units[2 + axis]!;
     return ((sizes === "exponential" ? Math.exp(Math.min(grown, LARGEST_EXPONENT)) : grown) * anchor[2 + axis]!) / 2;
   };
-  const [x, y, wide, high] = [place(0), place(1), half(0), half(1)];
-  return raw.map((_, i) => (i < 4 ? [x - wide, y - high, x + wide, y + high][i]! : place(i)));
+  const [x, y, wide, high] = [coordinate(0), coordinate(1), half(0), half(1)];
+  return raw.map((_, i) => (i < 4 ? [x - wide, y - high, x + wide, y + high][i]! : coordinate(i)));
 }
 
 /** A box that represents a group, and the index of the best box in it. */

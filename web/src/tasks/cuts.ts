@@ -106,13 +106,13 @@ export function pixelsOf(picture: Pixels, cut: Cut, width: number, height: numbe
   const [rightOf, below] = [cut.toPicture([1 / width, 0]), cut.toPicture([0, 1 / height])];
   const step = (to: Point, axis: 0 | 1): number => (to[axis] - origin[axis]) / shrink;
   const start = [(origin[0] - left) / shrink, (origin[1] - top) / shrink] as const;
-  const place = (row: number, column: number, axis: 0 | 1): number =>
+  const position = (row: number, column: number, axis: 0 | 1): number =>
     start[axis] + (column + 0.5) * step(rightOf, axis) + (row + 0.5) * step(below, axis) - 0.5;
   const out = new Uint8ClampedArray(4 * width * height).fill(255);
   for (let row = 0; row < height; row++) {
     for (let column = 0; column < width; column++) {
-      const x = Math.fround(clamp(place(row, column, 0), 0, image.width - 1));
-      const y = Math.fround(clamp(place(row, column, 1), 0, image.height - 1));
+      const x = Math.fround(clamp(position(row, column, 0), 0, image.width - 1));
+      const y = Math.fround(clamp(position(row, column, 1), 0, image.height - 1));
       bilinear(image, x, y, out, 4 * (row * width + column));
     }
   }

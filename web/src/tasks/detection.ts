@@ -49,8 +49,8 @@ export class Detector {
       return this._withBody(decode(own, this._anchors.subarray(4 * row, 4 * row + 4), rules));
     });
     const classes = rules.exclusive ? [-1] : [...new Set(candidates.map(({ index }) => index))].sort((a, b) => a - b);
-    const things = classes.flatMap((one) => {
-      const of = candidates.flatMap(({ index }, i) => (one < 0 || index === one ? [i] : []));
+    const things = classes.flatMap((label) => {
+      const of = candidates.flatMap(({ index }, i) => (label < 0 || index === label ? [i] : []));
       const own = of.map((i) => candidates[i]!.score);
       const chosen = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
       return chosen.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));

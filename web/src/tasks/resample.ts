@@ -52,7 +52,7 @@ function tapsOf(length: number, begin: number, end: number, size: number): Taps[
     const heights = Array.from({ length: to - from }, (_, k) =>
       Math.max(0, 1 - Math.abs((k + from - center + 0.5) / support)),
     );
-    const total = heights.reduce((sum, one) => sum + one, 0);
-    return { from, weights: heights.map((one) => (total ? one / total : one)) };
+    const total = heights.reduce((sum, height) => sum + height, 0);
+    return { from, weights: heights.map((height) => (total ? height / total : height)) };
   });
 }

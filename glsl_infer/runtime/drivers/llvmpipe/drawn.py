@@ -1,6 +1,6 @@
-"""Form of a bundle for drawing: the bundle itself, or on llvmpipe a form that compiles sooner.
+"""Form of a bundle for drawing: the bundle itself, or a form that compiles sooner (llvmpipe), or with fewer calls.
 
-That form stores the same bytes with as many draws and calls. It is created when a session starts, and stays internal.
+A form stores the same bytes with as many draws. It is created when a session starts, and stays internal.
 If the session has read the file itself, a texture's bytes are released as soon as GL has them (``bundle.streamed``).
 """
 
@@ -30,7 +30,8 @@ class Drawn:
 
     Args:
         bundle: the bundle from the file.
-        context: the context to draw in. ``DriverFacts.fetches_uniforms`` selects the form for llvmpipe.
+        context: the context to draw in. ``DriverFacts.fetches_uniforms`` selects the form for llvmpipe, and
+            ``ordered_fetches`` that for VideoCore IV.
         objects: owns the additional texture, and deletes it.
 
     Attributes:
@@ -46,6 +47,10 @@ class Drawn:
         self._read, self._made, self._freed = bundle, dict[str, bytes](), 0
         if driver_of(context).fetches_uniforms:
             self._make(bundle)
+        elif driver_of(context).ordered_fetches:
+            from glsl_infer.runtime.drivers import joined_uniforms  # other drivers start sooner without it
+
+            self.bundle = joined_uniforms.joined(bundle)
         self._left = Counter(texture.member for texture in self.bundle.manifest.textures)
 
     def _make(self, bundle: Bundle) -> None:

@@ -63,7 +63,7 @@ def few_read(bundle: Bundle) -> frozenset[str]:
     """Return the names of the textures of two halves to convert to floats; empty if these would be too large."""
     fragments: Counter[str] = Counter()
     for entry in bundle.manifest.passes:
-        fragments[entry.program] += sum(quad.width * quad.height for quad in entry.quads)
+        fragments[entry.program] += entry.pixels
     halved = _read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS})
     texels = sum(texture.width * texture.height for texture in bundle.manifest.textures if texture.name in halved)
     return frozenset(halved) if 16 * texels <= MOST_BYTES else frozenset()

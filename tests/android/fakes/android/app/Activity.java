@@ -9,6 +9,9 @@ import android.view.Window;
 import android.view.WindowManager;
 import glslinfer.fake.Phone;
 
+/**
+ * Fake screen: keeps its content view, and forwards actions of the system and started activities to the {@link Phone}.
+ */
 public class Activity extends Context {
     public static final int RESULT_OK = -1;
 
@@ -53,15 +56,15 @@ public class Activity extends Context {
         Phone.asked(names, code);
     }
 
-    public void startActivity(Intent wanted) {
-        if (wanted.started == null) {
-            Phone.sent = wanted.extras.get(Intent.EXTRA_TEXT);
+    public void startActivity(Intent intent) {
+        if (intent.started == null) {
+            Phone.sent = intent.extras.get(Intent.EXTRA_TEXT);
         } else {
-            Phone.follow(wanted.started.getName());
+            Phone.follow(intent.started.getName());
         }
     }
 
-    public void startActivityForResult(Intent wanted, int code) {
+    public void startActivityForResult(Intent intent, int code) {
         Phone.chooser = code;
     }
 

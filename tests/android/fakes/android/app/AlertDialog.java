@@ -4,6 +4,7 @@ import android.content.Context;
 import android.content.DialogInterface;
 import glslinfer.fake.Phone;
 
+/** Fake dialog: keeps its items and listener; the {@link Phone} chooses one. */
 public class AlertDialog implements DialogInterface {
     public CharSequence[] items = {};
     public DialogInterface.OnClickListener listener;

@@ -2,6 +2,7 @@ package android.graphics;
 
 import java.awt.image.BufferedImage;
 
+/** Fake bitmap: a {@link BufferedImage} in ARGB. */
 public class Bitmap {
     public enum Config {
         ARGB_8888

@@ -81,9 +81,10 @@ public class Canvas {
     }
 
     public void drawBitmap(Bitmap bitmap, Rect from, RectF to, Paint paint) {
-        AffineTransform place = AffineTransform.getTranslateInstance(to.left, to.top);
-        place.scale((to.right - to.left) / bitmap.image.getWidth(), (to.bottom - to.top) / bitmap.image.getHeight());
-        graphics.drawImage(bitmap.image, place, null);
+        AffineTransform transform = AffineTransform.getTranslateInstance(to.left, to.top);
+        transform.scale(
+                (to.right - to.left) / bitmap.image.getWidth(), (to.bottom - to.top) / bitmap.image.getHeight());
+        graphics.drawImage(bitmap.image, transform, null);
     }
 
     private void shape(java.awt.Shape shape, Paint paint) {

@@ -4,6 +4,7 @@ import java.awt.Color;
 import java.awt.Font;
 import java.awt.font.FontRenderContext;
 
+/** Fake paint: colour, style, line width and font for Java's 2D graphics. Joins, caps and filters have no effect. */
 public class Paint {
     public static final int ANTI_ALIAS_FLAG = 1;
 

@@ -1,5 +1,6 @@
 package android.graphics;
 
+/** Rectangle with the fields of the real class. */
 public class RectF {
     public float left;
     public float top;

@@ -1,5 +1,6 @@
 package android.net;
 
+/** Fake address: the path of a file. */
 public class Uri {
     public final String path;
 

@@ -1,5 +1,6 @@
 package android.os;
 
+/** Fake device names; the system property {@code sdk} sets the API level. */
 public class Build {
     public static final String MANUFACTURER = "Fake";
     public static final String MODEL = "Phone";

@@ -3,6 +3,7 @@ package android.os;
 import java.util.HashMap;
 import java.util.Map;
 
+/** Saved state of an activity, with the types that the app stores. */
 public final class Bundle {
     private final Map<String, Object> values = new HashMap<>();
 

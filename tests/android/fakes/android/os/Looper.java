@@ -1,3 +1,4 @@
 package android.os;
 
+/** Fake without members; the app only passes it on. */
 public final class Looper {}

@@ -1,5 +1,6 @@
 package android.util;
 
+/** Width and height, as in the real class. */
 public final class Size {
     private final int width;
     private final int height;

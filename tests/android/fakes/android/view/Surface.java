@@ -2,6 +2,7 @@ package android.view;
 
 import android.graphics.SurfaceTexture;
 
+/** Fake surface: its texture, and whether it was released. */
 public class Surface {
     public final SurfaceTexture texture;
     public boolean released;

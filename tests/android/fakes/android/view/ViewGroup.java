@@ -5,6 +5,7 @@ import android.graphics.Canvas;
 import java.util.ArrayList;
 import java.util.List;
 
+/** Fake group of views: draws its children in order. */
 public abstract class ViewGroup extends View {
     public static class LayoutParams {}
 

@@ -5,6 +5,7 @@ import android.graphics.Canvas;
 import android.graphics.Paint;
 import android.view.View;
 
+/** Fake text, drawn in one line. */
 public class TextView extends View {
     public String text = "";
 

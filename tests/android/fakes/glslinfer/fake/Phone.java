@@ -307,9 +307,9 @@ public final class Phone {
         }
         if (view instanceof ViewGroup) {
             for (View child : ((ViewGroup) view).children) {
-                View found = find(child, text);
-                if (found != null) {
-                    return found;
+                View match = find(child, text);
+                if (match != null) {
+                    return match;
                 }
             }
         }

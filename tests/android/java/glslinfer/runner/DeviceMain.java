@@ -63,12 +63,12 @@ public final class DeviceMain {
     }
 
     private static boolean two(Device device, String first, String second) throws IOException {
-        Session one = session(device, first);
-        float[] expectedOfOne = frame(one);
+        Session own = session(device, first);
+        float[] expectedOfOwn = frame(own);
         Session other = session(device, second);
         float[] expectedOfOther = frame(other);
-        boolean same = Arrays.equals(frame(one), expectedOfOne) && Arrays.equals(frame(other), expectedOfOther);
-        one.close();
+        boolean same = Arrays.equals(frame(own), expectedOfOwn) && Arrays.equals(frame(other), expectedOfOther);
+        own.close();
         same &= Arrays.equals(frame(other), expectedOfOther);
         GlObjects.check(device.gl, "with two sessions");
         return same;

@@ -1,5 +1,6 @@
 package android.content.pm;
 
+/** Fake that returns the app's own {@link PackageInfo} for every name. */
 public class PackageManager {
     public static class NameNotFoundException extends Exception {
         private static final long serialVersionUID = 1;

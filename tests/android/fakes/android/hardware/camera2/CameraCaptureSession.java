@@ -2,6 +2,7 @@ package android.hardware.camera2;
 
 import android.os.Handler;
 
+/** Fake session: keeps its repeating request in the {@link CameraDevice} and never calls back. */
 public class CameraCaptureSession {
     public static class StateCallback {
         public void onConfigured(CameraCaptureSession session) {}

@@ -4,6 +4,7 @@ import android.hardware.camera2.params.StreamConfigurationMap;
 import java.util.HashMap;
 import java.util.Map;
 
+/** Fake properties of a camera, set by the harness. */
 public class CameraCharacteristics {
     public static final class Key<T> {}
 

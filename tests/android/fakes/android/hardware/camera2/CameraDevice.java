@@ -5,6 +5,7 @@ import android.view.Surface;
 import glslinfer.fake.Phone;
 import java.util.List;
 
+/** Fake open camera: keeps its surface and request for the {@link Phone}, which posts its frames. */
 public class CameraDevice {
     public static class StateCallback {
         public void onOpened(CameraDevice device) {}

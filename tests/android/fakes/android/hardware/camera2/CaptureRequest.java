@@ -4,6 +4,7 @@ import android.view.Surface;
 import java.util.HashMap;
 import java.util.Map;
 
+/** Fake request: keeps the settings of its builder for the harness. */
 public class CaptureRequest {
     public static final class Key<T> {}
 

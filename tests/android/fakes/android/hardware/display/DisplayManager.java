@@ -4,6 +4,7 @@ import android.os.Handler;
 import java.util.ArrayList;
 import java.util.List;
 
+/** Fake that keeps its listeners, which the harness calls when the phone is turned. */
 public class DisplayManager {
     public interface DisplayListener {
         void onDisplayAdded(int display);

@@ -123,14 +123,14 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
             took += (System.nanoTime() - started) / 1e6;
             return false;
         }
-        Map<String, Result> found = session.readOutputs();
+        Map<String, Result> outputs = session.readOutputs();
         long now = System.nanoTime();
         double all = took + (now - started) / 1e6;
         took = 0;
         if (first) {
             first = false;
             begun = now;
-            show(test, found, all);
+            show(test, outputs, all);
             return false;
         }
         if (all > 1e3 * test.limit) {
@@ -140,13 +140,13 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         return test.add(all) >= most || (now - begun) / 1e6 + all > 1e3 * test.limit;
     }
 
-    private void show(BenchmarkTest test, Map<String, Result> found, double milliseconds) {
+    private void show(BenchmarkTest test, Map<String, Result> outputs, double milliseconds) {
         Bundle bundle = session.bundle;
         Output classes = bundle.manifest.classesOutput();
         if (classes != null) {
-            test.setFirst(null, best(bundle, found.get(classes.name)), milliseconds);
+            test.setFirst(null, best(bundle, outputs.get(classes.name)), milliseconds);
         } else {
-            Result result = found.get(bundle.manifest.outputs.get(0).name);
+            Result result = outputs.get(bundle.manifest.outputs.get(0).name);
             test.setFirst(bitmap(bundle, result), "", milliseconds);
         }
     }
@@ -159,15 +159,15 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         at += 1;
     }
 
-    private static String best(Bundle bundle, Result found) {
+    private static String best(Bundle bundle, Result output) {
         int[] best = new int[1];
-        Classifier.rank(bundle, found.data, best, new double[1]);
+        Classifier.rank(bundle, output.data, best, new double[1]);
         return Classifier.label(bundle.labels, best[0]);
     }
 
-    private static Bitmap bitmap(Bundle bundle, Result found) {
-        byte[] bytes = Images.toBytes(bundle.manifest, found);
-        int[] shape = found.shape();
+    private static Bitmap bitmap(Bundle bundle, Result output) {
+        byte[] bytes = Images.toBytes(bundle.manifest, output);
+        int[] shape = output.shape();
         int[] pixels = new int[shape[0] * shape[1]];
         for (int i = 0; i < pixels.length; i++) {
             pixels[i] = 0xFF000000;

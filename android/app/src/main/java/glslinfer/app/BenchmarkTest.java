@@ -61,9 +61,9 @@ final class BenchmarkTest {
     }
 
     /** Stores the result of the first image, an image or a label, and the milliseconds from the file to it. */
-    synchronized void setFirst(Bitmap picture, String found, double milliseconds) {
+    synchronized void setFirst(Bitmap picture, String result, double milliseconds) {
         after = picture;
-        label = found;
+        label = result;
         first = milliseconds;
         times.clear();
         times.add(milliseconds);

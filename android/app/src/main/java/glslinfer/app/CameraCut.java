@@ -28,8 +28,11 @@ final class CameraCut {
     }
 
     /**
-     * Sets its program, target and uniforms; then a triangle over the viewport draws the cut.
+     * Sets the program, target and uniforms for a cut; then a triangle over the viewport draws it.
      *
+     * @param framebuffer renders into the texture of the network's input
+     * @param to the network's input
+     * @param cut rectangle of the upright image
      * @param transform from the upright image to the camera's texture
      * @param wide width of the upright image, in pixels
      * @param high height of the upright image, in pixels
@@ -57,11 +60,11 @@ final class CameraCut {
     }
 
     private int program(int taps, boolean grey) {
-        int[] known = programs[grey ? 1 : 0];
-        if (known[taps] == 0) {
+        int[] compiled = programs[grey ? 1 : 0];
+        if (compiled[taps] == 0) {
             String lines = "#version 100\n#define TAPS " + taps + "\n" + (grey ? "#define GREY\n" : "");
-            known[taps] = objects.program(vertex, lines + fragment, CameraPicture.ATTRIBUTES, "a cut");
+            compiled[taps] = objects.program(vertex, lines + fragment, CameraPicture.ATTRIBUTES, "a cut");
         }
-        return known[taps];
+        return compiled[taps];
     }
 }

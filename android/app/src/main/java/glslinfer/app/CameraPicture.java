@@ -125,8 +125,8 @@ final class CameraPicture {
     }
 
     /** Sets the mask outside of which the screen shows a blurred image; null for none. */
-    void setMask(Mask found) {
-        mask.set(found);
+    void setMask(Mask newMask) {
+        mask.set(newMask);
     }
 
     /** Returns whether the screen shows a mirror image of the networks' inputs. */

@@ -287,12 +287,12 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     /** Runs the entire network on the photograph, fitted on the CPU; rare, so it can allocate. */
     private void lookAtPhotograph() {
         long start = System.nanoTime();
-        Map<String, Result> found = session.run(Collections.singletonMap(input.name, photograph));
+        Map<String, Result> outputs = session.run(Collections.singletonMap(input.name, photograph));
         device.touched();
         pace = new Pace(session, gl, budget); // discards an unfinished camera frame
         resultPending = false;
         String classes = session.bundle.manifest.classesOutput().name;
-        Classifier.rank(session.bundle, found.get(classes).data, best, chances);
+        Classifier.rank(session.bundle, outputs.get(classes).data, best, chances);
         times.stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
         results.show(best, chances, best.length, times, 1);
     }

@@ -73,16 +73,16 @@ final class CameraSource {
     }
 
     private String find(boolean front) throws CameraAccessException {
-        String found = null;
-        int wanted = front ? CameraCharacteristics.LENS_FACING_FRONT : CameraCharacteristics.LENS_FACING_BACK;
+        String camera = null;
+        int side = front ? CameraCharacteristics.LENS_FACING_FRONT : CameraCharacteristics.LENS_FACING_BACK;
         for (String id : manager.getCameraIdList()) {
             Integer facing = manager.getCameraCharacteristics(id).get(CameraCharacteristics.LENS_FACING);
-            if (facing != null && facing == wanted) {
+            if (facing != null && facing == side) {
                 return id;
             }
-            found = found == null ? id : found;
+            camera = camera == null ? id : camera;
         }
-        return found;
+        return camera;
     }
 
     /** Returns the smallest sufficient size for the network and the screen; otherwise the largest. */
@@ -93,12 +93,12 @@ final class CameraSource {
         }
         int enough = Math.max(size, SMALLEST_SIDE);
         Size best = sizes[0];
-        for (Size one : sizes) {
-            boolean fits = Math.min(one.getWidth(), one.getHeight()) >= enough;
+        for (Size candidate : sizes) {
+            boolean fits = Math.min(candidate.getWidth(), candidate.getHeight()) >= enough;
             boolean bestFits = Math.min(best.getWidth(), best.getHeight()) >= enough;
-            boolean smaller = pixels(one) < pixels(best);
+            boolean smaller = pixels(candidate) < pixels(best);
             if (fits ? !bestFits || smaller : !bestFits && !smaller) {
-                best = one;
+                best = candidate;
             }
         }
         return best;

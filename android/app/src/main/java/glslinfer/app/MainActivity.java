@@ -22,7 +22,10 @@ import glslinfer.runner.Picture;
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener, CameraSource.Listener, ModelPicker.Listener, Photographs.Listener,
                 Screen.Listener, DisplayRotation.Listener, View.OnClickListener {
+    /** Default time of the network in each screen frame, in milliseconds. */
     private static final float BUDGET = 12;
+
+    /** Keys of the saved state; {@code MODEL} is an extra as well. */
     private static final String MODEL = "model";
     private static final String FRONT = "front";
 
@@ -82,8 +85,8 @@ public final class MainActivity extends Activity
     }
 
     private double budget() {
-        float wanted = getIntent().getFloatExtra("budget", BUDGET);
-        return wanted > 0 ? wanted : BUDGET;
+        float budget = getIntent().getFloatExtra("budget", BUDGET);
+        return budget > 0 ? budget : BUDGET;
     }
 
     @Override
@@ -118,9 +121,9 @@ public final class MainActivity extends Activity
     }
 
     @Override
-    public void onConfigurationChanged(Configuration now) {
-        super.onConfigurationChanged(now);
-        ink.palette = Palette.of(now);
+    public void onConfigurationChanged(Configuration configuration) {
+        super.onConfigurationChanged(configuration);
+        ink.palette = Palette.of(configuration);
         screen.invalidate();
         results.invalidate();
         showState();

@@ -15,7 +15,10 @@ final class Overlay {
     /** Colours of classes or objects, repeated: those of glsl_infer/tasks/drawing.py. */
     private static final int[] COLOURS = {0xFFFFC400, 0xFF00C8FF, 0xFFFF6090, 0xFF78E664, 0xFFBE8CFF, 0xFFFF8C3C};
 
-    private static final int FINE = 0xBFBEE1EB;
+    /** Colour of the thin lines between landmarks. */
+    private static final int THIN = 0xBFBEE1EB;
+
+    /** Colour of a mask, without alpha. */
     private static final int TINT = 0x0000C8FF;
 
     /** Number of points from which only lines are drawn. */
@@ -34,26 +37,26 @@ final class Overlay {
     }
 
     /** Returns a mask as a tint of the image, for a photograph; null if nothing was segmented. */
-    static Bitmap tint(Found found) {
-        if (found.mask == null) {
+    static Bitmap tint(Found result) {
+        if (result.mask == null) {
             return null;
         }
-        byte[] alpha = found.mask.alpha(found.width, found.height);
+        byte[] alpha = result.mask.alpha(result.width, result.height);
         int[] argb = new int[alpha.length];
         for (int i = 0; i < argb.length; i++) {
             argb[i] = (alpha[i] & 255) / 2 << 24 | TINT;
         }
-        return Bitmap.createBitmap(argb, found.width, found.height, Bitmap.Config.ARGB_8888);
+        return Bitmap.createBitmap(argb, result.width, result.height, Bitmap.Config.ARGB_8888);
     }
 
     /** Returns a short description of the results. */
-    static String words(Found found) {
-        String name = Models.title(found.description.name);
-        if (found.mask != null) {
-            double share = found.mask.share(found.mask.columns, found.mask.rows);
+    static String words(Found result) {
+        String name = Models.title(result.description.name);
+        if (result.mask != null) {
+            double share = result.mask.share(result.mask.columns, result.mask.rows);
             return name + ": " + Math.round(100 * share) + " % of the image";
         }
-        return name + ": " + (found.count() == 0 ? "none" : found.count() + " found");
+        return name + ": " + (result.count() == 0 ? "none" : result.count() + " found");
     }
 
     /**
@@ -62,17 +65,17 @@ final class Overlay {
      * @param shownAt region of the image on the screen
      * @param mirror whether left and right are exchanged there
      */
-    void draw(Canvas canvas, Found found, RectF shownAt, boolean mirror) {
+    void draw(Canvas canvas, Found result, RectF shownAt, boolean mirror) {
         this.canvas = canvas;
         at = shownAt;
         mirrored = mirror;
-        scale = (shownAt.right - shownAt.left) / found.width;
-        Description task = found.description;
-        for (int i = found.detections.size() - 1; i >= 0; i--) { // the best object is drawn last, on top
-            Detection thing = found.detections.get(i);
+        scale = (shownAt.right - shownAt.left) / result.width;
+        Description task = result.description;
+        for (int i = result.detections.size() - 1; i >= 0; i--) { // the best object is drawn last, on top
+            Detection thing = result.detections.get(i);
             int colour = colour(thing.label.isEmpty() ? i : thing.index);
-            double left = within(thing.left, found.width), right = within(thing.right, found.width);
-            double top = within(thing.top, found.height), bottom = within(thing.bottom, found.height);
+            double left = within(thing.left, result.width), right = within(thing.right, result.width);
+            double top = within(thing.top, result.height), bottom = within(thing.bottom, result.height);
             double[][] corners = {{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
             path.rewind();
             append(corners, null);
@@ -85,13 +88,13 @@ final class Overlay {
             ink.line.append(Math.round(100 * thing.score)).append(" %");
             write(x(mirrored ? right : left), y(top), colour);
         }
-        for (int i = found.landmarks.size() - 1; i >= 0; i--) {
-            Landmarks thing = found.landmarks.get(i);
+        for (int i = result.landmarks.size() - 1; i >= 0; i--) {
+            Landmarks thing = result.landmarks.get(i);
             path.rewind();
             for (int[] pair : task.landmarks.fine) {
                 append(thing.points, pair);
             }
-            stroke(FINE, 0.8f);
+            stroke(THIN, 0.8f);
             path.rewind();
             for (int[] line : task.landmarks.lines) {
                 append(thing.points, line);

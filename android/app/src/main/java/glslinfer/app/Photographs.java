@@ -76,8 +76,8 @@ final class Photographs {
                     public Runnable read() {
                         String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
                         try {
-                            Photograph made = decode(bytes(activity.getContentResolver(), uri));
-                            return told(made, name + " cannot be read as an image on this device; choose another one");
+                            Photograph photograph = decode(bytes(activity.getContentResolver(), uri));
+                            return told(photograph, name + " cannot be read as an image on this device; choose another one");
                         } catch (IOException error) {
                             return told(null, name + " cannot be read (" + error.getMessage() + ")");
                         } catch (SecurityException error) {
@@ -139,12 +139,12 @@ final class Photographs {
         return new Photograph(bitmap, new Picture(upright, wide, high));
     }
 
-    private Runnable told(final Photograph made, final String otherwise) {
+    private Runnable told(final Photograph photograph, final String otherwise) {
         return new Runnable() {
             @Override
             public void run() {
-                if (made != null) {
-                    listener.onPhotograph(made);
+                if (photograph != null) {
+                    listener.onPhotograph(photograph);
                 } else {
                     listener.onPhotographFailed(otherwise);
                 }

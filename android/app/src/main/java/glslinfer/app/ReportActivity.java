@@ -47,8 +47,8 @@ public final class ReportActivity extends Activity implements ReportRenderer.Lis
             report.put("machine", Machine.of(state()));
         }
         ink = new Ink(getResources());
-        float wanted = getIntent().getFloatExtra("minutes", LONG_MINUTES);
-        minutes = wanted > 0 ? wanted : LONG_MINUTES;
+        float requested = getIntent().getFloatExtra("minutes", LONG_MINUTES);
+        minutes = requested > 0 ? requested : LONG_MINUTES;
         results = new ReportView(this, ink, report, models.bundles().size(), Math.round(minutes) + " minutes", this);
         results.setDone(done || models.bundles().isEmpty());
         view = new GLSurfaceView(this);

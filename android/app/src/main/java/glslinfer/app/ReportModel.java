@@ -96,41 +96,41 @@ final class ReportModel {
         List<Object> wrong = new ArrayList<Object>();
         for (Probe.LayerError layer : check.layers) {
             if (!layer.passed()) {
-                Map<String, Object> one = new LinkedHashMap<String, Object>();
-                one.put("layer", layer.layer);
-                one.put("passed", false);
-                one.put("max_error", layer.worst);
-                one.put("max_allowed", layer.mostWorst);
-                one.put("mean_error", layer.mean);
-                one.put("mean_allowed", layer.mostMean);
-                one.put("texels", layer.texels);
-                wrong.add(one);
+                Map<String, Object> entry = new LinkedHashMap<String, Object>();
+                entry.put("layer", layer.layer);
+                entry.put("passed", false);
+                entry.put("max_error", layer.worst);
+                entry.put("max_allowed", layer.mostWorst);
+                entry.put("mean_error", layer.mean);
+                entry.put("mean_allowed", layer.mostMean);
+                entry.put("texels", layer.texels);
+                wrong.add(entry);
             }
         }
         List<Object> outputs = new ArrayList<Object>();
         for (SelfCheck.OutputError output : check.outputs) {
-            Map<String, Object> one = new LinkedHashMap<String, Object>();
-            one.put("output", output.output);
-            one.put("error", output.error);
-            one.put("allowed", output.allowed);
-            outputs.add(one);
+            Map<String, Object> entry = new LinkedHashMap<String, Object>();
+            entry.put("output", output.output);
+            entry.put("error", output.error);
+            entry.put("allowed", output.allowed);
+            outputs.add(entry);
         }
-        Map<String, Object> found = new LinkedHashMap<String, Object>();
-        found.put("passed", check.wrong() == null);
-        found.put("wrong", check.wrong());
-        found.put("layers", wrong);
-        found.put("whole_frame", outputs);
-        found.put("stopped", null);
-        found.put("advice", Collections.emptyList());
-        return found;
+        Map<String, Object> report = new LinkedHashMap<String, Object>();
+        report.put("passed", check.wrong() == null);
+        report.put("wrong", check.wrong());
+        report.put("layers", wrong);
+        report.put("whole_frame", outputs);
+        report.put("stopped", null);
+        report.put("advice", Collections.emptyList());
+        return report;
     }
 
     /** Runs a frame; returns whether it was the last. */
     boolean frame() {
         if (warm < WARM_UP && spent < MOST_MS / 2) {
-            FrameTimes one = new FrameTimes();
-            one.add(session, gl);
-            spent += one.last();
+            FrameTimes times = new FrameTimes();
+            times.add(session, gl);
+            spent += times.last();
             warm += 1;
             return false;
         }
@@ -153,12 +153,12 @@ final class ReportModel {
         counts.put("jobs", session.jobs());
         counts.put("programs", bundle.manifest.programs.size());
         counts.put("gl_calls", Collections.singletonMap("frame", session.callsPerFrame()));
-        Map<String, Object> found = new LinkedHashMap<String, Object>();
-        found.put("settings", settings);
-        found.put("start_ms", start);
-        found.put("frame_ms", frames.summaries());
-        found.put("counts", counts);
-        return found;
+        Map<String, Object> report = new LinkedHashMap<String, Object>();
+        report.put("settings", settings);
+        report.put("start_ms", start);
+        report.put("frame_ms", frames.summaries());
+        report.put("counts", counts);
+        return report;
     }
 
     /** Ends with an error: steps without a result have failed. */
@@ -183,8 +183,8 @@ final class ReportModel {
     private static String sha256(byte[] file) {
         try {
             StringBuilder digits = new StringBuilder();
-            for (byte one : MessageDigest.getInstance("SHA-256").digest(file)) {
-                digits.append(String.format("%02x", one & 255));
+            for (byte octet : MessageDigest.getInstance("SHA-256").digest(file)) {
+                digits.append(String.format("%02x", octet & 255));
             }
             return digits.toString();
         } catch (NoSuchAlgorithmException error) {

@@ -63,9 +63,9 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         at = done ? bundles.size() : 0;
     }
 
-    /** Runs the first working model for {@code wanted} minutes; on the GL thread. */
-    void sustain(double wanted) {
-        minutes = wanted;
+    /** Runs the first working model for some minutes; on the GL thread. */
+    void sustain(double duration) {
+        minutes = duration;
         view.requestRender();
     }
 

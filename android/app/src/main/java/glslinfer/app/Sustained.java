@@ -26,13 +26,13 @@ final class Sustained {
     /** Runs a frame; returns whether the time is over. */
     boolean frame(Session session, Gl gl) {
         int window = (int) Math.min(count - 1, share() * count);
-        FrameTimes one = new FrameTimes();
-        one.add(session, gl);
+        FrameTimes times = new FrameTimes();
+        times.add(session, gl);
         if (!windows.containsKey(window)) {
             windows.put(window, new ArrayList<Double>());
         }
-        windows.get(window).add(one.last());
-        all.add(one.last());
+        windows.get(window).add(times.last());
+        all.add(times.last());
         return share() >= 1;
     }
 

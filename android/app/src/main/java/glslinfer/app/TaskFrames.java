@@ -105,11 +105,11 @@ final class TaskFrames {
         long now = System.nanoTime();
         times.took(Stage.READ, now - start);
         if (step == null) {
-            Found found = task.found();
+            Found result = task.found();
             times.result(now);
             times.stages[Stage.NETWORK] = milliseconds;
-            picture.setMask(found.mask);
-            results.show(found, picture.isMirrored(), times, steps);
+            picture.setMask(result.mask);
+            results.show(result, picture.isMirrored(), times, steps);
         }
     }
 
@@ -120,9 +120,9 @@ final class TaskFrames {
         drawn = false;
         pending = false;
         picture.setMask(null);
-        Found found = task.run(photograph);
+        Found result = task.run(photograph);
         device.touched();
         times.stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
-        results.show(found, false, times, 1);
+        results.show(result, false, times, 1);
     }
 }

@@ -74,8 +74,8 @@ public final class Egl {
         eglBindAPI(OPENGL_ES_API);
         Memory configs = new Memory(Native.POINTER_SIZE);
         int[] count = new int[1];
-        int[] wanted = {RENDERABLE_TYPE, OPENGL_ES2_BIT, SURFACE_TYPE, screen ? PBUFFER_BIT : 0, NONE};
-        if (eglChooseConfig(display, wanted, configs, 1, count) == 0 || count[0] < 1) {
+        int[] attributes = {RENDERABLE_TYPE, OPENGL_ES2_BIT, SURFACE_TYPE, screen ? PBUFFER_BIT : 0, NONE};
+        if (eglChooseConfig(display, attributes, configs, 1, count) == 0 || count[0] < 1) {
             throw failed("no configuration");
         }
         config = configs.getPointer(0);

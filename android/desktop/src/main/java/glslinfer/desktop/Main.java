@@ -121,31 +121,31 @@ public final class Main {
 
     private static void command(List<String> words) throws IOException {
         String name = words.isEmpty() ? "" : words.get(0);
-        List<String> rest = words.subList(Math.min(1, words.size()), words.size());
-        if (name.equals("run") && rest.size() == 3) {
-            run(open(rest.get(0)), Files.readAllBytes(Paths.get(rest.get(1))), Paths.get(rest.get(2)));
-        } else if (name.equals("frame") && rest.size() > 2) {
-            frame(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
-        } else if (name.equals("image") && rest.size() > 2) {
-            Session session = open(rest.get(0));
-            Result first = session.run(inputs(session, rest.subList(2, rest.size()))).values().iterator().next();
-            Files.write(Paths.get(rest.get(1)), Images.toBytes(session.bundle.manifest, first));
-        } else if (name.equals("layers") && rest.size() > 2) {
-            layers(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
-        } else if (name.equals("check") && rest.size() == 1) {
-            System.out.println("{\"layers\": " + open(rest.get(0)).selfCheck().size() + "}");
+        List<String> arguments = words.subList(Math.min(1, words.size()), words.size());
+        if (name.equals("run") && arguments.size() == 3) {
+            run(open(arguments.get(0)), Files.readAllBytes(Paths.get(arguments.get(1))), Paths.get(arguments.get(2)));
+        } else if (name.equals("frame") && arguments.size() > 2) {
+            frame(open(arguments.get(0)), Paths.get(arguments.get(1)), arguments.subList(2, arguments.size()));
+        } else if (name.equals("image") && arguments.size() > 2) {
+            Session session = open(arguments.get(0));
+            Result first = session.run(inputs(session, arguments.subList(2, arguments.size()))).values().iterator().next();
+            Files.write(Paths.get(arguments.get(1)), Images.toBytes(session.bundle.manifest, first));
+        } else if (name.equals("layers") && arguments.size() > 2) {
+            layers(open(arguments.get(0)), Paths.get(arguments.get(1)), arguments.subList(2, arguments.size()));
+        } else if (name.equals("check") && arguments.size() == 1) {
+            System.out.println("{\"layers\": " + open(arguments.get(0)).selfCheck().size() + "}");
         } else if (name.equals("read")) {
-            read(rest);
-        } else if (name.equals("fit") && rest.size() == 6) {
-            fit(rest);
-        } else if (name.equals("tasks") && rest.size() > 1) {
-            Tasks.check(rest.get(0), rest.subList(1, rest.size()));
-        } else if (name.equals("task") && rest.size() > 3) {
+            read(arguments);
+        } else if (name.equals("fit") && arguments.size() == 6) {
+            fit(arguments);
+        } else if (name.equals("tasks") && arguments.size() > 1) {
+            Tasks.check(arguments.get(0), arguments.subList(1, arguments.size()));
+        } else if (name.equals("task") && arguments.size() > 3) {
             List<Picture> pictures = new ArrayList<Picture>();
-            for (String file : rest.subList(3, rest.size())) {
+            for (String file : arguments.subList(3, arguments.size())) {
                 pictures.add(picture(Paths.get(file)));
             }
-            Tasks.look(rest.get(0), rest.get(1), rest.get(2).equals("film"), pictures);
+            Tasks.look(arguments.get(0), arguments.get(1), arguments.get(2).equals("film"), pictures);
         } else {
             throw new Errors.InputError(
                     "give one of: run, frame, image, layers, check, read, task, tasks, fit; "

@@ -88,14 +88,14 @@ final class Tasks {
         }
     }
 
-    private static String json(Found found) {
+    private static String json(Found result) {
         List<String> items = new ArrayList<String>();
-        for (Detection thing : found.detections) {
+        for (Detection thing : result.detections) {
             double[] box = {thing.left, thing.top, thing.right, thing.bottom};
             items.add("{\"box\": " + Arrays.toString(box) + ", \"score\": " + thing.score + ", \"label\": "
                     + Main.quoted(thing.label) + ", \"points\": " + Arrays.deepToString(thing.points) + "}");
         }
-        for (Landmarks thing : found.landmarks) {
+        for (Landmarks thing : result.landmarks) {
             Cut cut = thing.cut;
             double[] numbers = {cut.x, cut.y, cut.width, cut.height, cut.angle};
             List<String> attributes = new ArrayList<String>();
@@ -106,14 +106,14 @@ final class Tasks {
                     + ", \"cut\": " + Arrays.toString(numbers) + ", \"attributes\": {" + String.join(", ", attributes)
                     + "}}");
         }
-        for (Classifier.Prediction label : found.labels) {
+        for (Classifier.Prediction label : result.labels) {
             items.add("{\"label\": " + Main.quoted(label.label) + ", \"probability\": " + label.probability + "}");
         }
-        Mask mask = found.mask;
+        Mask mask = result.mask;
         if (mask != null) {
             List<String> alpha = new ArrayList<String>();
-            for (byte one : mask.alpha(found.width, found.height)) {
-                alpha.add(String.valueOf(one & 255));
+            for (byte value : mask.alpha(result.width, result.height)) {
+                alpha.add(String.valueOf(value & 255));
             }
             items.add("{\"alpha\": [" + String.join(", ", alpha) + "]}");
         }

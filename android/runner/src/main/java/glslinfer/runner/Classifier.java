@@ -73,19 +73,19 @@ public final class Classifier {
             indices[0] = -1;
             probabilities[0] = none / sum;
         }
-        for (int place = refused ? 1 : 0; place < indices.length; place++) {
+        for (int rank = refused ? 1 : 0; rank < indices.length; rank++) {
             int best = -1;
             for (int i = 0; i < numbers.length; i++) {
-                boolean taken = false;
-                for (int before = 0; before < place; before++) {
-                    taken |= indices[before] == i;
+                boolean isChosen = false;
+                for (int before = 0; before < rank; before++) {
+                    isChosen |= indices[before] == i;
                 }
-                if (!taken && (best < 0 || numbers[i] > numbers[best])) {
+                if (!isChosen && (best < 0 || numbers[i] > numbers[best])) {
                     best = i;
                 }
             }
-            indices[place] = best;
-            probabilities[place] = probable ? numbers[best] : Math.exp(numbers[best] - largest) / sum;
+            indices[rank] = best;
+            probabilities[rank] = probable ? numbers[best] : Math.exp(numbers[best] - largest) / sum;
         }
     }
 

@@ -184,9 +184,9 @@ public final class Json {
 
     private char escaped() {
         char kind = at < text.length() ? text.charAt(at++) : 0;
-        int place = "\"\\/bfnrt".indexOf(kind);
-        if (place >= 0) {
-            return "\"\\/\b\f\n\r\t".charAt(place);
+        int escape = "\"\\/bfnrt".indexOf(kind);
+        if (escape >= 0) {
+            return "\"\\/\b\f\n\r\t".charAt(escape);
         }
         if (kind != 'u' || at + 4 > text.length()) {
             throw error("an escape that JSON does not have");

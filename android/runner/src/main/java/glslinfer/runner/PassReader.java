@@ -123,16 +123,16 @@ final class PassReader {
         }
         Program.Quad[] quads = new Program.Quad[(int) count];
         for (int i = 0; i < quads.length; i++) {
-            int[] place = new int[4];
-            for (int k = 0; k < place.length; k++) {
-                place[k] = within(u16(), 0);
+            int[] rectangle = new int[4];
+            for (int k = 0; k < rectangle.length; k++) {
+                rectangle[k] = within(u16(), 0);
             }
             int[] origins = new int[2 * sources];
             for (int k = 0; k < origins.length; k++) {
                 // An origin is before the texture if windows start in the padding.
                 origins[k] = within(bytes.getShort(), -MAX_SIDE);
             }
-            quads[i] = new Program.Quad(place[0], place[1], place[2], place[3], origins);
+            quads[i] = new Program.Quad(rectangle[0], rectangle[1], rectangle[2], rectangle[3], origins);
         }
         quadsLeft -= quads.length;
         return quads;

@@ -415,7 +415,7 @@ final class ShaderCheck {
     }
 
     private List<String> tokensOf(String line) {
-        List<String> found = new ArrayList<String>();
+        List<String> result = new ArrayList<String>();
         Matcher token = TOKEN.matcher(line);
         for (int from = 0; from < line.length(); from = token.end()) {
             token.region(from, line.length());
@@ -424,10 +424,10 @@ final class ShaderCheck {
                 throw refusedLine(number, "'" + start + "' is no GLSL of this format");
             }
             if (line.charAt(from) != ' ') {
-                found.add(token.group());
+                result.add(token.group());
             }
         }
-        return found;
+        return result;
     }
 
     private void directive(String line) {
@@ -485,9 +485,9 @@ final class ShaderCheck {
     }
 
     private void define(boolean begins, String rest) {
-        Matcher found = DEFINE.matcher(rest);
-        boolean right = found.matches();
-        String name = right ? found.group(1) : "";
+        Matcher definition = DEFINE.matcher(rest);
+        boolean right = definition.matches();
+        String name = right ? definition.group(1) : "";
         int line = begins ? LINES.indexOf(rest) : -1;
         boolean plain = MACRO.matcher(name).matches() && !STATEMENTS.contains(name);
         boolean exempt = line >= 0 && (!nextLine.isEmpty() || !name.equals(STATEMENTS.get(1)));
@@ -495,26 +495,26 @@ final class ShaderCheck {
             throw refusedLine(number, "a macro that is not of this format");
         }
         nextLine = name.equals(STATEMENTS.get(0)) ? "#define " + LINES.get(line + 1) : "";
-        Macro made = new Macro();
-        made.certain = !decided.contains(State.PERHAPS);
-        made.name = name;
-        defined.put(made.name, !made.certain ? State.PERHAPS : begins ? State.YES : State.NO);
-        reserved.add(made.name);
+        Macro macro = new Macro();
+        macro.certain = !decided.contains(State.PERHAPS);
+        macro.name = name;
+        defined.put(macro.name, !macro.certain ? State.PERHAPS : begins ? State.YES : State.NO);
+        reserved.add(macro.name);
         if (definitions.size() >= FormatConstants.GLSL_MOST_NAMES) {
             throw refusedLine(
                     number, "the shader has more than " + FormatConstants.GLSL_MOST_NAMES + " definitions of macros");
         }
         add("#" + definitions.size());
-        definitions.add(made);
+        definitions.add(macro);
         if (!begins) {
             return;
         }
-        if (found.group(2) != null) {
-            made.params = Arrays.asList(found.group(2).split(", "));
+        if (definition.group(2) != null) {
+            macro.params = Arrays.asList(definition.group(2).split(", "));
         }
-        made.body = tokensOf(found.group(3) == null ? "" : found.group(3));
-        if (made.body.size() > FormatConstants.GLSL_MOST_MACRO || made.params.size() > 4) {
-            throw refusedLine(number, "macro '" + made.name + "' is longer than any of this format");
+        macro.body = tokensOf(definition.group(3) == null ? "" : definition.group(3));
+        if (macro.body.size() > FormatConstants.GLSL_MOST_MACRO || macro.params.size() > 4) {
+            throw refusedLine(number, "macro '" + macro.name + "' is longer than any of this format");
         }
     }
 
@@ -531,9 +531,9 @@ final class ShaderCheck {
     }
 
     private boolean take(String token) {
-        boolean found = tokens.get(at).equals(token);
-        at += found && !token.isEmpty() ? 1 : 0;
-        return found;
+        boolean matches = tokens.get(at).equals(token);
+        at += matches && !token.isEmpty() ? 1 : 0;
+        return matches;
     }
 
     private void expect(String... wanted) {
@@ -704,8 +704,8 @@ final class ShaderCheck {
         if (word.equals("uniform") && kind.equals("vec4") && take("[")) {
             Value bound = expression();
             expect("]");
-            boolean known = bound.type == INT && bound.least == bound.most;
-            if (!known || bound.least < 1 || bound.most > FormatConstants.GLSL_MOST_ARRAY) {
+            boolean isConstant = bound.type == INT && bound.least == bound.most;
+            if (!isConstant || bound.least < 1 || bound.most > FormatConstants.GLSL_MOST_ARRAY) {
                 throw refused("an array has a size of 1 to " + FormatConstants.GLSL_MOST_ARRAY);
             }
             size = (int) bound.least;
@@ -715,11 +715,11 @@ final class ShaderCheck {
             throw refused("the " + word + " '" + name + "' is not of this format");
         }
         expect(";");
-        boolean given = word.equals("uniform");
-        double far = given ? FormatConstants.GLSL_MOST_UNIFORM : FormatConstants.GLSL_MOST_VARYING;
-        Value value = new Value(type, -far, far, 0, given ? name : "", 1);
+        boolean isUniform = word.equals("uniform");
+        double far = isUniform ? FormatConstants.GLSL_MOST_UNIFORM : FormatConstants.GLSL_MOST_VARYING;
+        Value value = new Value(type, -far, far, 0, isUniform ? name : "", 1);
         declare(name, type == SAMPLER ? kind : word, type, value, size);
-        if (given) {
+        if (isUniform) {
             uniforms.put(name, kind);
             sizes.put(name, type == SAMPLER ? 0 : type * Math.max(size, 1));
         }
@@ -737,30 +737,30 @@ final class ShaderCheck {
     /** Reads a function after its type, with unknown arguments; returns whether it is main. */
     private boolean function(String kind) {
         String name = name();
-        Called made = new Called();
+        Called function = new Called();
         expect("(");
         while (!take(")")) {
-            String given = next();
-            if (typeOf(given) < FLOAT) {
-                throw refused("a parameter of '" + name + "' has the type '" + given + "'");
+            String paramType = next();
+            if (typeOf(paramType) < FLOAT) {
+                throw refused("a parameter of '" + name + "' has the type '" + paramType + "'");
             }
-            made.names.add(name());
-            made.types.add(typeOf(given));
+            function.names.add(name());
+            function.types.add(typeOf(paramType));
             if (!peek(0).equals(")")) {
                 expect(",");
             }
         }
         boolean main = name.equals("main") && kind.equals("void");
         boolean elsewhere = !branches.isEmpty() && !EXACT.contains(name); // a function of the driver on other devices
-        boolean taken = elsewhere || FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
+        boolean isReserved = elsewhere || FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
         boolean right = kind.equals("void") || isNumber(kind);
-        if (taken || !right || name.equals("main") != main) {
+        if (isReserved || !right || name.equals("main") != main) {
             throw refused("the function '" + name + "' is not of this format");
         }
-        made.kind = kind;
-        made.at = at;
-        made.macros = new HashMap<String, List<Macro>>(macros);
-        made.functions = functions;
+        function.kind = kind;
+        function.at = at;
+        function.macros = new HashMap<String, List<Macro>>(macros);
+        function.functions = functions;
         Map<String, Variable> outer = scopes.get(0);
         if (!main) {
             Map<String, Variable> any = new LinkedHashMap<String, Variable>(outer);
@@ -774,22 +774,22 @@ final class ShaderCheck {
         }
         written = 0;
         executed = 0;
-        List<Value> given = new ArrayList<Value>();
-        for (int type : made.types) {
-            given.add(new Value(type, -1, 1, 0));
+        List<Value> arguments = new ArrayList<Value>();
+        for (int type : function.types) {
+            arguments.add(new Value(type, -1, 1, 0));
         }
-        body(made, given);
+        body(function, arguments);
         if (!main) {
             scopes.set(0, outer);
         } else if (find("gl_FragColor").value == null) {
             throw refused("gl_FragColor has no value");
         }
-        String signature = name + "(" + made.types;
+        String signature = name + "(" + function.types;
         List<Called> all = new ArrayList<Called>();
         if (functions.containsKey(signature)) {
             all.addAll(functions.get(signature));
         }
-        all.add(made);
+        all.add(function);
         functions = new HashMap<String, List<Called>>(functions);
         functions.put(signature, all);
         if (functions.size() > FormatConstants.GLSL_MOST_NAMES) {
@@ -799,14 +799,14 @@ final class ShaderCheck {
     }
 
     /** Reads the body of a function; returns the value of a call. */
-    private Value body(Called called, List<Value> given) {
+    private Value body(Called called, List<Value> arguments) {
         returns = called.kind;
         returned = null;
         scopes = new ArrayList<Map<String, Variable>>(scopes.subList(0, 1));
         scopes.add(new LinkedHashMap<String, Variable>());
-        for (int k = 0; k < given.size(); k++) {
+        for (int k = 0; k < arguments.size(); k++) {
             int type = called.types.get(k);
-            declare(called.names.get(k), type == SAMPLER ? "sampler2D" : "parameter", type, given.get(k), 0);
+            declare(called.names.get(k), type == SAMPLER ? "sampler2D" : "parameter", type, arguments.get(k), 0);
         }
         block();
         scopes.remove(1);
@@ -820,7 +820,7 @@ final class ShaderCheck {
     }
 
     /** Returns the value of a call of a shader's function, including its changes of global variables. */
-    private Value call(String signature, final List<Value> given) {
+    private Value call(String signature, final List<Value> arguments) {
         String function = signature.substring(0, signature.indexOf('('));
         if (chosen > 0) {
             throw refused("'" + function + "' is called in one side of a choice, or in the bound of a loop");
@@ -841,21 +841,21 @@ final class ShaderCheck {
             @Override
             public Value in(Called called) {
                 Map<String, Variable> globals = scopes.get(0);
-                StringBuilder key = new StringBuilder().append(called.at).append(given);
+                StringBuilder key = new StringBuilder().append(called.at).append(arguments);
                 for (Variable variable : globals.values()) {
                     key.append(variable.isState() ? variable.value + ";" : "");
                 }
-                Result known = results.get(key.toString());
-                if (known == null) {
-                    known = run(called, given, globals);
-                    results.put(key.toString(), known);
+                Result result = results.get(key.toString());
+                if (result == null) {
+                    result = run(called, arguments, globals);
+                    results.put(key.toString(), result);
                 }
                 scopes = new ArrayList<Map<String, Variable>>();
-                scopes.add(new LinkedHashMap<String, Variable>(known.globals));
+                scopes.add(new LinkedHashMap<String, Variable>(result.globals));
                 scopes.addAll(locals);
-                cost(known.written, known.executed);
-                uses[0] |= known.usesGlobals;
-                return known.value;
+                cost(result.written, result.executed);
+                uses[0] |= result.usesGlobals;
+                return result.value;
             }
         });
         calls--;
@@ -889,7 +889,7 @@ final class ShaderCheck {
         }
     }
 
-    private Result run(Called called, List<Value> given, Map<String, Variable> globals) {
+    private Result run(Called called, List<Value> arguments, Map<String, Variable> globals) {
         List<String> outerTokens = tokens;
         int outerAt = at;
         Map<String, List<Macro>> outerMacros = macros;
@@ -922,13 +922,13 @@ final class ShaderCheck {
         scopes = new ArrayList<Map<String, Variable>>();
         scopes.add(new LinkedHashMap<String, Variable>(globals));
         usesGlobals = false;
-        Result made = new Result();
-        made.value = body(called, given);
+        Result result = new Result();
+        result.value = body(called, arguments);
         again(at - called.at);
-        made.globals = scopes.get(0);
-        made.written = written;
-        made.executed = executed;
-        made.usesGlobals = usesGlobals;
+        result.globals = scopes.get(0);
+        result.written = written;
+        result.executed = executed;
+        result.usesGlobals = usesGlobals;
         tokens = outerTokens;
         at = outerAt;
         macros = outerMacros;
@@ -945,7 +945,7 @@ final class ShaderCheck {
         operators = outerOperators;
         written = outerWritten;
         executed = outerExecuted;
-        return made;
+        return result;
     }
 
     // Statements
@@ -958,11 +958,11 @@ final class ShaderCheck {
         }
         at++;
         if (token.equals("#if")) {
-            Branch made = new Branch();
-            made.blocks = blocks;
-            made.before = saved(scopes);
-            made.returned = returned;
-            branches.add(made);
+            Branch branch = new Branch();
+            branch.blocks = blocks;
+            branch.before = saved(scopes);
+            branch.returned = returned;
+            branches.add(branch);
         } else if (token.equals("#else") || token.equals("#endif")) {
             Branch branch = branches.isEmpty() ? null : branches.remove(branches.size() - 1);
             if (branch == null || branch.blocks != blocks) {
@@ -1001,8 +1001,8 @@ final class ShaderCheck {
     }
 
     /** Refuses a variable of one side of a condition that hides another variable. */
-    private void compare(Map<String, Variable> one, Map<String, Variable> other, int depth) {
-        for (String name : one.keySet()) {
+    private void compare(Map<String, Variable> first, Map<String, Variable> other, int depth) {
+        for (String name : first.keySet()) {
             for (int k = 0; k < depth && !other.containsKey(name); k++) {
                 if (scopes.get(k).containsKey(name)) {
                     throw refused("'" + name + "' is another variable on one side of a condition");
@@ -1198,8 +1198,8 @@ final class ShaderCheck {
             expect(turn, "++");
         }
         expect(")");
-        boolean known = turns.type == INT && turns.has(CONST);
-        if (!known || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
+        boolean isConstant = turns.type == INT && turns.has(CONST);
+        if (!isConstant || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
             throw refused("a loop has a constant bound of at most " + FormatConstants.GLSL_MOST_TURNS);
         }
         double most = counted(turns.most, bound, turn);
@@ -1298,24 +1298,24 @@ final class ShaderCheck {
     }
 
     /** Returns the value of an operation; refuses operations that can crash compilers. */
-    private Value combine(String sign, Value left, Value given) {
+    private Value combine(String sign, Value left, Value operand) {
         operators++;
         cost(1, 1);
         if (operators > FormatConstants.GLSL_MOST_OPERATORS) {
             throw refused("a statement has more than " + FormatConstants.GLSL_MOST_OPERATORS + " operations");
         }
         if (levelOf(sign) < 5) {
-            if (left.type != given.type || levelOf(sign) < 3 && left.type != BOOL) {
+            if (left.type != operand.type || levelOf(sign) < 3 && left.type != BOOL) {
                 throw refused("values of two types");
             }
             return new Value(BOOL, 0, 1, 0);
         }
-        int type = given.type == FLOAT ? left.type : given.type;
-        boolean integers = left.type == INT && given.type == INT;
+        int type = operand.type == FLOAT ? left.type : operand.type;
+        boolean integers = left.type == INT && operand.type == INT;
         if (type > 4 || left.type != type && left.type != FLOAT || (type == INT) != integers) {
             throw refused("values of two types");
         }
-        Value right = sign.equals("-") ? given.negative() : given;
+        Value right = sign.equals("-") ? operand.negative() : operand;
         int marks = joined(left.marks, right.marks);
         if (type == INT) {
             return integer(sign, left, right, marks);
@@ -1360,8 +1360,8 @@ final class ShaderCheck {
         return value;
     }
 
-    private static int joined(int one, int other) {
-        return (one | other) & WILD | one & other & CONST;
+    private static int joined(int first, int other) {
+        return (first | other) & WILD | first & other & CONST;
     }
 
     private static boolean isWithin(double least, double most) {
@@ -1422,31 +1422,31 @@ final class ShaderCheck {
     }
 
     /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
-    private static Value bounded(int type, Value one, Value other, boolean smaller) {
-        boolean wild = one.has(WILD) || other.has(WILD);
-        double least = smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
-        double most = smaller ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
-        if (one.has(WILD)) {
+    private static Value bounded(int type, Value first, Value other, boolean smaller) {
+        boolean wild = first.has(WILD) || other.has(WILD);
+        double least = smaller ? Math.min(first.least, other.least) : Math.max(first.least, other.least);
+        double most = smaller ? Math.min(first.most, other.most) : Math.max(first.most, other.most);
+        if (first.has(WILD)) {
             least = Math.min(least, other.least);
             most = Math.max(most, other.most);
         }
         if (other.has(WILD)) {
-            least = Math.min(least, one.least);
-            most = Math.max(most, one.most);
+            least = Math.min(least, first.least);
+            most = Math.max(most, first.most);
         }
-        boolean grows = ((one.marks | other.marks) & GROWN) != 0
+        boolean grows = ((first.marks | other.marks) & GROWN) != 0
                 && isWithin(least, most)
                 && !wild
-                && (one.has(GROWN) || (smaller ? -one.least : one.most) <= SMALL)
+                && (first.has(GROWN) || (smaller ? -first.least : first.most) <= SMALL)
                 && (other.has(GROWN) || (smaller ? -other.least : other.most) <= SMALL);
-        int marks = one.marks & other.marks & (WILD | CONST);
+        int marks = first.marks & other.marks & (WILD | CONST);
         return new Value(type, least, most, marks | (grows ? GROWN : 0));
     }
 
     /** Returns a value between two bounds; if they can be in the wrong order, drivers return either. */
     private static Value clamped(int type, Value value, Value low, Value high) {
-        Value one = bounded(type, bounded(type, value, low, false), high, true);
-        return low.most <= high.least ? one : one.hull(bounded(type, bounded(type, value, high, true), low, false));
+        Value clipped = bounded(type, bounded(type, value, low, false), high, true);
+        return low.most <= high.least ? clipped : clipped.hull(bounded(type, bounded(type, value, high, true), low, false));
     }
 
     private static Value mixed(int type, Value left, Value right, Value share) {
@@ -1463,10 +1463,10 @@ final class ShaderCheck {
             double far = 1e-4 * Math.max(Math.abs(both.least), Math.abs(both.most));
             return rounded(type, both.least - far, both.most + far, marks, reach);
         }
-        Value rest = sum(FLOAT, new Value(FLOAT, 1, 1, CONST), share.negative(), marks);
-        Value first = product(type, left, rest, marks);
+        Value complement = sum(FLOAT, new Value(FLOAT, 1, 1, CONST), share.negative(), marks);
+        Value first = product(type, left, complement, marks);
         Value second = product(type, right, share, marks);
-        return sum(type, first, second, marks | (first.marks | second.marks | rest.marks) & WILD);
+        return sum(type, first, second, marks | (first.marks | second.marks | complement.marks) & WILD);
     }
 
     private Value unary() {
@@ -1526,8 +1526,8 @@ final class ShaderCheck {
             expect("[");
             Value index = expression();
             expect("]");
-            boolean known = index.type == INT && index.has(CONST);
-            if (!known || index.least < 0 || index.most >= variable.size) {
+            boolean isConstant = index.type == INT && index.has(CONST);
+            if (!isConstant || index.least < 0 || index.most >= variable.size) {
                 throw refused("an index of '" + token + "' is a constant from 0 to " + (variable.size - 1));
             }
         }
@@ -1561,21 +1561,21 @@ final class ShaderCheck {
         if (names.size() == 1 && names.get(0).equals("texture2D")) {
             return fetch();
         }
-        final List<Value> given = new ArrayList<Value>();
+        final List<Value> values = new ArrayList<Value>();
         final List<Integer> types = new ArrayList<Integer>();
         boolean others = isCalling;
         while (!take(")")) {
-            if (!given.isEmpty()) {
+            if (!values.isEmpty()) {
                 expect(",");
             }
             if (isSampler(tokens.get(at))) {
                 at++;
-                given.add(new Value(SAMPLER, 0, 0, 0));
+                values.add(new Value(SAMPLER, 0, 0, 0));
             } else {
                 Value value = expression();
-                given.add(value.as(value.type));
+                values.add(value.as(value.type));
             }
-            types.add(given.get(given.size() - 1).type);
+            types.add(values.get(values.size() - 1).type);
         }
         nested(-1);
         boolean inner = isCalling;
@@ -1584,7 +1584,7 @@ final class ShaderCheck {
             @Override
             public Value in(String name) {
                 String signature = name + "(" + types;
-                return functions.containsKey(signature) ? call(signature, given) : constant(builtin(name, given));
+                return functions.containsKey(signature) ? call(signature, values) : constant(builtin(name, values));
             }
         });
         isCalling |= inner;
@@ -1599,7 +1599,7 @@ final class ShaderCheck {
     }
 
     /** Returns the value of a built-in function. */
-    private Value builtin(String name, List<Value> given) {
+    private Value builtin(String name, List<Value> arguments) {
         boolean slow = SLOW.contains(name);
         cost(
                 SLOWEST.contains(name)
@@ -1607,10 +1607,10 @@ final class ShaderCheck {
                         : slow ? FormatConstants.GLSL_MOST_SLOW : 1,
                 1);
         int type = 0;
-        int marks = given.isEmpty() ? 0 : CONST;
+        int marks = arguments.isEmpty() ? 0 : CONST;
         int wild = 0;
         boolean integers = false;
-        for (Value value : given) {
+        for (Value value : arguments) {
             type = Math.max(type, value.type);
             marks &= value.marks;
             wild |= value.marks & WILD;
@@ -1618,15 +1618,15 @@ final class ShaderCheck {
         }
         boolean isConstant = marks != 0;
         marks |= wild;
-        if (typeOf(name) >= 0 && !name.equals("sampler2D") && !given.isEmpty() && type <= BOOL) {
-            return constructed(name, given, marks);
+        if (typeOf(name) >= 0 && !name.equals("sampler2D") && !arguments.isEmpty() && type <= BOOL) {
+            return constructed(name, arguments, marks);
         }
         boolean isCurve = CURVES.contains(name);
         if (!isCurve && !FUNCTIONS.contains(name) || type > 4 || integers) {
             throw refused("'" + start(name) + "' is no function of this format and arguments");
         }
-        if (given.size() != argumentsOf(name)) {
-            throw refused("'" + name + "' has " + given.size() + " arguments");
+        if (arguments.size() != argumentsOf(name)) {
+            throw refused("'" + name + "' has " + arguments.size() + " arguments");
         }
         if (isCurve && isConstant) {
             if (calls == 0) {
@@ -1634,7 +1634,7 @@ final class ShaderCheck {
             }
             marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
-        Value first = given.get(0);
+        Value first = arguments.get(0);
         if (first.isInfinite() && Arrays.asList("sin", "cos", "fract").contains(name)) {
             marks |= WILD;
         }
@@ -1645,18 +1645,18 @@ final class ShaderCheck {
             return Value.unknown(type, marks);
         }
         if (name.equals("min") || name.equals("max")) {
-            return bounded(type, first, given.get(1), name.equals("min"));
+            return bounded(type, first, arguments.get(1), name.equals("min"));
         }
         if (name.equals("clamp")) {
-            return clamped(type, first, given.get(1), given.get(2));
+            return clamped(type, first, arguments.get(1), arguments.get(2));
         }
         if (name.equals("mix")) {
-            return mixed(type, first, given.get(1), given.get(2));
+            return mixed(type, first, arguments.get(1), arguments.get(2));
         }
         if (name.equals("dot")) {
-            Value one = product(FLOAT, first, given.get(1), marks);
-            double least = Math.min(one.least, one.least * type);
-            return rounded(FLOAT, least, Math.max(one.most, one.most * type), one.marks, one.reach);
+            Value scaled = product(FLOAT, first, arguments.get(1), marks);
+            double least = Math.min(scaled.least, scaled.least * type);
+            return rounded(FLOAT, least, Math.max(scaled.most, scaled.most * type), scaled.marks, scaled.reach);
         }
         if (name.equals("abs")) {
             double least = Math.min(Math.abs(first.least), Math.abs(first.most));
@@ -1676,13 +1676,13 @@ final class ShaderCheck {
         return new Value(type, -1.01, 1.01, marks); // sin or cos
     }
 
-    private Value constructed(String name, List<Value> given, int marks) {
+    private Value constructed(String name, List<Value> arguments, int marks) {
         double least = INFINITY;
         double most = -INFINITY;
         double reach = 1;
         boolean grows = false;
         boolean near = true;
-        for (Value value : given) {
+        for (Value value : arguments) {
             least = Math.min(least, value.least);
             most = Math.max(most, value.most);
             reach = Math.max(reach, value.reach);
@@ -1744,7 +1744,7 @@ final class ShaderCheck {
             return called(names);
         }
         boolean isFirst = here > 0 ? BEFORE.contains(tokens.get(here - 1)) : alone;
-        final List<List<String>> given = count > 0 ? arguments(name, count) : new ArrayList<List<String>>();
+        final List<List<String>> tokenLists = count > 0 ? arguments(name, count) : new ArrayList<List<String>>();
         final boolean isAlone = isFirst && (peek(0).isEmpty() ? alone : AFTER.contains(peek(0)));
         final List<String> outerTokens = tokens;
         final int outerAt = at;
@@ -1761,7 +1761,7 @@ final class ShaderCheck {
                     if (param < 0) {
                         expanded.add(token);
                     } else {
-                        expanded.addAll(given.get(param));
+                        expanded.addAll(tokenLists.get(param));
                     }
                 }
                 again(expanded.size());
@@ -1796,8 +1796,8 @@ final class ShaderCheck {
     /** Returns the tokens of each argument of a macro. */
     private List<List<String>> arguments(String name, int count) {
         expect("(");
-        List<List<String>> given = new ArrayList<List<String>>();
-        given.add(new ArrayList<String>());
+        List<List<String>> tokenLists = new ArrayList<List<String>>();
+        tokenLists.add(new ArrayList<String>());
         int depth = 0;
         while (depth != 0 || !peek(0).equals(")")) {
             String token = next();
@@ -1806,15 +1806,15 @@ final class ShaderCheck {
             }
             depth += ("([".contains(token) ? 1 : 0) - (")]".contains(token) ? 1 : 0);
             if (token.equals(",") && depth == 0) {
-                given.add(new ArrayList<String>());
+                tokenLists.add(new ArrayList<String>());
             } else {
-                given.get(given.size() - 1).add(token);
+                tokenLists.get(tokenLists.size() - 1).add(token);
             }
         }
         at++;
-        if (given.size() != count) {
+        if (tokenLists.size() != count) {
             throw refused("macro '" + name + "' has " + count + " parameters");
         }
-        return given;
+        return tokenLists;
     }
 }

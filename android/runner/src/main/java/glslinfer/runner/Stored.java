@@ -115,14 +115,14 @@ abstract class Stored {
         int each = tiles.channelsOfView();
         int bytes = 4 / each;
         // Without an alpha channel, alpha is 255, by which shaders detect pixels of the image.
-        byte rest = (byte) (input.isPicture() && tiles.channels < 4 ? 255 : 0);
+        byte padding = (byte) (input.isPicture() && tiles.channels < 4 ? 255 : 0);
         for (int y = 0; y < tiles.height; y++) {
             for (int x = 0; x < tiles.width; x++) {
                 int to = 4 * (y * tiles.width + x);
                 for (int lane = 0; lane < each; lane++) {
                     int channel = view * each + lane;
                     if (channel >= tiles.channels) {
-                        out.put(to + lane, lane == 3 ? rest : 0);
+                        out.put(to + lane, lane == 3 ? padding : 0);
                     } else if (bytes == 1) {
                         out.put(to + lane, (byte) at(x, y, channel));
                     } else {

@@ -190,8 +190,8 @@ final class Boxes {
                 boxes,
                 new Comparator<Box>() {
                     @Override
-                    public int compare(Box one, Box other) {
-                        return Double.compare(other.score, one.score);
+                    public int compare(Box left, Box right) {
+                        return Double.compare(right.score, left.score);
                     }
                 });
     }

@@ -131,11 +131,11 @@ final class Landmarker extends Task {
             List<Detection> things = detector.found().detections;
             for (Detection thing : things.subList(0, Math.min(rules.most, things.size()))) {
                 Cut cut = Cut.of(rules.cut, thing);
-                boolean known = false;
+                boolean isKnown = false;
                 for (Landmarks item : found) {
-                    known |= cut.overlap(item.cut) >= SAME;
+                    isKnown |= cut.overlap(item.cut) >= SAME;
                 }
-                if (!known && left.size() < rules.most - found.size()) {
+                if (!isKnown && left.size() < rules.most - found.size()) {
                     left.add(cut);
                 }
             }
@@ -173,9 +173,9 @@ final class Landmarker extends Task {
         double[][] points = new double[numbers.length / rules.dimensions][rules.dimensions];
         for (int i = 0; i < points.length; i++) {
             int at = i * rules.dimensions;
-            double[] place = cut.toPicture(numbers[at] / wide, numbers[at + 1] / high);
-            points[i][0] = place[0];
-            points[i][1] = place[1];
+            double[] position = cut.toPicture(numbers[at] / wide, numbers[at + 1] / high);
+            points[i][0] = position[0];
+            points[i][1] = position[1];
             for (int k = 2; k < rules.dimensions; k++) {
                 points[i][k] = numbers[at + k] * (cut.width / wide);
             }

@@ -95,8 +95,8 @@ public final class Mask {
     /** Returns the covered share of an image, 0 to 1. */
     public double share(int width, int height) {
         long sum = 0;
-        for (byte one : alpha(width, height)) {
-            sum += one & 255;
+        for (byte value : alpha(width, height)) {
+            sum += value & 255;
         }
         return sum / 255.0 / width / height;
     }

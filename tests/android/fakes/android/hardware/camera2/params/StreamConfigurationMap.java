@@ -2,6 +2,7 @@ package android.hardware.camera2.params;
 
 import android.util.Size;
 
+/** Fake with the same sizes for every kind of output. */
 public class StreamConfigurationMap {
     private final Size[] sizes;
 

@@ -54,7 +54,7 @@ def sample(seed: int) -> dict[str, Any]:
 
 def test_every_kind_of_input_and_ending() -> None:
     network, inputs = model(), sample(1)
-    graph = to_graph(network, ends=IoOptions(RANGES, {"picture": "center-crop"}))
+    graph = to_graph(network, io_options=IoOptions(RANGES, {"picture": "center-crop"}))
     values = [inputs["picture"] / 127.5 - 1.0, inputs["numbers"], inputs["heat"]]
     expected = network([value[None].astype(np.float32) for value in values], training=False)
     results = reference.run(graph, inputs)
@@ -94,9 +94,9 @@ def test_pictures_have_1_3_or_4_channels(channels: int, fit: str | None) -> None
 def test_a_picture_may_be_numbers() -> None:
     x = keras.Input((8, 8, 3), name="depths")
     network = keras.Model(x, L.Conv2D(4, 3, activation="sigmoid")(x))
-    graph = to_graph(network, ends=IoOptions({"depths": (0.0, 50.0)}, {"depths": "none"}))
+    graph = to_graph(network, io_options=IoOptions({"depths": (0.0, 50.0)}, {"depths": "none"}))
     assert (graph.input.attrs["fit"], graph.input.attrs["scales"]) == (None, (50.0,))
-    assert to_graph(network, ends=IoOptions(fits={"": "letterbox"})).input.attrs["fit"] == LETTERBOX
+    assert to_graph(network, io_options=IoOptions(fits={"": "letterbox"})).input.attrs["fit"] == LETTERBOX
 
 
 def test_ranges_of_numbers_are_declared_or_learnt() -> None:
@@ -109,7 +109,7 @@ def test_ranges_of_numbers_are_declared_or_learnt() -> None:
 
 
 @pytest.mark.parametrize(
-    "ends, message",
+    "io_options, message",
     [
         (IoOptions(ranges={"nothing": (0.0, 1.0)}), "the model has no such name; it has picture, numbers"),
         (IoOptions(ranges={"numbers": (1.0, 1.0)}), "give two different numbers"),
@@ -118,11 +118,11 @@ def test_ranges_of_numbers_are_declared_or_learnt() -> None:
         (IoOptions(purposes={"y": "joy"}), "choose one of classes, image, mask, values"),
     ],
 )
-def test_what_does_not_fit_the_model(ends: IoOptions, message: str) -> None:
+def test_options_that_do_not_fit_the_model_are_refused(io_options: IoOptions, message: str) -> None:
     picture, numbers = keras.Input((8, 8, 3), name="picture"), keras.Input((3,), name="numbers")
     joined = L.Concatenate()([L.GlobalAveragePooling2D()(picture), numbers])
     with pytest.raises(InputError, match=message):
-        to_graph(keras.Model([picture, numbers], L.Dense(2, name="y")(joined)), ends=ends)
+        to_graph(keras.Model([picture, numbers], L.Dense(2, name="y")(joined)), io_options=io_options)
 
 
 def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
