@@ -1,1 +1,1 @@
-"""Graph -> simpler graph -> ranges -> program."""
+"""Compiler: simplifies a graph, chooses its ranges, and generates its program."""

@@ -1,4 +1,8 @@
-"""CPU operators for reads and writes at integer indices, and for cumulative sums."""
+"""CPU operators for reads and writes at integer indices, and for cumulative sums.
+
+``KERNELS`` describes each operator. A function ``_NAME_shape`` returns the shape of its result, or raises ValueError.
+``_NAME`` computes the result.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +51,8 @@ def _points(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     spread = [row.reshape(row.shape + (1,) * (indices.ndim - 1 - batch)) for row in rows]
     at = (*spread, *np.moveaxis(positions, -1, 0))
     gathered: Array = table[at]
-    there = inside.all(axis=-1)
-    return np.where(there.reshape(there.shape + (1,) * (gathered.ndim - there.ndim)), gathered, gathered.dtype.type(0))
+    valid = inside.all(axis=-1)
+    return np.where(valid.reshape(valid.shape + (1,) * (gathered.ndim - valid.ndim)), gathered, gathered.dtype.type(0))
 
 
 def _elements_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -83,9 +87,9 @@ def _scatter(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     table, indices, updates = operand_arrays(_WRITTEN, weights, inputs)
     depth = indices.shape[-1]
     positions, inside = to_indices(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
-    there = inside.all(axis=-1)
-    at = tuple(positions[there].T)
-    values = updates.reshape(-1, *table.shape[depth:])[there]
+    valid = inside.all(axis=-1)
+    at = tuple(positions[valid].T)
+    values = updates.reshape(-1, *table.shape[depth:])[valid]
     result: Array = table.copy()
     if attrs["reduction"] == "add":
         np.add.at(result, at, values)

@@ -1,4 +1,4 @@
-"""A model file of another framework -> a graph: one folder for each kind of file."""
+"""Import of model files of other frameworks as graphs: one folder for each kind of file."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ STORE_16_BITS, RESIDUAL_16_BITS = 44.0, 20.0
 
 DRAW = 95.0
 """CPU time in microseconds of a draw that does not begin a job, from the share of the article's frame time that
-``estimate.DRAW_SHARE`` assumes. User space takes 14,400 ARM instructions (scripts/vc4/arm/count), 21 us at 0.7 a clock;
+``estimate.DRAW_SHARE`` assumes. User space takes 9,300 ARM instructions (scripts/vc4/arm/count), 13 us at 0.7 a clock;
 the kernel's part is unknown. ``glsl-infer vc4 --time`` estimates MobileNet 1.0 at 554, 471 and 438 ms with this
 constant at 95, 45 and 25, and at 589, 553 and 544 ms if a draw really costs 95, because the latency of a fetch exceeds
 its share of ``COLUMN``."""

@@ -35,7 +35,7 @@ class SpatialSlice(CopyOperator):
                     node.name,
                     f"a part of {size[0]}x{size[1]} pixels from {node.attrs['begin']} with strides "
                     f"{node.attrs['strides']} of a map of {map_size[0]}x{map_size[1]}",
-                    "the part must lie within the map and have a pixel",
+                    "the part must be within the map and have a pixel",
                 )
         return size[0], size[1], channels
 

@@ -48,9 +48,9 @@ MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
 """Memory limit of a child in bytes, plus multiples of the bytes of the bundle's textures and of its shaders. llvmpipe
 took 115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
 """
-MOST_SAID = 1 << 20
+MOST_OUTPUT = 1 << 20
 """Limit of a child's output in bytes; it prints a word for each layer."""
-_LOOK = 0.05
+_CHECK_INTERVAL = 0.05
 """Seconds between two checks of a child's memory."""
 
 
@@ -77,7 +77,7 @@ def run_sandboxed(bundle: Bundle, context: Context, mode: SandboxMode) -> None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / f"bundle{SUFFIX}"
             write(bundle, path)
         most = _memory(bundle)
-        opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _whole(bundle)
+        opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _seconds_of_all_layers(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
         with check_display.get()(sum(len(part.manifest.layers) for part in bundle.gpu_parts)) as show:
             how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole, show)
@@ -105,7 +105,7 @@ def _memory(bundle: Bundle) -> int:
     return most
 
 
-def _whole(bundle: Bundle) -> float:
+def _seconds_of_all_layers(bundle: Bundle) -> float:
     """Return the time limit in seconds for all layers of a bundle together."""
     from glsl_infer.bundle.shader_check import parse
 
@@ -151,13 +151,13 @@ def _watched(
         try:
             while True:
                 try:
-                    said, _ = child.communicate(timeout=_LOOK)
+                    printed, _ = child.communicate(timeout=_CHECK_INTERVAL)
                     break
                 except subprocess.TimeoutExpired as late:
-                    if len(late.output or b"") > MOST_SAID:
+                    if len(late.output or b"") > MOST_OUTPUT:
                         return "said more than a child has to say"
                     done = (late.output or b"").count(LAYER.encode())
-                    wall, worked = time.monotonic() - began, _worked(child.pid)
+                    wall, worked = time.monotonic() - began, _cpu_seconds(child.pid)
                     if done > layers:
                         layers, most = done, SECONDS
                         show(layers)
@@ -172,8 +172,8 @@ def _watched(
             _end(child)
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
-    show(said.count(LAYER.encode()))
-    word = said.decode("ascii", "replace").split("\n")[-2:]
+    show(printed.count(LAYER.encode()))
+    word = printed.decode("ascii", "replace").split("\n")[-2:]
     if word not in (["finished", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"
     return PASSED if word[0] == PASSED else ""
@@ -204,7 +204,7 @@ def _hangs(wall: float, worked: float | None, most: float) -> bool:
     return worked > most or (wall > most and worked < IDLE * wall)
 
 
-def _worked(pid: int) -> float | None:
+def _cpu_seconds(pid: int) -> float | None:
     """Return the CPU time of a process in seconds, or None if the system does not provide it."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

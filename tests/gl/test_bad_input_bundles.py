@@ -75,24 +75,24 @@ def test_other_kinds_of_files_are_refused_with_advice(capfd: Capture, tmp_path: 
     assert advice in model_refused(capfd, tmp_path / "foreign.glslnn")
 
 
-def test_a_device(capfd: Capture) -> None:
+def test_a_device_is_refused(capfd: Capture) -> None:
     assert "is a device" in model_refused(capfd, Path("/dev/zero"))
 
 
-def test_a_socket(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_refused(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # socket names are limited in length
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("model.glslnn")
         assert "is a socket" in model_refused(capfd, Path("model.glslnn"))
 
 
-def test_a_keras_model(capfd: Capture, tmp_path: Path) -> None:
+def test_a_keras_model_is_refused(capfd: Capture, tmp_path: Path) -> None:
     model = tmp_path / "model.keras"
     foreign_zip("metadata.json", "config.json", "model.weights.h5")(model)
     assert "glsl-infer export" in model_refused(capfd, model)
 
 
-def test_no_permission(capfd: Capture) -> None:
+def test_an_unreadable_file_is_refused(capfd: Capture) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = write_tiny(Path(folder))
         Path(folder).chmod(0o755)

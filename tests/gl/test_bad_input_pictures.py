@@ -146,11 +146,11 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
-def test_a_device(capfd: Capture, device: str) -> None:
+def test_a_device_is_refused(capfd: Capture, device: str) -> None:
     assert f"{device}: is a device, not an image" in refused(capfd, ["classify", device])
 
 
-def test_no_permission(capfd: Capture, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused(capfd: Capture, tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -261,7 +261,7 @@ def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkey
     assert "runs: 100%" in capsys.readouterr().err
 
 
-def test_a_missing_bundle(capsys: Capture, tmp_path: Path) -> None:
+def test_a_missing_bundle_is_reported(capsys: Capture, tmp_path: Path) -> None:
     missing = tmp_path / "no.glslnn"
     assert f"{missing}: no such file" in refused(capsys, ["benchmark", missing])
     assert f"{missing}: no such file" in refused(capsys, ["benchmark", "--compare", missing, missing])

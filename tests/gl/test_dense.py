@@ -55,7 +55,7 @@ def test_random_dense_layers_are_exact(context: Context, channels: int, outputs:
     check_all_fixed_layers(context, dense_graph(rng, channels, outputs, size), rng)
 
 
-def test_a_signal_of_a_network_that_never_learnt_is_no_zero(context: Context) -> None:
+def test_tiny_signals_of_an_untrained_network_survive(context: Context) -> None:
     """Small signals of an untrained network survive: MobileNetV2 with Keras' initial weights ends in 1e-11.
 
     Each layer makes the signal smaller.
@@ -89,13 +89,13 @@ def test_long_rows_take_several_sums(context: Context, inputs: int, outputs: int
 
 
 @pytest.mark.parametrize("activation", [PLS, "relu", "hard_sigmoid", "sigmoid"])
-def test_two_dense_layers_with_activation(context: Context, activation: str) -> None:
+def test_two_dense_layers_with_activation_are_exact(context: Context, activation: str) -> None:
     rng = np.random.default_rng(7)
     nodes = [*dense_graph(rng, 10, 9, activation=activation).nodes, dense_node(rng, "second", "dense", 9, 4)]
     check_all_fixed_layers(context, Graph("test", tuple(nodes), "second"), rng)
 
 
-def test_flatten_of_one_pixel(context: Context) -> None:
+def test_a_flattened_pixel_is_exact(context: Context) -> None:
     rng = np.random.default_rng(3)
     nodes = [
         input_node(3),

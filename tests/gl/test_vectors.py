@@ -53,7 +53,9 @@ def vectors(rng: np.random.Generator, lengths: Sequence[int]) -> list[Node]:
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9), LAYOUTS, SEEDS)
 @OFTEN
-def test_rows_of_maps(context: Context, channels: int, height: int, width: int, layout: str, seed: int) -> None:
+def test_rows_of_maps_are_exact(
+    context: Context, channels: int, height: int, width: int, layout: str, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     rows = height * -(-channels // 2)
     first = int(rng.integers(0, rows))
@@ -69,7 +71,7 @@ def test_rows_of_maps(context: Context, channels: int, height: int, width: int, 
 
 @given(st.integers(1, 20), st.integers(1, 6), st.integers(1, 6), st.sampled_from(FUNCTIONS), LAYOUTS, SEEDS)
 @OFTEN
-def test_maps_of_vectors(
+def test_maps_of_vectors_are_exact(
     context: Context, channels: int, height: int, width: int, function: str, layout: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -107,7 +109,7 @@ def test_operations_on_two_vectors_are_exact(
 
 @given(st.integers(1, 40), st.sampled_from(FUNCTIONS), SEEDS)
 @OFTEN
-def test_factors_and_offsets(context: Context, length: int, function: str, seed: int) -> None:
+def test_factors_and_offsets_are_exact(context: Context, length: int, function: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     affine = affine_node("y", "v0", rng.normal(0, 2, length), rng.normal(0, 1, length))
     nodes = [*vectors(rng, [length]), affine.with_attrs(activation=function)]
@@ -149,14 +151,14 @@ def test_a_normalised_vector_is_within_its_tolerance(
 
 @given(st.lists(st.integers(0, 29), min_size=1, max_size=40), SEEDS)
 @OFTEN
-def test_numbers_of_vectors(context: Context, places: list[int], seed: int) -> None:
+def test_gathered_elements_are_exact(context: Context, places: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = [*vectors(rng, [30]), Node("y", "vector_gather", ("v0",), {"channels": tuple(places)})]
     compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
 
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
-def test_a_long_flattened_map_and_a_generator(context: Context, layout: str) -> None:
+def test_a_long_flattened_map_and_a_generator_are_near_the_reference(context: Context, layout: str) -> None:
     rng = np.random.default_rng(5)
     nodes = [
         input_node(12),
@@ -179,7 +181,7 @@ def test_a_long_flattened_map_and_a_generator(context: Context, layout: str) -> 
     assert np.abs(stored - exact).max() <= 6 / 255
 
 
-def test_several_layers_of_outputs_are_joined(context: Context) -> None:
+def test_outputs_of_several_layers_are_concatenated(context: Context) -> None:
     rng = np.random.default_rng(6)
     nodes = [input_node(5), pool_node("pool", "image"), dense_node(rng, "dense", "pool", 3, 4300)]
     bundle = make_bundle(optimize(Graph("test", nodes, "dense")), pictures=pictures())

@@ -112,7 +112,7 @@ def test_large_pictures_are_reduced_before_they_are_uploaded(window: PictureWind
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5000, 1), (1, 5000)])
-def test_pictures_of_any_shape(window: PictureWindow, size: tuple[int, int]) -> None:
+def test_pictures_of_any_shape_are_visible(window: PictureWindow, size: tuple[int, int]) -> None:
     window.show(Image.new("RGB", size, RED), THREE, "thin")
     assert (shot(window) == RED).all(axis=2).any()
 
@@ -120,7 +120,7 @@ def test_pictures_of_any_shape(window: PictureWindow, size: tuple[int, int]) -> 
 @pytest.mark.parametrize(
     "text", ["", "x" * 5000, "two\nlines\0", "\ud800", "日本語 🦊", "\u202eright to left", "é" * 500]
 )
-def test_odd_labels_and_titles(window: PictureWindow, text: str) -> None:
+def test_odd_labels_and_titles_are_drawn(window: PictureWindow, text: str) -> None:
     window.show(quarters(10, 10), [Prediction(text, 0.5, 0)], text)
     assert (shot(window) == label_panel.BAR).all(axis=2).any()
 
@@ -258,7 +258,7 @@ def test_one_picture_stays(folder: Path, press: Callable[..., list[str]]) -> Non
     assert titles == ["c.png"] * 3
 
 
-def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
+def test_a_window_without_readable_pictures_ends_at_once(folder: Path, capsys: Capture) -> None:
     assert classify(folder, "--window", str(folder / "b.png")) == 2
     assert capsys.readouterr().err.count("error:") == 1
     assert classify(folder, "--window", "--screenshot", str(folder / "x.png"), str(folder / "b.png")) == 2
@@ -285,13 +285,15 @@ def test_impossible_arguments_are_refused(folder: Path, capsys: Capture, argumen
     assert message in printed.err
 
 
-def test_no_screen(folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_without_a_screen_the_message_names_display(
+    folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     assert classify(folder, "--window", str(folder / "a.png")) == 2
     assert capsys.readouterr().err.startswith("error: glfw has no screen: neither DISPLAY nor")
 
 
-def test_a_screenshot_that_cannot_be_written(folder: Path, capsys: Capture) -> None:
+def test_an_unwritable_screenshot_is_reported(folder: Path, capsys: Capture) -> None:
     (folder / "taken.png").mkdir()
     assert classify(folder, "--window", "--screenshot", str(folder / "taken.png"), str(folder / "a.png")) == 2
     assert "taken.png: is a folder; name a file" in capsys.readouterr().err

@@ -48,7 +48,9 @@ def long_chain(file: File, x: str) -> str:
         (long_chain, "2,100 layers; a model has at most 2,048"),
     ],
 )
-def test_the_compiler_refuses(network: Callable[[File, str], str], message: str) -> None:
+def test_the_compiler_refuses_values_and_chains_beyond_its_limits(
+    network: Callable[[File, str], str], message: str
+) -> None:
     file = File(0, 17)
     file.output(network(file, file.input(MAP)))
     with pytest.raises(ModelError, match=message) as error:
@@ -56,7 +58,7 @@ def test_the_compiler_refuses(network: Callable[[File, str], str], message: str)
     assert len(str(error.value)) < 300
 
 
-def test_a_map_that_no_texture_holds() -> None:
+def test_a_map_larger_than_all_textures_is_refused() -> None:
     """Refused before its 262,144 slices are placed."""
     file = File(0, 17)
     file.output(file.op("Sigmoid", [file.input((1, 1 << 20, 16, 16))], (1, 1 << 20, 16, 16)))

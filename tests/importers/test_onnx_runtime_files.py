@@ -126,6 +126,33 @@ def many_heads(file: File, x: str) -> str:
                    num_heads=2)  # fmt: skip
 
 
+def pad(file: File, x: str) -> str:
+    pads = [file.constant([0, 1, 2, 0, 0, 3], "int64"), file.constant(1.5)]
+    return file.op("Pad", [x, *pads], (1, 6, 13), MICROSOFT)
+
+
+def triangle(file: File, x: str) -> str:
+    return file.op("Trilu", [x, file.constant([1], "int64")], ROWS, MICROSOFT, upper=1)
+
+
+def points(file: File, x: str) -> str:
+    return file.op("GatherND", [x, file.constant([[0, 3], [0, 1]], "int64")], (2, 8), MICROSOFT)
+
+
+def sum_with_a_range(file: File, x: str) -> str:
+    steps = file.op("Range", [file.constant(0.0), file.constant(4.0), file.constant(0.5)], (8,), MICROSOFT)
+    return file.op("Add", [x, steps], ROWS)
+
+
+def grid(mode: str) -> Build:
+    def build(file: File, x: str) -> str:
+        places = file.constant(file.rng.uniform(-1.0, 1.0, (1, 4, 3, 2)))
+        picture = file.reshape(x, (1, 1, 5, 8))
+        return file.op("GridSample", [picture, places], (1, 1, 4, 3), MICROSOFT, mode=mode, padding_mode="border")
+
+    return build
+
+
 EXACT: dict[str, Build] = {
     "BiasGelu": own("BiasGelu", (8,)),
     "FastGelu": own("FastGelu"),
@@ -143,6 +170,12 @@ EXACT: dict[str, Build] = {
     "MatMulNBits about 8": few_bits(False),
     "Attention": attention,
     "MultiHeadAttention": many_heads,
+    "Pad": pad,
+    "Trilu": triangle,
+    "GatherND": points,
+    "Range": sum_with_a_range,
+    "GridSample": grid("bilinear"),
+    "GridSample of the nearest": grid("nearest"),
 }
 ROUNDED: dict[str, Build] = {
     "DynamicQuantizeMatMul": whole_weights("DynamicQuantizeMatMul", each=False),

@@ -71,7 +71,7 @@ def converted(model: keras.Model, kind: str, seed: int) -> Graph:
 @pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:Statistics for quantized inputs")
 @pytest.mark.parametrize("seed", [0, 6])
-def test_a_converted_model_is_the_model(seed: int) -> None:
+def test_converted_models_compute_keras_outputs(seed: int) -> None:
     model = network(seed)
     picture = pictures(seed)[0]
     expected = reference.run(from_keras.to_graph(model), picture, mode="float")
@@ -86,7 +86,7 @@ def test_a_converted_model_is_the_model(seed: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(1000, 1006))
-def test_random_networks(seed: int) -> None:
+def test_converted_random_networks_compute_keras_outputs(seed: int) -> None:
     model, rng = random_network(seed), np.random.default_rng(seed)
     data = parse(tf.lite.TFLiteConverter.from_keras_model(model).convert(), "converted.tflite")
     ranges, purposes = {name: (0.0, 1.0) for name, _ in data.inputs}, {name: VALUES for name, _ in data.outputs}

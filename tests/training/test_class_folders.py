@@ -40,7 +40,7 @@ def test_a_class_that_a_split_lacks(folder):
     assert "val has no images of blue; test has no images of red; every class needs a folder" in refused(folder)
 
 
-def test_a_class_that_train_lacks(folder):
+def test_a_class_without_training_images_is_reported(folder):
     save(folder / "val" / "yellow" / "1.png")
     assert "train has no images of yellow; test has no images of yellow" in refused(folder)
 
@@ -98,7 +98,7 @@ def test_too_few_pictures_to_split(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("names", [("Train", "Val"), ("training", "validation"), ("train", "validation")])
-def test_misnamed_splits(folder, names):
+def test_misnamed_splits_are_reported(folder, names):
     shutil.rmtree(folder / "test")
     (folder / "train").rename(folder / names[0])
     (folder / "val").rename(folder / names[1])

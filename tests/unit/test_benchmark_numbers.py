@@ -16,7 +16,7 @@ from glsl_infer.tools.benchmark.frames import milliseconds, summary
 from glsl_infer.tools.benchmark.sustained import slowdown
 
 
-def test_percentiles() -> None:
+def test_percentiles_are_interpolated() -> None:
     assert summary([float(value) for value in range(101)]) == {"median": 50.0, "p5": 5.0, "p95": 95.0}
     assert summary([3.0]) == {"median": 3.0, "p5": 3.0, "p95": 3.0}
     assert summary([4.0, 1.0]) == pytest.approx({"median": 2.5, "p5": 1.15, "p95": 3.85})

@@ -15,7 +15,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import BundleError
 
 
-def test_missing_files_and_folders(tmp_path: Path) -> None:
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     assert "no such file" in refusal(tmp_path / "none.glslnn")
     assert "is a folder" in refusal(tmp_path)
     refusal(tmp_path / ("x" * 300))
@@ -24,18 +24,18 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x89PNG\r\n\x1a\n", b"a,b\n" * 999])
-def test_foreign_files(tmp_path: Path, data: bytes) -> None:
+def test_foreign_files_are_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "foreign.glslnn"
     path.write_bytes(data)
     assert "not a glsl-infer model" in refusal(path)
 
 
-def test_a_foreign_zip(tmp_path: Path) -> None:
+def test_a_foreign_zip_is_refused(tmp_path: Path) -> None:
     assert "no manifest.json" in refusal(zipped(tmp_path / "foreign.zip", {"readme.txt": b"hello"}))
 
 
 @pytest.mark.slow
-def test_truncated_files(tmp_path: Path, good: bytes) -> None:
+def test_truncated_files_are_refused(tmp_path: Path, good: bytes) -> None:
     path = tmp_path / "cut.glslnn"
     lengths = {*range(0, len(good), 97), *range(len(good) - 64, len(good)), *range(64)}
     for length in sorted(lengths):
@@ -65,7 +65,7 @@ def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, good: bytes) ->
     "member",
     ["labels.txt", "graph.json", "passes.bin", "shaders/prelude.glsl", "weights/stem.f32", "weights/probe.bin"],
 )
-def test_a_damaged_member(tmp_path: Path, good: bytes, member: str) -> None:
+def test_a_damaged_member_is_refused(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     data = bytearray(members[member])
     data[len(data) // 2] ^= 1
@@ -76,20 +76,20 @@ def test_a_damaged_member(tmp_path: Path, good: bytes, member: str) -> None:
 @pytest.mark.parametrize(
     "member", ["labels.txt", "graph.json", "passes.bin", "shaders/stem.frag", "weights/dense.rgba"]
 )
-def test_a_missing_member(tmp_path: Path, good: bytes, member: str) -> None:
+def test_a_missing_member_is_refused(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     del members[member]
     assert f"member '{member}' is missing" in refusal(zipped(tmp_path / "less.glslnn", members))
     assert f"member '{member}' is missing" in refusal(zipped(tmp_path / "less.glslnn", rehashed(members)))
 
 
-def test_an_extra_member(tmp_path: Path, good: bytes) -> None:
+def test_an_extra_member_is_refused(tmp_path: Path, good: bytes) -> None:
     members = {**members_of(good, tmp_path), "weights/extra.f32": bytes(4)}
     assert "member 'weights/extra.f32' is not in the manifest" in refusal(zipped(tmp_path / "more.glslnn", members))
 
 
 @pytest.mark.parametrize("member", ["labels.txt", "manifest.json", "graph.json", "passes.bin", "weights/stem.f32"])
-def test_a_duplicate_member(tmp_path: Path, good: bytes, member: str) -> None:
+def test_a_duplicate_member_is_refused(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     path = zipped(tmp_path / "twice.glslnn", members, ((member, members[member]),))
     assert f"not allowed in a model: member '{member}'" in refusal(path)

@@ -15,7 +15,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import BundleError
 
 
-def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
+def test_a_newer_version_is_refused(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"version":2', b'"version":3')
     message = refusal(zipped(tmp_path / "newer.glslnn", members))
@@ -35,7 +35,7 @@ def test_version_1_is_refused_with_advice(tmp_path: Path, good: bytes) -> None:
     )
 
 
-def test_another_profile(tmp_path: Path, good: bytes) -> None:
+def test_another_profile_is_refused(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"profile":"es2"', b'"profile":"es3\\n"')
     path = zipped(tmp_path / "profile.glslnn", members)
@@ -95,7 +95,7 @@ def test_labels_that_are_no_text(tmp_path: Path, good: bytes) -> None:
 
 
 @pytest.mark.parametrize("labels", [b"", b"a\nb\n", b"a\nb\nc\nd\n", b"a\nb\nc\n\n"])
-def test_the_wrong_number_of_labels(tmp_path: Path, good: bytes, labels: bytes) -> None:
+def test_the_wrong_number_of_labels_is_refused(tmp_path: Path, good: bytes, labels: bytes) -> None:
     members = rehashed(members_of(good, tmp_path), {"labels.txt": labels})
     message = refusal(zipped(tmp_path / "labels.glslnn", members))
     assert f"{len(bundles.split_labels(labels.decode()))} labels for 3 classes" in message

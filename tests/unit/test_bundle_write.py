@@ -117,7 +117,7 @@ def test_writing_replaces_a_file_and_leaves_nothing_else(tmp_path: Path, good: b
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.glslnn"]
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none/tiny\.glslnn"):
         tiny.write_tiny(tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
@@ -157,7 +157,7 @@ def test_a_read_only_folder() -> None:
         assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [("tiny.glslnn", b"old")]
 
 
-def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
 
     def writestr(archive: zipfile.ZipFile, info: zipfile.ZipInfo, data: bytes, **options: Any) -> None:

@@ -28,7 +28,7 @@ def values(name: str) -> np.ndarray:
     return np.concatenate([run.reshape(-1, run.shape[-1]) for run in runs]).astype(np.float64)
 
 
-def test_extremes_of_all_pictures() -> None:
+def test_extremes_are_those_of_all_pictures() -> None:
     bounds = extremes(GRAPH, {"a", "b", "pool"}, PICTURES)
     assert set(bounds) == {"a", "b", "pool"}
     for name, (low, high) in bounds.items():
@@ -62,7 +62,7 @@ def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
             assert ((bound <= after + step) | (bound <= neighbours[rank + 1] + step)).all()
 
 
-def test_what_is_left_out_is_no_more_than_its_share() -> None:
+def test_percentiles_leave_out_at_most_their_share() -> None:
     low, high = extremes(GRAPH, {"a"}, PICTURES, 95.0)["a"]
     every = values("a")
     assert ((every < low - 1e-9).mean(axis=0) <= 0.05 + 1e-9).all()
@@ -70,7 +70,7 @@ def test_what_is_left_out_is_no_more_than_its_share() -> None:
     assert (high < every.max(axis=0)).any()
 
 
-def test_a_channel_that_never_changes() -> None:
+def test_a_constant_channel_has_equal_extremes() -> None:
     node = GRAPH.by_name["a"]
     kernel, bias = node.weights["kernel"].copy(), node.weights["bias"].copy()
     kernel[..., 2], bias[2] = 0.0, 3.0

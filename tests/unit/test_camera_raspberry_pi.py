@@ -36,7 +36,7 @@ def test_frames_have_the_pixels_of_the_camera(picamera2: Picamera) -> None:
     assert picamera2.over()
 
 
-def test_dma_bufs(picamera2: Picamera) -> None:
+def test_dma_bufs_have_the_pixels_until_they_are_closed(picamera2: Picamera) -> None:
     frames = raspberry_pi.shared(picamera2)
     for index in range(20):  # more frames than buffers
         with next(frames) as frame:
@@ -54,7 +54,7 @@ def test_dma_bufs(picamera2: Picamera) -> None:
     assert picamera2.over()
 
 
-def test_a_frame_gives_its_memory_back_once() -> None:
+def test_a_frame_returns_its_memory_once() -> None:
     calls = []
     frame = Frame(PICTURES[0], 0, borrowed=Borrowed(lambda: PICTURES[1], lambda: calls.append(1)))
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_a_frame_gives_its_memory_back_once() -> None:
     np.testing.assert_array_equal(frame.pixels(), PICTURES[0])
 
 
-def test_the_camera_is_closed_with_the_last_frame_that_is_out(picamera2: Picamera) -> None:
+def test_the_camera_is_closed_with_its_last_open_frame(picamera2: Picamera) -> None:
     frames = raspberry_pi.shared(picamera2)
     first, second = next(frames), next(frames)
     frames.close()
@@ -77,7 +77,7 @@ def test_the_camera_is_closed_with_the_last_frame_that_is_out(picamera2: Picamer
 
 
 @pytest.mark.parametrize("way", [raspberry_pi.copied, raspberry_pi.shared])
-def test_a_camera_that_is_unplugged(way: object) -> None:
+def test_an_unplugged_camera_is_reported(way: object) -> None:
     picamera2 = Picamera(PICTURES, left=2)
     assert callable(way)
     frames = way(picamera2)
@@ -91,7 +91,7 @@ def test_a_camera_that_is_unplugged(way: object) -> None:
 
 
 @pytest.mark.parametrize("way", [raspberry_pi.copied, raspberry_pi.shared])
-def test_a_camera_that_cannot_be_opened(way: object) -> None:
+def test_a_camera_that_cannot_be_opened_is_reported(way: object) -> None:
     picamera2 = Picamera(PICTURES, broken=True)
     assert callable(way)
     with pytest.raises(InputError, match=r"the camera cannot be opened \(no camera is plugged in\)"):
@@ -100,7 +100,7 @@ def test_a_camera_that_cannot_be_opened(way: object) -> None:
     picamera2.close()
 
 
-def test_a_camera_that_gives_another_format(picamera2: Picamera) -> None:
+def test_another_pixel_format_is_refused(picamera2: Picamera) -> None:
     picamera2.gives["XBGR8888"] = "YUYV"
     with pytest.raises(ImageError, match="the camera gives YUYV and not XBGR8888"):
         next(raspberry_pi.shared(picamera2))
@@ -130,7 +130,7 @@ def test_closing_returns_the_unread_frame(picamera2: Picamera) -> None:
     assert len(picamera2.cameras[0].requests) > 1
 
 
-def test_a_source_has_both(picamera2: Picamera, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_has_copied_and_shared_frames(picamera2: Picamera, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "picamera2", picamera2)
     source = open_source("picamera2")
     assert source.live and picamera2.cameras == [], "opened with the first frame"

@@ -14,7 +14,7 @@ import bundle_data
 import pytest
 import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
-from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
+from too_much import GOOD, HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
 
 from glsl_infer.bundle import format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check, check_caps
@@ -32,7 +32,9 @@ def test_manifests_beyond_a_limit_are_refused(what: str) -> None:
 
 def test_as_much_as_is_allowed() -> None:
     """Values exactly at a limit are accepted."""
-    most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
+    most = replace(
+        GOOD, textures=(replace(HUGE_TEXTURE, height=8192),), passes=(replace(PASS, quads=(HUGE_QUAD,) * 4),)
+    )
     check_caps(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
 
 

@@ -218,7 +218,7 @@ def test_a_model_in_place_of_an_image(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no model; give it before the image: glsl-infer run MODEL.glslnn photo.jpg" in message
 
 
-def test_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_a_similar_folder_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     assert "photo: no such file or folder (did you mean photos?)" in refused(capsys, ["classify", "photo"])

@@ -45,7 +45,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_labels(
+def test_bad_labels_are_refused(
     capsys: Capture, tmp_path: Path, imported: None, export_arguments: dict[str, Path], kind: str
 ) -> None:
     make, wording = BAD[kind]
@@ -64,7 +64,9 @@ def export(arguments: dict[str, Path]) -> list[object]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 1000])
-def test_the_wrong_number(capsys: Capture, imported: None, export_arguments: dict[str, Path], count: int) -> None:
+def test_the_wrong_number_of_labels_is_refused(
+    capsys: Capture, imported: None, export_arguments: dict[str, Path], count: int
+) -> None:
     labels, out = export_arguments["--labels"], export_arguments["-o"]
     labels.write_text("a\n" * count)
     out.write_bytes(b"old")

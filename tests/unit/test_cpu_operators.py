@@ -234,7 +234,9 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
         ("linear", {}, [(2, 3)], "a kernel of shape"),
     ],
 )
-def test_refusals(op: str, attrs: dict[str, Any], shapes: list[tuple[int, ...]], message: str) -> None:
+def test_invalid_shapes_and_attributes_are_refused(
+    op: str, attrs: dict[str, Any], shapes: list[tuple[int, ...]], message: str
+) -> None:
     with pytest.raises(ModelError, match=message):
         ops.get(op).shape(node(op, attrs, len(shapes)), shapes)
 

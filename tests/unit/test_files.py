@@ -97,7 +97,7 @@ def test_a_link_stays_and_its_target_is_replaced(
     assert [path.name for path in folder.iterdir()] == ["target.txt"]
 
 
-def test_links_in_a_circle(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(InputError, match="cannot be written"):

@@ -190,7 +190,7 @@ def test_a_profile_leaves_alpha_alone(tmp_path: Path) -> None:
 def test_load_for_uses_the_fit_of_the_input() -> None:
     value = FeatureMap(5, 9, 1, 0, (View("image", 0, 0),))
     entry = Input("image", "picture", value, LETTERBOX)
-    given_pixels = noise(20, 20)
-    expected = preprocess.load(given_pixels, (5, 9), fit=LETTERBOX, channels=1)
-    np.testing.assert_array_equal(preprocess.load_for(given_pixels, entry), expected)
+    pixels = noise(20, 20)
+    expected = preprocess.load(pixels, (5, 9), fit=LETTERBOX, channels=1)
+    np.testing.assert_array_equal(preprocess.load_for(pixels, entry), expected)
     assert not expected[:, [0, 1, 7, 8]].any()

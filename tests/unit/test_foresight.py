@@ -14,7 +14,7 @@ from glsl_infer.tools.videocore.foresight import Foresight, LayerTime
 from glsl_infer.tools.videocore.transcript import Shader
 
 
-def test_a_line_for_people() -> None:
+def test_the_estimate_is_one_line() -> None:
     bundle = bundles.read(ROOT / "models/superres-x2-96.glslnn")
     forecast = foresight.foresee(bundle, {})
     assert (forecast.draws, forecast.jobs) == (len(bundle.manifest.passes), bundle.manifest.jobs)
@@ -47,7 +47,7 @@ def test_counts_of_the_compiler_replace_the_estimate() -> None:
     assert foresight.together([forecast, some]).draws == 2 * forecast.draws
 
 
-def test_what_is_absurd_names_the_layer() -> None:
+def test_absurd_estimates_name_the_layer() -> None:
     layers = (LayerTime("stem", "conv2d", 700.0, 8, 8), LayerTime("huge", "conv2d", 9000.0, 600, 590))
     result = Foresight(9700.0, 9500.0, 608, 2, 598, 0.0, layers)
     slow, many = result.warnings

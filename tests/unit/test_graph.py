@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused_by_name(nodes: list[Node], message: str) -
         graph(*nodes)
 
 
-def test_missing_output() -> None:
+def test_a_missing_output_is_refused() -> None:
     with pytest.raises(ModelError, match="'other'"):
         graph(input_node(4), output="other")
 

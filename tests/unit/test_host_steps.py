@@ -93,7 +93,7 @@ def test_the_shape_of_a_chain_is_that_of_its_result(
         (steps("relu"), [(4,)], "no step is called 'relu'; there are: rows, concatenate"),
     ],
 )
-def test_refusals(chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], message: str) -> None:
+def test_invalid_steps_are_refused(chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         shape_of(chain, shapes)
     with pytest.raises(ValueError, match=message):

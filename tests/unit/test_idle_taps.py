@@ -64,7 +64,7 @@ def test_same_padding_keeps_what_meets_the_map(size: int, dilation: int, left: i
 
 
 @pytest.mark.parametrize("attrs", [{"dilations": (0, 1)}, {"strides": (1, 0)}, {"padding": (0, -1, 0, 0)}])
-def test_refusals(attrs: dict[str, tuple[int, ...]]) -> None:
+def test_invalid_attributes_are_refused(attrs: dict[str, tuple[int, ...]]) -> None:
     graph = convolution(9, 3, (1, 1), (0, 0, 0, 0))
     with pytest.raises(ModelError, match="layer 'n'"):
         graph.rebuilt([graph.by_name["image"], graph.by_name["n"].with_attrs(**attrs)]).shapes  # noqa: B018

@@ -16,7 +16,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.runtime import images
 
 
-def test_bytes_of_numbers_over_0_to_1() -> None:
+def test_values_from_0_to_1_become_bytes() -> None:
     numbers = np.array([-0.1, 0.0, 0.49, 0.5, 0.51, 254.5, 255.0, 1e9], np.float32)[:, None, None] / 255
     pixels = images.to_picture(np.repeat(numbers, 3, 2), image_models.filtered())
     assert pixels.dtype == np.uint8
@@ -24,7 +24,7 @@ def test_bytes_of_numbers_over_0_to_1() -> None:
     assert pixels[:, 0, 0].tolist() == [0, 0, 0, 1, 1, 255, 255, 255]
 
 
-def test_a_number_becomes_the_byte_that_stands_for_it_in_the_input() -> None:
+def test_a_value_becomes_the_byte_of_its_input() -> None:
     bundle = image_models.filtered(low=(-1.0, 0.0, 1.0), high=(1.0, 255.0, -2.0))
     byte = np.arange(256)[:, None, None]
     numbers = np.concatenate([byte / 127.5 - 1, byte + 0.0, 1 - 3 * byte / 255], axis=2).astype(np.float32)
@@ -37,13 +37,13 @@ def test_one_channel_is_grey() -> None:
     assert pixels.tolist() == [[0, 0, 255]]
 
 
-def test_halves_go_up_whatever_float32_makes_of_them() -> None:
+def test_halves_round_up_despite_float32() -> None:
     numbers = (np.arange(256) / 255.0).astype(np.float32)[:, None, None]
     pixels = images.to_picture(np.repeat(numbers, 3, 2), image_models.filtered(low=(-1.0,), high=(1.0,)))
     assert pixels[:, 0, 0].tolist() == [128 + byte // 2 for byte in range(256)]
 
 
-def test_what_is_no_picture() -> None:
+def test_outputs_of_other_shapes_are_refused() -> None:
     for shape, result, message in (
         ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
         ((4, 4, 2), image_models.filtered(2), "has 2 channels; an image has 1 or 3"),
@@ -68,7 +68,7 @@ def test_a_saved_picture_has_its_pixels_and_mode(tmp_path: Path, suffix: str, gr
 
 
 @pytest.mark.parametrize("name", ["out", "out.txt", "out.psd", ".png", "out.keras"])
-def test_a_suffix_that_nothing_is_written_as(tmp_path: Path, name: str) -> None:
+def test_unknown_suffixes_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"no image format that can be written has this suffix; name the file \*"):
         images.save(noise(4, 4), tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -193,7 +193,7 @@ def test_one_layer_may_have_its_weights_elsewhere() -> None:
         lower.to_program(graph, Target(weights_for={"first": "texture"}, layout="planar"))
 
 
-def test_unknown_modes() -> None:
+def test_unknown_modes_are_refused() -> None:
     graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
         lower.to_program(graph, Target(weights="magic"))

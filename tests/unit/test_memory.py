@@ -28,7 +28,7 @@ def test_values_alive_at_once_never_share_a_texture(problem: tuple[list[int], li
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=9), st.data())
-def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_a_texture_has_the_largest_width_and_height(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     alive = data.draw(lifetimes(len(sizes)))
     for method in memory.METHODS:
         plan = memory.plan_textures(sizes, alive, method)
@@ -92,14 +92,14 @@ def test_tiles_are_arranged_for_their_texture() -> None:
         ([1], [(2, 1)], "greedy", "tensor 0: lives from step 2 to 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_sizes_and_lifetimes_are_refused(
     sizes: list[int], alive: list[tuple[int, int]], method: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         memory.plan(sizes, alive, method)
 
 
-def test_nothing_needs_nothing() -> None:
+def test_an_empty_problem_needs_no_memory() -> None:
     assert [memory.plan([], [], method).total for method in memory.METHODS] == [0] * len(memory.METHODS)
 
 

@@ -195,7 +195,7 @@ def test_reshapes_merge_vanish_or_become_flatten() -> None:
     assert kinds(checked(nodes)) == ["input", "conv2d"]
 
 
-def test_names_that_are_taken() -> None:
+def test_names_in_use_get_a_suffix() -> None:
     rng = np.random.default_rng(0)
     nodes = [
         input_node(5),

@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(tmp_path: Path, name: str) -> None:
+def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None:
     change, message, rule = REFUSED[name]
     with pytest.raises(BundleError, match=message) as caught:
         bundles.read(written(tmp_path, change))

@@ -121,7 +121,7 @@ def test_a_vector_has_no_choice() -> None:
     assert layers(graph) == {}
 
 
-def test_refusals() -> None:
+def test_invalid_precisions_are_refused() -> None:
     boxes = network(GraphOutput("boxes", ("head",), purpose="values"))
     with pytest.raises(InputError, match="'12'"):
         layers(boxes, "12")

@@ -102,11 +102,11 @@ def test_what_can_be_no_picture(source: Any) -> None:
     assert str(error.value) == f"an image is a path, a Pillow image or an array, not {type(source).__name__}"
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert "no such file" in refusal(tmp_path / "nothing.jpg")
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     assert "is a folder" in refusal(tmp_path)
 
 
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
 
 
 @each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("share", [0.3, 0.6, 0.9]))
-def test_a_truncated_picture(tmp_path: Path, suffix: str, share: float) -> None:
+def test_a_truncated_picture_is_refused(tmp_path: Path, suffix: str, share: float) -> None:
     path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     assert "damaged" in (message := refusal(path)) or "not an image" in message
@@ -129,7 +129,7 @@ def test_a_name_that_no_file_can_have() -> None:
     refusal(Path("a" * 300))
 
 
-def test_a_decompression_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path, Image.new("RGB", (10, 10)))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 49)
     assert "too many pixels" in refusal(path)

@@ -66,7 +66,7 @@ def test_comments_anchors_and_quotes_are_yaml_as_usual():
         ("seed: 1\nseed: 2", 2, "seed is there twice"),
     ],
 )
-def test_unknown_keys(text, line, expected):
+def test_unknown_keys_are_refused(text, line, expected):
     assert refused(text).startswith(f"r.yaml:{line}: {expected}")
 
 

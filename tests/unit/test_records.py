@@ -48,7 +48,7 @@ class Standard(Base):
     sizes: tuple[int, ...] = ()
 
 
-def test_values_and_defaults() -> None:
+def test_records_have_values_and_defaults() -> None:
     record = Record("a", sizes=(1,))
     assert (record.name, record.number, record.sizes, record.twice) == ("a", 3, (1,), 6)
     assert record == Record("a", 3, (1,)) != Record("b", 3, (1,))
@@ -70,7 +70,7 @@ def test_values_and_defaults() -> None:
         (("a",), {"colour": "b"}, "no field 'colour'"),
     ],
 )
-def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
+def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         Record(*values, **named)
     with pytest.raises(TypeError):

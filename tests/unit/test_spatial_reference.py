@@ -190,7 +190,7 @@ def test_reshape_keeps_the_order_in_memory() -> None:
         ("channel_gather", {"channels": (0, -2)}, "or -1 for zeros"),
         ("rescaling", {"scales": (1.0, 2.0), "offsets": (0.0,)}, "2 scales on an input"),
         *[
-            ("spatial_slice", {"begin": begin, "size": size, "strides": strides}, "must lie within the map")
+            ("spatial_slice", {"begin": begin, "size": size, "strides": strides}, "must be within the map")
             for begin, size, strides in (
                 ((0, 0), (5, 4), (1, 1)),
                 ((1, 0), (2, 4), (3, 1)),

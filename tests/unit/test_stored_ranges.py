@@ -54,7 +54,7 @@ def attributes(nodes: tuple[Node, ...]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("precision", ["8", "auto", "16"])
-def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
+def test_stored_ranges_equal_those_of_the_images(tmp_path: Path, precision: str) -> None:
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
@@ -65,13 +65,13 @@ def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
     assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
 
 
-def test_where_they_cannot_be_written_the_file_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"file/r\.json"):
         ranges_file.write(calibrated(network()), tmp_path / "file/r.json")
 
 
-def test_of_another_network_they_are_refused(tmp_path: Path) -> None:
+def test_ranges_of_another_network_are_refused(tmp_path: Path) -> None:
     stored = calibrated(network())
     with pytest.raises(InputError, match="'test'"):
         stored.of(network(1), "r.json")

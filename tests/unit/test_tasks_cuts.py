@@ -24,7 +24,7 @@ def test_points_go_there_and_back(x: float, y: float, width: float, height: floa
     assert cut.to_picture(np.array([[0.5, 0.5]]))[0] == pytest.approx((x, y))
 
 
-def test_a_quarter_turn_clockwise() -> None:
+def test_a_cut_can_be_a_quarter_turn_clockwise() -> None:
     cut = Cut(10, 20, 4, 2, math.pi / 2)
     assert cut.to_picture(np.array([[1.0, 0.5]]))[0] == pytest.approx((10, 22))  # the crop's right is the image's down
     assert cut.corners[0] == pytest.approx((11, 18))

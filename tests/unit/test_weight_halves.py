@@ -43,7 +43,7 @@ def test_no_height_is_a_power_of_two(both: tuple[Bundle, Bundle]) -> None:
     assert {texture.height for texture in after.values()} == {6, 34}
 
 
-def test_a_half_further_down_are_the_low_bytes(both: tuple[Bundle, Bundle]) -> None:
+def test_low_bytes_are_half_a_texture_below_the_high_ones(both: tuple[Bundle, Bundle]) -> None:
     before, after = both
     for name, texture in halved(before).items():
         other = halved(after)[name]
@@ -55,7 +55,7 @@ def test_a_half_further_down_are_the_low_bytes(both: tuple[Bundle, Bundle]) -> N
             np.testing.assert_array_equal(new[lower], old[row + texture.height // 2])
 
 
-def test_a_single_slice_gets_two() -> None:
+def test_a_texture_of_one_slice_gets_two() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     stem = halved(bundle)["stem.weights"]
     assert stem.member is not None
@@ -83,12 +83,12 @@ def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
     assert {name: after.members[name] for name in before.members} == dict(before.members)
 
 
-def test_what_would_be_too_large_stays() -> None:
+def test_textures_that_would_be_too_large_stay() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     assert {texture.height for texture in halved(with_spare_rows(bundle, 33)).values()} == {6, 32}
 
 
-def test_shaders_of_another_kind() -> None:
+def test_other_shaders_keep_their_textures() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     members = {name: data.replace(HALVES, b"lower = ROW.y + units[0].x;") for name, data in bundle.members.items()}
     assert members != dict(bundle.members)
@@ -96,7 +96,7 @@ def test_shaders_of_another_kind() -> None:
     assert with_spare_rows(bundle, LARGEST).manifest == bundle.manifest
 
 
-def test_floats_where_few_fragments_fetch() -> None:
+def test_floats_replace_bytes_if_few_fragments_fetch() -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     names = frozenset(halved(bundle))
     assert few_read(bundle) == names
@@ -111,7 +111,7 @@ def test_floats_where_few_fragments_fetch() -> None:
     assert few_read(bundle) == names - {"stem.weights"}
 
 
-def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_floats_stay_within_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = tiny_bundle("texture", weight_bits="16")
     size = 16 * sum(texture.width * texture.height for texture in halved(bundle).values())
     monkeypatch.setattr(weight_halves, "MOST_BYTES", size)
@@ -120,7 +120,7 @@ def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) ->
     assert not few_read(bundle)
 
 
-def test_a_float_for_each_byte() -> None:
+def test_each_byte_becomes_a_float() -> None:
     values = np.frombuffer(floats(bytes(range(256))), np.float32)
     assert values[0] == 0.0
     assert values[255] == 1.0

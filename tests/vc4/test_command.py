@@ -125,7 +125,7 @@ def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> No
         assert words in refused(capsys, ["vc4", model, "--plot", bad])
 
 
-def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_bad_arguments_are_refused(model: Path, tmp_path: Path, capsys: Capture) -> None:
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["vc4", str(model), "--mesa", "23"])

@@ -29,12 +29,13 @@ CARDS = """[...document.querySelectorAll("#tests article")].map((card) => ({
     wrong: card.classList.contains("failed"),
     why: card.querySelector(".wrong")?.textContent ?? "",
     labels: card.querySelectorAll("li").length,
-    lit: [...card.querySelectorAll("canvas")].map((one) => !one.hidden && one.width > 0),
-    ...Object.fromEntries([...card.querySelectorAll("output")].map((one) => [one.className, one.textContent])),
+    lit: [...card.querySelectorAll("canvas")].map((canvas) => !canvas.hidden && canvas.width > 0),
+    ...Object.fromEntries([...card.querySelectorAll("output")].map((cell) => [cell.className, cell.textContent])),
 }))"""
 
 PICTURES = """[...document.querySelectorAll("#tests article")].map((card) =>
-    [...card.querySelectorAll("canvas")].map((one) => one.toDataURL()).join() + card.querySelector("ol").textContent)"""
+    [...card.querySelectorAll("canvas")].map((canvas) => canvas.toDataURL()).join()
+    + card.querySelector("ol").textContent)"""
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_long_frames_let_the_page_go_on(browser: Browser, site: Site, tmp_path: 
                     {clock}
                     globalThis.pauses = 0;
                     const later = setTimeout;
-                    globalThis.setTimeout = (...given) => (globalThis.pauses += given[1] ? 0 : 1, later(...given));
+                    globalThis.setTimeout = (...args) => (globalThis.pauses += args[1] ? 0 : 1, later(...args));
                     {RUN};
                 }})()""")
                 demo.wait_for("document.getElementById('status').textContent.startsWith('The AI Benchmark:')")

@@ -12,15 +12,15 @@ from web_site import Site
 RUN = """async ({file, inputs}) => {
     const bytes = async (name) => (await fetch(`/${name}`)).arrayBuffer();
     const model = await lib.GlslInfer.load(await lib.read(new Uint8Array(await bytes(file))));
-    const given = {};
+    const values = {};
     for (const [index, {name, file, shape: [height, width, channels]}] of inputs.entries()) {
         const {kind, value} = model.session.inputs[index];
         const data = await bytes(file);
-        if (kind === "numbers") given[name] = new Float32Array(data);
-        else if (value.height === height && value.width === width) given[name] = new Uint8Array(data);
-        else given[name] = new ImageData(new Uint8ClampedArray(data), width, height);
+        if (kind === "numbers") values[name] = new Float32Array(data);
+        else if (value.height === height && value.width === width) values[name] = new Uint8Array(data);
+        else values[name] = new ImageData(new Uint8ClampedArray(data), width, height);
     }
-    const results = Object.values(await model.run(given)).map(({name, shape, data}) => [name, shape, [...data]]);
+    const results = Object.values(await model.run(values)).map(({name, shape, data}) => [name, shape, [...data]]);
     model.session.selfcheck();
     model.close();
     return results;

@@ -1,4 +1,7 @@
-"""Convolutions over many channels in Chromium: unrolled fetches would crash its GPU process."""
+"""Convolutions over many channels with weights in a texture: Chromium computes the bytes of the Python runner.
+
+Unrolled fetches would crash its GPU process.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from training.cards.sources import CardFiles, CardText, Evaluation, best_engine,
 from training.logits import NAMES
 
 WORST, CONFUSIONS = 5, 10
+"""Number of listed classes with the lowest accuracy, and of listed kinds of mistakes."""
 
 KINDS = {
     "val_accuracy": "the weights without averaging",

@@ -277,8 +277,8 @@ def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis
         nodes.append(Node(own, "zero_padding", (inputs[number],), {"padding": padding}))
         return own
 
-    def joined(one: str, other: str) -> str:
-        nodes.append(Node(f"{name}-joined-{len(nodes)}", "add", (one, other), {"activation": "linear"}))
+    def joined(single: str, other: str) -> str:
+        nodes.append(Node(f"{name}-joined-{len(nodes)}", "add", (single, other), {"activation": "linear"}))
         return nodes[-1].name
 
     maps: Iterator[str] = map(padded, range(len(inputs)))

@@ -82,16 +82,19 @@ def _rewritten(graph: Graph, rewrite: Callable[[_Subgraphs, Node], Replacement])
     """Replace nodes by the result of ``rewrite``, the last node first. Pieces without a reader are dropped."""
     subgraphs, read = _Subgraphs(graph), set(graph.output_layers)
     nodes: list[Node] = []
+    changed = False
     for node in reversed(graph.nodes):
         if node.name not in read and not node.operator.is_input and graph.consumers[node.name]:
             continue
-        *before, last = rewrite(subgraphs, node) or [node]
+        replacement = rewrite(subgraphs, node)
+        changed |= replacement is not None
+        *before, last = replacement or [node]
         if OBSERVED_RANGE in node.attrs:
             last = last.with_attrs(**{OBSERVED_RANGE: node.attrs[OBSERVED_RANGE]})
         for other in (last, *reversed(before)):
             nodes.append(other)
             read.update(other.inputs)
-    return Graph(graph.name, reversed(nodes), graph.outputs)
+    return Graph(graph.name, reversed(nodes), graph.outputs) if changed else graph
 
 
 @dataclass

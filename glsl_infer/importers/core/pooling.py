@@ -1,4 +1,4 @@
-"""Pooling by windows -> nodes: maxima, and means of the pixels inside the map."""
+"""Nodes for pooling by windows: maxima, and means of the pixels inside the map."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +59,17 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
             return None
         if np.allclose(values, _POINTS):
             return None
+        bounds = tolerance * (1.0 + np.abs(values))
         for text in _texts(numbers):
-            if np.all(np.abs(activation(text)(_POINTS) - values) <= tolerance * (1.0 + np.abs(values))):
+            expected = _at_points(text) if text in _WITHOUT_NUMBERS else activation(text)(_POINTS)
+            if np.all(np.abs(expected - values) <= bounds):
                 return text
     return None
+
+
+@cache
+def _at_points(text: str) -> Doubles:
+    return np.asarray(activation(text)(_POINTS), np.float64)
 
 
 def _texts(numbers: Iterable[float]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Keras' activations -> the engine's: layers, functions given as ``activation=``, and operations."""
+"""Converters of Keras' activations to the engine's: layers, functions given as ``activation=``, and operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras' attention layers -> nodes for the CPU."""
+"""Converters of Keras' attention layers: nodes for the CPU."""
 
 from __future__ import annotations
 

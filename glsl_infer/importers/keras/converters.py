@@ -1,4 +1,4 @@
-"""Keras layers -> nodes: one function for each type of layer, and the table of these functions."""
+"""Converters of Keras layers: one function for each type of layer, and the table of these functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras' plain, depthwise, separable and transposed convolutions -> nodes."""
+"""Converters of Keras' plain, depthwise, separable and transposed convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise Keras layers and operations on tensors of any rank -> nodes."""
+"""Converters of elementwise Keras layers and operations on tensors of any rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras layers and operations that move pixels and channels -> nodes."""
+"""Converters of Keras layers and operations that move pixels and channels."""
 
 from __future__ import annotations
 

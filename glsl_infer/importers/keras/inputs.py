@@ -1,4 +1,4 @@
-"""Inputs of a Keras model -> nodes, and models with open heights and widths, rebuilt for given sizes."""
+"""Nodes for the inputs of a Keras model, and models with open heights and widths, rebuilt for given sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roll, concatenation and gated linear units of Keras -> nodes."""
+"""Converters of roll, concatenation and gated linear units of Keras."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def roll(call: Call) -> list[Node]:
         last, source = shape[axis] - int(shift) % shape[axis], chain.last  # the rest moves to the front
         names, shapes = [], []
         for line in (range(last, shape[axis]), range(last)) if last < shape[axis] else ():
-            parts = [line if place == axis else range(size) for place, size in enumerate(shape)]
+            parts = [line if index == axis else range(size) for index, size in enumerate(shape)]
             chain.extend(emit.sliced(chain.free("part"), source, shape, parts))
             names.append(chain.last)
             shapes.append(tuple(map(len, parts)))

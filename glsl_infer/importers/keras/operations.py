@@ -1,4 +1,4 @@
-"""Keras operations -> nodes: ``x + y``, ``x / 127.5 - 1``, ``keras.ops.relu(x)`` and others on Keras tensors."""
+"""Converters of Keras operations: ``x + y``, ``x / 127.5 - 1``, ``keras.ops.relu(x)`` and others on Keras tensors."""
 
 from __future__ import annotations
 

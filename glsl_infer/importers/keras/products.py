@@ -1,4 +1,4 @@
-"""Products of tensors and of constants: Dense of any rank, matmul, Dot and einsum -> nodes."""
+"""Converters of products of tensors and of constants: Dense of any rank, matmul, Dot and einsum."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def dot(call: Call) -> list[Node]:
     right = right.replace(right[j], left[i])
     result = left.replace(left[i], "") + right.replace(left[i], "")
     nodes, names = list[Node](), [*call.inputs, *call.inputs][:2]
-    for place, over in enumerate((i, j) if layer.normalize else ()):
-        nodes += unit(f"{call.name}-right" if place else call.name, names[place], (over,), 1e-12)
-        names[place] = nodes[-1].name
+    for index, over in enumerate((i, j) if layer.normalize else ()):
+        nodes += unit(f"{call.name}-right" if index else call.name, names[index], (over,), 1e-12)
+        names[index] = nodes[-1].name
     name = f"{call.name}-dot" if nodes else call.name
     nodes.append(Node(name, "einsum", tuple(names), {"equation": f"{left},{right}->{result}"}))
     if not result:

@@ -1,4 +1,4 @@
-"""Keras model -> graph. Only this module and its siblings in the engine import Keras.
+"""Import of a Keras model as a graph. Only this module and its siblings in the engine import Keras.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Layers without shader support
 are refused later, by name.

@@ -1,4 +1,4 @@
-"""Means, sums, extrema and their indices, deviations and norms along axes -> nodes."""
+"""Converters of means, sums, extrema and their indices, deviations and norms along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras' resizes and affine transforms -> nodes."""
+"""Converters of Keras' resizes and affine transforms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.keras.call import Call, array, is_tensor
 
-METHODS = ("bicubic", "lanczos3", "lanczos5")
+RESAMPLED_METHODS = ("bicubic", "lanczos3", "lanczos5")
+"""Interpolations computed as weighted sums of rows and columns."""
 
 
 def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialias: bool) -> list[Node]:
@@ -41,7 +42,8 @@ def _matrix(before: int, after: int, interpolation: str, *, antialias: bool) -> 
     return np.asarray(ops.convert_to_numpy(resized), np.float64).reshape(after, before)
 
 
-_METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
+_SHADER_METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
+"""Interpolations with a shader of their own, by their names in Keras."""
 
 
 def resizing(call: Call) -> list[Node]:
@@ -79,12 +81,12 @@ def _converted(call: Call, size: tuple[int, int]) -> list[Node]:
 
 def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: bool) -> list[Node]:
     smoothed = antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1])
-    if interpolation in METHODS or (smoothed and interpolation == "bilinear"):
+    if interpolation in RESAMPLED_METHODS or (smoothed and interpolation == "bilinear"):
         return resampled(call, size, interpolation, antialias=antialias)
-    if interpolation not in _METHODS:
-        methods = ", ".join((*_METHODS, *METHODS))
+    if interpolation not in _SHADER_METHODS:
+        methods = ", ".join((*_SHADER_METHODS, *RESAMPLED_METHODS))
         raise call.refused(f"interpolation='{interpolation}'", f"use one of: {methods}")
-    return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]
+    return [call.node("resize", {"size": size, "method": _SHADER_METHODS[interpolation], "convention": "half_pixel"})]
 
 
 _PADDINGS = {"constant": "zeros", "nearest": "border", "reflect": "reflection"}

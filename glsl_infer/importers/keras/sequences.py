@@ -1,4 +1,4 @@
-"""Keras layers on sequences -> nodes. A sequence (length, channels) is a map of one row for the 2D operators.
+"""Converters of Keras layers on sequences. A sequence (length, channels) is a map of one row for the 2D operators.
 
 Recurrent layers run on the CPU.
 """

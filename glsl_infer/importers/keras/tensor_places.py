@@ -1,4 +1,4 @@
-"""Keras operations that move, fill or broadcast values in tensors of any rank, and adaptive pooling -> nodes."""
+"""Converters of operations that move, fill or broadcast values in tensors of any rank, and of adaptive pooling."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
     for axis, ranges in enumerate(windows):
         longest = range(max(map(len, ranges)))
-        taken = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
-        numbers = np.take(numbers, taken, 2 * axis)
+        windowed = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
+        numbers = np.take(numbers, windowed, 2 * axis)
     nodes = placed(call, numbers)
     attrs = {"reduction": "max", "axes": tuple(range(1, 2 * len(windows), 2)), "keep": False}
     return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
@@ -198,8 +198,8 @@ def _means(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     chain, order = chain_of(call), (*range(1, len(windows) + 1), 0)  # each axis is last once
     for ranges, size in zip(windows, call.shapes[0]):
         matrix = np.zeros((size, len(ranges)))
-        for place, window in enumerate(ranges):
-            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        for index, window in enumerate(ranges):
+            matrix[window.start : window.stop, index] = 1.0 / len(window)
         chain.add("tensor_transpose", part="last", axes=order)
         chain.add("linear", part="means", weights={"kernel": matrix})
     chain.add("tensor_transpose", part="back", axes=order)

@@ -1,4 +1,4 @@
-"""Keras layers and operations on tensors of any rank -> nodes for the CPU.
+"""Converters of Keras layers and operations on tensors of any rank: nodes for the CPU.
 
 They are used if an input or output is neither a vector nor a map, or if a layer does not have a shader.
 """

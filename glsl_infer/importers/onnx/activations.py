@@ -1,4 +1,4 @@
-"""Activation functions -> nodes."""
+"""Converters of activation functions."""
 
 from __future__ import annotations
 

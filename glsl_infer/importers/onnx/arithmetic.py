@@ -1,4 +1,4 @@
-"""Elementwise operators on tensors and constants: arithmetic, comparisons, logic, rounding and selection -> nodes."""
+"""Converters of elementwise operators: arithmetic, comparisons, logic, rounding and selection."""
 
 from __future__ import annotations
 

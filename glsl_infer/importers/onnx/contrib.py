@@ -20,7 +20,10 @@ DOMAIN = "com.microsoft"
 _OPSET = 23
 """Opset of the replacement operators."""
 
-_SAME = {"DequantizeLinear", "Gelu", "QuantizeLinear", "SimplifiedLayerNormalization"}
+_SAME = {
+    "DequantizeLinear", "GatherND", "Gelu", "GridSample", "Pad", "QuantizeLinear", "Range",
+    "SimplifiedLayerNormalization", "Trilu",
+}  # fmt: skip
 """Operators identical to ONNX operators of the same name."""
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)

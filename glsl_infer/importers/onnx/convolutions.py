@@ -1,4 +1,4 @@
-"""Convolutions, plain and transposed -> nodes."""
+"""Converters of convolutions, plain and transposed."""
 
 from __future__ import annotations
 

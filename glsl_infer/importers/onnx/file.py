@@ -1,4 +1,7 @@
-"""Bytes of an ONNX file -> plain data, safe for any bytes."""
+"""Reader of ONNX files: from bytes to a ``Model``.
+
+Files are untrusted. For any bytes the result is a model or a ``ModelError``, within limits of size and depth.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from glsl_infer.importers.onnx.stored import Stored, text
 
 
 def schema() -> Any:
-    """Import and return the package.
+    """Import and return the package ``onnx``.
 
     Raises:
         MissingExtraError: the package is not installed.
@@ -31,10 +34,14 @@ def schema() -> Any:
 
 
 LARGEST_FILE = 2**30
+"""Largest size of a file without its external data, in bytes."""
+
 MOST_PARTS_DEEP = 16
 """Largest depth of nested graphs."""
+
 _MOST_AXES = 16
 _NAME_LENGTH = 256
+"""Characters kept of an operator's name."""
 
 DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft"}
 """Supported domains, by their names in files."""

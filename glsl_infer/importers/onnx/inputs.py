@@ -1,4 +1,4 @@
-"""The inputs of a file -> input nodes: images, maps, vectors."""
+"""Input nodes for the inputs of a file: images, maps, vectors."""
 
 from __future__ import annotations
 

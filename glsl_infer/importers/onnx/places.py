@@ -1,4 +1,4 @@
-"""Operators that return indices, or gather and scatter by computed indices -> nodes for the CPU."""
+"""Converters of operators that return indices, or gather and scatter by computed indices: nodes for the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean and max pooling by windows and over entire maps -> nodes."""
+"""Converters of mean and max pooling, by windows and over entire maps."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ def real(call: Call, index: int, axis: int = -1) -> Operand:
 
 
 def _same(call: Call) -> list[View]:
+    """Return the input unchanged: its values are real already."""
     return [call.view()]
 
 
@@ -38,12 +39,17 @@ def _with(call: Call, kind: str, operands: Sequence[Operand], **attributes: obje
     return Call(operator, operands, call.nodes)
 
 
+def _real_bias(call: Call, index: int) -> Operand:
+    """Return the real values of a bias, whose scale is the product of the scales of the input and of the weights."""
+    bias = call.operands[index] if call.has(index) else None
+    if not isinstance(bias, np.ndarray):
+        return bias
+    scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
+    return np.asarray(bias * scale, np.float32)
+
+
 def _convolution(call: Call) -> list[View]:
-    kernel, bias = real(call, 3), call.operands[8] if call.has(8) else None
-    if isinstance(bias, np.ndarray):
-        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
-        bias = (bias * scale).astype(np.float32)
-    return convolutions.convolution(_with(call, "Conv", [call.operands[0], kernel, bias]))
+    return convolutions.convolution(_with(call, "Conv", [call.operands[0], real(call, 3), _real_bias(call, 8)]))
 
 
 def _matmul(call: Call) -> list[View]:
@@ -51,10 +57,7 @@ def _matmul(call: Call) -> list[View]:
 
 
 def _gemm(call: Call) -> list[View]:
-    bias = call.operands[6] if call.has(6) else None
-    if isinstance(bias, np.ndarray):
-        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
-        bias = (bias * scale).astype(np.float32)
+    bias = _real_bias(call, 6)
     alpha = float(call.attribute("alpha", 1.0))
     operands: list[Operand] = [call.operands[0], real(call, 3, 0 if call.attribute("transB", 0) else -1), None]
     results = products.CONVERTERS["Gemm"](_with(call, "Gemm", operands, alpha=alpha))

@@ -36,10 +36,10 @@ _RESULT: Mapping[str, tuple[int, int]] = {
 
 def represented_range(operator: Operator, operands: Sequence[Operand]) -> Range | None:
     """Return the lowest and the highest value that the result of an operator can represent, or None."""
-    places = _RESULT.get(operator.kind)
-    if places is None:
+    indices = _RESULT.get(operator.kind)
+    if indices is None:
         return None
-    scale, zero = (operands[index] if index < len(operands) else None for index in places)
+    scale, zero = (operands[index] if index < len(operands) else None for index in indices)
     if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
         return None
     stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
@@ -92,15 +92,15 @@ def store_range(
     span, view = represented_range(operator, operands), views[0] if views else None
     if span is None or not isinstance(view, View):
         return {}
-    places = {node.name: index for index, node in enumerate(builder.nodes)}
+    positions = {node.name: index for index, node in enumerate(builder.nodes)}
     name, looks_back = view.node, operator.kind in ("QuantizeLinear", "DequantizeLinear")
-    while name in places and (looks_back or places[name] >= first):
-        node = builder.nodes[places[name]]
+    while name in positions and (looks_back or positions[name] >= first):
+        node = builder.nodes[positions[name]]
         if node.operator.is_input:
             return {} if name in known_ranges else {name: span}
-        builder.nodes[places[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
+        builder.nodes[positions[name]] = node.with_attrs(**{OBSERVED_RANGE: node.attrs.get(OBSERVED_RANGE, span)})
         kind = ops.get(node.op)
-        own = kind.keeps_range and places[name] >= first
+        own = kind.keeps_range and positions[name] >= first
         if not (own or kind.only_reshapes or isinstance(kind, CopyOperator)) or len(node.inputs) != 1:
             break
         (name,) = node.inputs

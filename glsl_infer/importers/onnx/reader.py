@@ -1,4 +1,4 @@
-"""ONNX file -> graph.
+"""Import of an ONNX file as a graph.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
 support are refused later, by name.

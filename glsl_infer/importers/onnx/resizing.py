@@ -1,4 +1,4 @@
-"""Resizes -> nodes.
+"""Converters of resizes.
 
 The coordinate and rounding modes of the file determine a matrix for rows and one for columns. If a resize shader has
 the same matrices, it is used, else weighted sums of rows and columns. Other axes are multiplied by the matrix on the
@@ -18,7 +18,6 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core.emit import weighted_sums
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, as_in_file
-from glsl_infer.importers.onnx.geometry import reshaped
 from glsl_infer.importers.onnx.products import by_matrix
 from glsl_infer.importers.onnx.relayout import map_axes, of_map
 from glsl_infer.importers.onnx.view import View, fresh
@@ -76,23 +75,23 @@ def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], l
     rank = len(view.axes)
     scales, sizes = [1.0] * rank, list(view.shape)
     old = call.kind == "Upsample" or call.opset < 11
-    given = call.operator.attributes.get("scales")
-    place = 1 if old else 2
-    if given is None and call.has(place) and call.constant(place, "its scales").size:
-        given = call.finite(call.constant(place, "its scales"), "its scales").reshape(-1).tolist()
-    wanted = None if old else call.integers(3, "its size")
-    if wanted:
-        if len(wanted) != len(axes) or min(wanted) < 1:
-            raise call.refused(f"to {wanted}", "give a size for each axis")
+    file_scales = call.operator.attributes.get("scales")
+    scales_index = 1 if old else 2
+    if file_scales is None and call.has(scales_index) and call.constant(scales_index, "its scales").size:
+        file_scales = call.finite(call.constant(scales_index, "its scales"), "its scales").reshape(-1).tolist()
+    requested = None if old else call.integers(3, "its size")
+    if requested:
+        if len(requested) != len(axes) or min(requested) < 1:
+            raise call.refused(f"to {requested}", "give a size for each axis")
         policy = call.attribute("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
-            ratios = [size / view.shape[axis] for axis, size in zip(axes, wanted)]
+            ratios = [size / view.shape[axis] for axis, size in zip(axes, requested)]
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            wanted = [int(np.floor(ratio * view.shape[axis] + 0.5)) for axis in axes]
-        for axis, size in zip(axes, wanted):
+            requested = [int(np.floor(ratio * view.shape[axis] + 0.5)) for axis in axes]
+        for axis, size in zip(axes, requested):
             scales[axis], sizes[axis] = size / view.shape[axis] if policy == "stretch" else ratio, size
-    elif given is not None and len(given) == len(axes):
-        for axis, scale in zip(axes, given):
+    elif file_scales is not None and len(file_scales) == len(axes):
+        for axis, scale in zip(axes, file_scales):
             scales[axis] = float(np.float32(scale))
             sizes[axis] = int(np.floor(np.float32(view.shape[axis]) * np.float32(scale)))
     else:
@@ -102,43 +101,43 @@ def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], l
     return scales, sizes
 
 
-def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
+def _positions(call: Call, before: int, after: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
     """Return the position in the input of each index of the result."""
-    index = np.arange(wanted, dtype=np.float64)
+    index = np.arange(after, dtype=np.float64)
     old = call.kind == "Upsample" or call.opset < 11
     how = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
     if how == "asymmetric":
         return index / scale
-    if how == "half_pixel" or (how == "pytorch_half_pixel" and wanted > 1):
+    if how == "half_pixel" or (how == "pytorch_half_pixel" and after > 1):
         return (index + 0.5) / scale - 0.5
     if how == "pytorch_half_pixel":
         return 0.0 * index
     if how == "align_corners":
-        length = scale * given  # not an integer if the file has scales
-        return index * (given - 1) / (length - 1.0) if wanted > 1 and length != 1.0 else 0.0 * index
+        length = scale * before  # not an integer if the file has scales
+        return index * (before - 1) / (length - 1.0) if after > 1 and length != 1.0 else 0.0 * index
     if how == "tf_half_pixel_for_nn":
         return (index + 0.5) / scale
     if how == "half_pixel_symmetric":
-        adjusted = wanted / (scale * given)
-        return given / 2 * (1.0 - adjusted) + (index + 0.5) / scale - 0.5
+        adjusted = after / (scale * before)
+        return before / 2 * (1.0 - adjusted) + (index + 0.5) / scale - 0.5
     if how == "tf_crop_and_resize":
         roi: Doubles = call.finite(call.constant(1, "a region"), "a region").reshape(2, -1)[:, list(axes).index(axis)]
-        if wanted == 1:
-            return np.full(1, 0.5 * float(roi[0] + roi[1]) * (given - 1))
-        return float(roi[0]) * (given - 1) + index * float(roi[1] - roi[0]) * (given - 1) / (wanted - 1)
+        if after == 1:
+            return np.full(1, 0.5 * float(roi[0] + roi[1]) * (before - 1))
+        return float(roi[0]) * (before - 1) + index * float(roi[1] - roi[0]) * (before - 1) / (after - 1)
     raise call.refused(f"coordinates by '{how}'", "give half_pixel, asymmetric or align_corners")
 
 
-def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
-    """Return the matrix (wanted, given) for the resize of one axis."""
-    position = _positions(call, given, wanted, scale, axes, axis)
-    mode, matrix = call.attribute("mode", "nearest"), np.zeros((wanted, given))
-    rows = np.arange(wanted)
+def _matrix(call: Call, before: int, after: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
+    """Return the matrix (after, before) for the resize of one axis."""
+    position = _positions(call, before, after, scale, axes, axis)
+    mode, matrix = call.attribute("mode", "nearest"), np.zeros((after, before))
+    rows = np.arange(after)
     if mode == "nearest":
         old = call.kind == "Upsample" or call.opset < 11
         rounding = ("floor" if scale >= 1 else "ceil") if old else call.attribute("nearest_mode", "round_prefer_floor")
         nearest = _ROUND[rounding](np.round(position, 6)).astype(np.int64)
-        matrix[rows, np.clip(nearest, 0, given - 1)] = 1.0
+        matrix[rows, np.clip(nearest, 0, before - 1)] = 1.0
     else:
         cubic = mode == "cubic"
         reach = 2.0 if cubic else 1.0
@@ -147,14 +146,14 @@ def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[in
         half = int(np.ceil(reach / narrow))
         exclude = bool(call.attribute("exclude_outside", 0))
         for tap in range(-half, half + 1):
-            place = np.floor(position).astype(np.int64) + tap
-            weight = _weight((place - position) * narrow, cubic=cubic, a=a)
+            pixel = np.floor(position).astype(np.int64) + tap
+            weight = _weight((pixel - position) * narrow, cubic=cubic, a=a)
             if exclude:
-                weight = np.where((place >= 0) & (place < given), weight, 0.0)
-            np.add.at(matrix, (rows, np.clip(place, 0, given - 1)), weight)
+                weight = np.where((pixel >= 0) & (pixel < before), weight, 0.0)
+            np.add.at(matrix, (rows, np.clip(pixel, 0, before - 1)), weight)
         matrix /= matrix.sum(axis=1, keepdims=True)
     if call.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
-        outside = (position < 0) | (position > given - 1)
+        outside = (position < 0) | (position > before - 1)
         matrix[outside] = 0.0
     return matrix
 
@@ -210,41 +209,41 @@ def _of_map(
 
 
 def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the resize operators with shaders for these sizes (wanted, given), the cheapest first."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    """Return the resize operators with shaders for these sizes (after, before), the cheapest first."""
+    candidates: list[tuple[str, dict[str, Any]]] = []
     if not rows[0] % rows[1] and not columns[0] % columns[1]:
         factors = (rows[0] // rows[1], columns[0] // columns[1])
-        found += [(f"upsample_{method}", {"size": factors}) for method in METHODS]
+        candidates += [(f"upsample_{method}", {"size": factors}) for method in METHODS]
     size = (rows[0], columns[0])
-    found += [
+    candidates += [
         ("resize", {"size": size, "method": method, "convention": convention})
         for method in METHODS
         for convention in CONVENTIONS
     ]
-    return found
+    return candidates
 
 
 def _does(op: str, attrs: dict[str, Any], matrix: Doubles, axis: int) -> bool:
     """Return whether an operator has the same effect on rows (axis 0) or columns (axis 1) as a matrix."""
-    wanted, given = matrix.shape
+    after, before = matrix.shape
     own = dict(attrs)
-    own["size"] = tuple(size if place == axis else 1 for place, size in enumerate(attrs["size"]))
-    probe = np.eye(given).reshape((given, 1, given) if axis == 0 else (1, given, given))
+    own["size"] = tuple(size if index == axis else 1 for index, size in enumerate(attrs["size"]))
+    probe = np.eye(before).reshape((before, 1, before) if axis == 0 else (1, before, before))
     operator = ops.get(op)
-    made = operator.reference(Node("probe", op, ("x",), {**operator.attrs, **own}), [probe])
-    made = np.asarray(made).reshape(wanted, given)
-    return bool(np.abs(made - matrix).max() < _TOLERANCE)
+    result = operator.reference(Node("probe", op, ("x",), {**operator.attrs, **own}), [probe])
+    result = np.asarray(result).reshape(after, before)
+    return bool(np.abs(result - matrix).max() < _TOLERANCE)
 
 
 def _times(call: Call, view: View, axis: int, matrix: Doubles) -> View:
-    """Return a tensor with one axis multiplied by a matrix (wanted, given), on the CPU."""
-    others = [place for place in range(len(view.axes)) if place != axis]
-    order = [*(place for place in (view.order() or others) if place != axis), axis]
+    """Return a tensor with one axis multiplied by a matrix (after, before), on the CPU."""
+    others = [other for other in range(len(view.axes)) if other != axis]
+    order = [*(other for other in (view.order() or others) if other != axis), axis]
     moved = relayout.ordered(call.nodes, view, [*order[:-1], *(p for p in others if p not in order), axis])
     node = call.nodes.shaped(moved.node, (view.size // view.shape[axis], view.shape[axis]))
-    made = call.nodes.emit("linear", node, part="product", weights={"kernel": matrix.T})
-    shape = tuple(len(matrix) if place == axis else size for place, size in enumerate(view.shape))
-    return fresh(made, shape, order)
+    product = call.nodes.emit("linear", node, part="product", weights={"kernel": matrix.T})
+    shape = tuple(len(matrix) if index == axis else size for index, size in enumerate(view.shape))
+    return fresh(product, shape, order)
 
 
 def _grid_sample(call: Call) -> list[View]:
@@ -276,8 +275,8 @@ def _affine_grid(call: Call) -> list[View]:
         for length in size[2:]
     )
     x, y = (each.reshape(-1) for each in np.meshgrid(columns, rows))
-    made = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
-    return [reshaped(call, made.transposed((0, 2, 1)), (1, *size[2:], 2))]
+    points = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
+    return [call.reshaped(points.transposed((0, 2, 1)), (1, *size[2:], 2))]
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -25,5 +25,5 @@ def placeholder(builder: GraphBuilder, name: str, shape: Shape) -> View | None:
 
 def clean(name: str) -> str:
     """Return a tensor's name as a layer name: printable characters only, up to a length."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    printable = name if name.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in name)
     return printable[:_NAME_LENGTH] or "?"

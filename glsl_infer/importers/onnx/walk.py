@@ -176,13 +176,13 @@ class Walk:
         before = len(self.builder.nodes)
         try:
             operands = [self._operand(read) for read in operator.inputs]
-            if self._folded(name, operator, operands):
+            kinds_read = self._kinds(operator, operands)
+            if self._folded(name, operator, operands, kinds_read):
                 return
             if operator.parts:
                 self._branch(operator, operands, name)
                 return
             declared = self._declared(operator.outputs[0])
-            kinds_read = self._kinds(operator, operands)
             call = Call(
                 self._without_unread_outputs(operator), operands, Nodes(self.builder, name), kinds_read, declared
             )
@@ -199,7 +199,7 @@ class Walk:
         placement = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
         self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, kinds)
-        self._types.update(zip(operator.outputs, types.results(operator, self._kinds(operator, operands))))
+        self._types.update(zip(operator.outputs, types.results(operator, kinds_read)))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
@@ -236,6 +236,8 @@ class Walk:
         options = operator.attributes
         if operator.kind == "Split":
             options = {"num_outputs": len(operator.outputs), **options}
+        elif read + 1 == len(operator.outputs):
+            return operator
         return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
 
     def _kinds(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
@@ -270,10 +272,9 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand]) -> bool:
+    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input."""
         room = MOST_FOLDED - self._bytes
-        kinds = self._kinds(operator, operands)
         results = fold(operator, operands, room, kinds)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in operands):
             results = computed(name, operator, operands, kinds, room)

@@ -1,4 +1,4 @@
-"""Elementwise operators of two tensors, or of a tensor and a constant, and activation functions -> nodes."""
+"""Converters of elementwise operators on two tensors, or a tensor and a constant, and of activation functions."""
 
 from __future__ import annotations
 

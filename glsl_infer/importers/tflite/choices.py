@@ -1,4 +1,4 @@
-"""Comparisons, selection, rounding, and gathers by computed indices -> nodes for the CPU."""
+"""Converters of comparisons, selection, rounding, and gathers by computed indices: nodes for the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Postprocessing of detectors -> nodes for the CPU: SSD's TFLite_Detection_PostProcess, and NON_MAX_SUPPRESSION.
+"""Converters of detectors' postprocessing for the CPU: TFLite_Detection_PostProcess and NON_MAX_SUPPRESSION.
 
 A network of this engine has outputs of fixed shapes. Unused rows are zeros, and another output has the number of used
 rows.
@@ -23,14 +23,17 @@ MOST = 10000
 def post_process(call: Call) -> list[Node]:
     """Convert one output of a TFLite_Detection_PostProcess: boxes, classes, scores, or their number."""
     options = _options(call)
-    most, each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
+    most, classes_each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
     boxes, scores = (_rows(call, index) for index in (0, 1))
     by_class = bool(options.get("use_regular_nms", False))
-    if not 1 <= most <= MOST or (each != 1 and not by_class):
-        raise call.refused(f"{most} detections of {each} classes each", f"ask for 1 to {MOST}, of one class each")
+    if not 1 <= most <= MOST or (classes_each != 1 and not by_class):
+        raise call.refused(
+            f"{most} detections of {classes_each} classes each", f"ask for 1 to {MOST}, of one class each"
+        )
     scales = tuple(float(options[f"{axis}_scale"]) for axis in "yxhw")
     if not all(scale > 0 for scale in scales):
         raise call.refused(f"scales of {scales}", "give numbers above 0")
+    # The first column, the number of columns and the shape of each output: boxes, classes, scores, number.
     begin, count, shape = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))[call.output]
     nodes: list[Node] = []
     detections = call.earlier

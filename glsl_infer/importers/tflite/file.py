@@ -1,4 +1,4 @@
-"""Bytes of a TensorFlow Lite file -> plain data, safe for any bytes."""
+"""Reader of TensorFlow Lite files: from bytes to plain data, safe for any bytes."""
 
 from __future__ import annotations
 

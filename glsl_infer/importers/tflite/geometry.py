@@ -1,4 +1,4 @@
-"""Operators that move or pad pixels and channels, or change a shape -> nodes."""
+"""Converters of operators that move or pad pixels and channels, or change a shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling, reductions and normalisations -> nodes."""
+"""Converters of pooling, reductions and normalisations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM, and recurrent layers over a sequence -> nodes.
+"""Converters of LSTM, and of recurrent layers over a sequence.
 
 A bundle does not keep state between frames, so variables of a file start at zero in every frame. The basic LSTM, whose
 state is an input and an output of the network, consists of operators with shaders.
@@ -67,7 +67,7 @@ def simple_sequence(call: Call) -> list[Node]:
     function = _FUNCTIONS.get(int(call.option("FusedActivationFunction", 0)))
     if function is None:
         raise call.refused("with another function than tanh and relu", "use tanh or relu")
-    kernel, state_kernel = (np.ascontiguousarray(call.weights(place, "weights", 2).T) for place in (1, 2))
+    kernel, state_kernel = (np.ascontiguousarray(call.weights(index, "weights", 2).T) for index in (1, 2))
     weights: dict[str, Floats] = {"kernel": kernel[None], "recurrent": state_kernel[None]}
     weights["bias"] = call.bias(3, len(state_kernel))[None]
     return _over_sequence(call, "recurrent", {"function": function}, {**weights, **_states(call, {"first": 4})})

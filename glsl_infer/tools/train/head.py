@@ -1,4 +1,4 @@
-"""Last layer: features -> classes and ``none of these``, by logistic regression with calibrated confidence.
+"""Last layer of a training: classes and ``none of these`` from features, by logistic regression with calibration.
 
 ``none of these`` is a class. Its examples are photographs of other things, shipped with the package as features, and
 those of the folder ``none``. In measurements (docs/engineering/refusals.md) it refuses more unknown things than the

@@ -30,7 +30,7 @@ from pathlib import Path
 from glsl_infer.tools.videocore.estimate import BOARDS, Board
 from glsl_infer.tools.videocore.simulation import Simulation
 
-FRAME_INSTRUCTIONS, TEXEL_INSTRUCTIONS, JOB_INSTRUCTIONS, DRAW_INSTRUCTIONS = 300_000, 12.3, 37_000, 14_400
+FRAME_INSTRUCTIONS, TEXEL_INSTRUCTIONS, JOB_INSTRUCTIONS, DRAW_INSTRUCTIONS = 300_000, 12.3, 37_800, 9_300
 """ARM instructions in user space, Python and Mesa together: of a frame, a texel of its image, a job, a draw."""
 
 RATES = {"low": 1.0e9, "middle": 0.7e9, "high": 0.5e9}

@@ -1,5 +1,5 @@
-// What the browser's reader says of files, in Node: for each path on standard input a line, the refusal or "ok"
-// and what it read: name, passes and labels, as a sum (Java's hashCode).
+// The verdicts of the browser's reader, in Node: a line for each path on standard input. It is the refusal, or "ok" with
+// a sum (Java's hashCode) of the content: name, number of passes, and labels.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { read } from "../../../web/src/bundle.ts";

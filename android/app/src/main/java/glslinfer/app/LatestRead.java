@@ -28,13 +28,13 @@ final class LatestRead {
                 new Runnable() {
                     @Override
                     public void run() {
-                        tell(mine, reading.read());
+                        deliver(mine, reading.read());
                     }
                 };
         new Thread(read, thread).start();
     }
 
-    private void tell(final int mine, final Runnable result) {
+    private void deliver(final int mine, final Runnable result) {
         activity.runOnUiThread(
                 new Runnable() {
                     @Override

@@ -32,14 +32,20 @@ final class ResultsView extends View {
     private final int[] indices = new int[TOP];
     private final double[] probabilities = new double[TOP];
     private final double[] stages = new double[Stage.COUNT];
+    /** Number of labels on the screen. */
     private int shown;
+
+    /** Steps, each in a screen frame, that the last result took. */
     private int steps;
+
     private double networkFrames;
     private double screenFrames;
     private int uprightWidth = 1;
     private int uprightHeight = 1;
     private Input input;
+    /** The network's region of the image; null without a model. */
     private Fit.Place seen;
+
     private String message = "";
     private boolean timesShown;
     private Bitmap photograph;

@@ -8,11 +8,12 @@ import java.nio.FloatBuffer;
 
 /** The runner's GL calls on Android: {@code android.opengl.GLES20}, on the thread of a current ES 2.0 context. */
 public final class AndroidGl implements Gl {
-    private final int[] one = new int[1];
+    /** Array for the single value that a call reads or returns. */
+    private final int[] holder = new int[1];
 
     private int[] only(int name) {
-        one[0] = name;
-        return one;
+        holder[0] = name;
+        return holder;
     }
 
     /** Returns a buffer at its first element, as the runner expects; GLES20 starts at the position. */
@@ -152,20 +153,20 @@ public final class AndroidGl implements Gl {
 
     @Override
     public int glGenBuffer() {
-        GLES20.glGenBuffers(1, one, 0);
-        return one[0];
+        GLES20.glGenBuffers(1, holder, 0);
+        return holder[0];
     }
 
     @Override
     public int glGenFramebuffer() {
-        GLES20.glGenFramebuffers(1, one, 0);
-        return one[0];
+        GLES20.glGenFramebuffers(1, holder, 0);
+        return holder[0];
     }
 
     @Override
     public int glGenTexture() {
-        GLES20.glGenTextures(1, one, 0);
-        return one[0];
+        GLES20.glGenTextures(1, holder, 0);
+        return holder[0];
     }
 
     @Override
@@ -175,14 +176,14 @@ public final class AndroidGl implements Gl {
 
     @Override
     public int glGetInteger(int name) {
-        GLES20.glGetIntegerv(name, one, 0);
-        return one[0];
+        GLES20.glGetIntegerv(name, holder, 0);
+        return holder[0];
     }
 
     @Override
     public int glGetProgram(int program, int name) {
-        GLES20.glGetProgramiv(program, name, one, 0);
-        return one[0];
+        GLES20.glGetProgramiv(program, name, holder, 0);
+        return holder[0];
     }
 
     @Override
@@ -192,8 +193,8 @@ public final class AndroidGl implements Gl {
 
     @Override
     public int glGetShader(int shader, int name) {
-        GLES20.glGetShaderiv(shader, name, one, 0);
-        return one[0];
+        GLES20.glGetShaderiv(shader, name, holder, 0);
+        return holder[0];
     }
 
     @Override
