@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.convolutions import Pair, convolved, transposed
+from glsl_infer.importers.core.convolutions import Pair, Transposed, convolved, transposed
 from glsl_infer.importers.tflite.call import Call
 
 
@@ -71,17 +71,8 @@ def _transposed(
         raise call.refused(f"a transposed convolution with strides {strides}", "give strides of 1 to 64")
     if weights.shape[3] != shape[2]:
         raise call.refused(f"a kernel of {weights.shape} on {shape[2]} channels", "the file is damaged")
-    return transposed(
-        call.name,
-        call.inputs[0],
-        weights.transpose(1, 2, 0, 3),
-        bias,
-        strides=strides,
-        shape=shape,
-        output_size=output_size,
-        crop=None if same else (0, 0),
-        activated=call.activated,
-    )
+    layer = Transposed(weights.transpose(1, 2, 0, 3), bias, strides, output_size, None if same else (0, 0))
+    return transposed(call.name, call.inputs[0], shape, layer, call.activated)
 
 
 def fully_connected(call: Call) -> list[Node]:
